@@ -17,8 +17,8 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
 from whimbrel.plan import Aggregate, Blocks
-from whimbrel.progressive.estimation.sample_state import Sample
-from whimbrel.progressive.intervals.interval_widths import Spread
+from whimbrel.progressive.estimation.sample_state import SampleState
+from whimbrel.progressive.intervals.interval_widths import IntervalWidths
 from whimbrel.progressive.plan.block_states import BlockStates, Rows
 
 Array = np.ndarray[Any, Any]
@@ -204,10 +204,10 @@ class Shuffles:
         first = self._begin(0)
         self._states = MadeStates(first.states, first.blocks)
 
-    def _begin(self, seed: int) -> wb.Progress:
+    def _begin(self, seed: int) -> wb.ProgressiveQuery:
         return self._query.progress(at=LOOKS, seed=seed, block_rows=self._size)
 
-    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, Sample]]:
+    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, SampleState]]:
         """The answers before the last one."""
         progress = self._begin(seed)
         progress.states = progress.moments.states = self._states
@@ -246,12 +246,12 @@ class MadeStates(BlockStates):
         return Batch.concat(asked)
 
 
-def _at_half(sample: Sample, given: Array, true: Array) -> tuple[Array, Array, Array]:
+def _at_half(sample: SampleState, given: Array, true: Array) -> tuple[Array, Array, Array]:
     """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
     widths = np.subtract(*sample.spread.ends(_ALPHA)[::-1])
     with patch("whimbrel.progressive.intervals.interval_widths.boundary", _at_one_look), patch(
             "whimbrel.progressive.intervals.block_sums.boundary", _at_one_look):
-        alone = np.subtract(*Spread(sample).ends(_ALPHA)[::-1])
+        alone = np.subtract(*IntervalWidths(sample).ends(_ALPHA)[::-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios, halves = widths / alone, widths / 2 / np.abs(true)
     known = given & (widths > 0) & np.isfinite(alone)

@@ -176,7 +176,7 @@ def _postgres_changes(folder: Path, rows: int) -> Iterator[Ready]:
     with _postgres_server(folder) as url:
         with psycopg.connect(url, autocommit=True) as link:
             link.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
-        yield Ready(wb.feeds.postgres_changes("rows", url, slot="bench", publication="whimbrel", **TOLD),
+        yield Ready(wb.feeds.postgres_cdc("rows", url, slot="bench", publication="whimbrel", **TOLD),
                     lambda: _insert(url, rows))
 
 
@@ -264,7 +264,7 @@ def _flight(folder: Path, rows: int) -> Iterator[Ready]:
 CASES: dict[str, tuple[str | None, int, Prepare]] = {
     "kafka": ("kafka", 1_000_000, _kafka), "redis": ("redis", 200_000, _redis), "nats": ("nats", 100_000, _nats),
     "mqtt": ("mosquitto", 20_000, _mqtt), "postgres": ("postgres", 200_000, _postgres),
-    "postgres_changes": ("postgres", 200_000, _postgres_changes), "websocket": (None, 100_000, _websocket),
+    "postgres_cdc": ("postgres", 200_000, _postgres_changes), "websocket": (None, 100_000, _websocket),
     "http": (None, 200_000, _http), "events": (None, 100_000, _events), "tail": (None, 1_000_000, _tail),
     "directory": (None, 1_000_000, _directory), "socket": (None, 1_000_000, _socket),
     "flight": (None, 2_000_000, _flight)}

@@ -23,7 +23,7 @@ from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import patience
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import Sample
+from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_statistics import BlockStatistics
@@ -41,7 +41,7 @@ _STATES = 1 << 21
 """Of so many states at once: as many seeds as that allows."""
 _FEWER = 50
 """Of so many seeds one is tried for values that are kept."""
-_MOST_KEYS, _COLUMNS, _KEYS = 300, 3, 2
+_MAX_KEYS, _COLUMNS, _KEYS = 300, 3, 2
 
 
 @dataclass
@@ -99,7 +99,7 @@ def values_of(path: Path) -> tuple[pa.Table, dict[str, Array], dict[str, Array]]
             numbers[field.name] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         elif pa.types.is_string(field.type) or pa.types.is_boolean(field.type):
             codes = pc.fill_null(column.dictionary_encode(null_encoding="encode").indices, -1)
-            if 1 < pc.count_distinct(codes).as_py() <= _MOST_KEYS:
+            if 1 < pc.count_distinct(codes).as_py() <= _MAX_KEYS:
                 keys[field.name] = codes.cast(pa.int64()).to_numpy()
     for name in times[1:]:
         span = pc.subtract(table[name].cast(pa.timestamp("us")), table[times[0]].cast(pa.timestamp("us")))
@@ -133,7 +133,7 @@ class Simulated:
         self.states = Batch.concat(made)
         self.start = int(self.states.sync[0])
 
-    def samples(self, seeds: Sequence[int]) -> Iterator[Sample]:
+    def samples(self, seeds: Sequence[int]) -> Iterator[SampleState]:
         """What is known at each look, of all these seeds: each is a window of its own."""
         blocks, others = self.blocks, np.setdiff1d(np.arange(len(self.blocks)), self.known)
         orders = np.array([np.random.default_rng(seed).permutation(others) for seed in seeds])
@@ -160,7 +160,7 @@ class Simulated:
             drawn = Drawn(np.repeat(self.blocks.rows[blocks].reshape(-1), counts), np.repeat(places, counts))
         totals.add(self.states.take(which).having(sync=frozen(seed.astype(np.int64))), drawn)
 
-    def _sample(self, totals: Totals, orders: Array, begun: int) -> Sample:
+    def _sample(self, totals: Totals, orders: Array, begun: int) -> SampleState:
         size, rows = self.blocks.rows.astype(np.float64), totals.rows
         seeds = np.asarray(rows.starts)
         drawn, left = (_part(size[part]) for part in (orders[seeds, :begun], orders[seeds, begun:]))
@@ -169,7 +169,7 @@ class Simulated:
         read = Read(rows.which, drawn, left, none, known, left.rows * 0, left.rows,
                     drawn.blocks + left.blocks, drawn.blocks / (drawn.blocks + left.blocks),
                     (left.rows / drawn.rows, left.rows * 0), nothing, ~nothing)
-        sample = Sample(self.division, totals, self.stand._replace(begins=False), None, self._of_all())
+        sample = SampleState(self.division, totals, self.stand._replace(begins=False), None, self._of_all())
         sample.read = read
         return sample
 
@@ -235,7 +235,7 @@ class Truth:
             found.add(given[:, value, there], missed[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
 
 
-def _look(sample: Sample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
+def _look(sample: SampleState, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
     """By value and path, seeds apart: whether there is an interval, a false one, a row at all; and how wide it is."""
     groups, truth = of.groups, of.values
     place = which * len(groups) + np.searchsorted(groups, np.asarray(sample.keys[1].values))

@@ -21,7 +21,7 @@ from tests.workbench.lab import Lab, Notebook, browser
 ROOT = Path(__file__).parents[1]
 EVENTS_PER_S, REDRAWS_PER_S, KEPT_ROWS, EVERY_S = 200, 10, 2_000, 2.0
 WARM_UP = 0.4
-MOST_MB_PER_MINUTE = {"kernel": 1.0, "tab": 0.5}
+MAX_MB_PER_MINUTE = {"kernel": 1.0, "tab": 0.5}
 
 SETUP = f"""import os, sys; sys.path.insert(0, {str(ROOT)!r})
 import whimbrel as wb
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
     at, used = samples(parser.parse_args().seconds)
     failed = False
-    for name, most in MOST_MB_PER_MINUTE.items():
+    for name, most in MAX_MB_PER_MINUTE.items():
         growth = growth_per_minute(at, used[name])
         failed |= growth > most
         print(f"{name:<8}{used[name][0]:8.1f} MB at first, {used[name][-1]:8.1f} MB after {at[-1]:,.0f} s; "

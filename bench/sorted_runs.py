@@ -12,7 +12,7 @@ from whimbrel.kernels.primitives.sorting import impatience as primitive
 
 Array = np.ndarray[Any, Any]
 
-_MOST_RUNS = 65_536
+_MAX_RUNS = 65_536
 _counted = Compiled(count_runs)
 
 
@@ -36,13 +36,13 @@ def runs_over_time(times: Array, *, every: int, latency: int, cuts: bool) -> Arr
     array of int64, shape (ceil(rows / every),)
     """
     rows = len(times)
-    chunks = 2 * (rows // primitive.CHUNK) + 2 * _MOST_RUNS
+    chunks = 2 * (rows // primitive.CHUNK) + 2 * _MAX_RUNS
     pool = [np.empty(chunks * primitive.CHUNK, np.int64) for _ in range(2)]
-    after, runs, tails = np.zeros(chunks, np.int64), np.zeros(4 * _MOST_RUNS, np.int64), np.zeros(_MOST_RUNS, np.int64)
+    after, runs, tails = np.zeros(chunks, np.int64), np.zeros(4 * _MAX_RUNS, np.int64), np.zeros(_MAX_RUNS, np.int64)
     scalars = np.zeros(4, np.int64)
     scalars[primitive.FREE] = chunks
     counts = np.zeros(-(-rows // every), np.int64)
     done = _counted(times, every, latency, cuts, np.arange(rows), *pool, after, np.arange(chunks), runs, tails,
-                    scalars, np.empty(rows, np.int64), np.empty(rows, np.int64), np.zeros(_MOST_RUNS, np.int64), counts)
+                    scalars, np.empty(rows, np.int64), np.empty(rows, np.int64), np.zeros(_MAX_RUNS, np.int64), counts)
     assert done == rows
     return counts

@@ -23,8 +23,8 @@ from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.kernels import patience
 from whimbrel.operators import GroupAggregate
-from whimbrel.plan import Disorder, Node, Promising, Source
-from whimbrel.run import Session
+from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
+from whimbrel.run import Execution
 
 Array = np.ndarray[Any, Any]
 
@@ -106,7 +106,7 @@ def _ask(log: Log, query: str, source: Source) -> wb.Stream:
 def ways(log: Log, query: str) -> dict[str, Ours[dict[int, wb.Stream]]]:
     """Each way to an answer; answers have the number of their latency. "together" is the way of this engine."""
     def alone(which: int) -> dict[int, wb.Stream]:
-        return {which: _ask(log, query, Promising(log.source, Disorder(log.latencies[which], "drop")))}
+        return {which: _ask(log, query, WithOrdering(log.source, OrderingSpec(log.latencies[which], "drop")))}
 
     def together() -> dict[int, wb.Stream]:
         return dict(enumerate(_ask(log, query, log.source).at_latencies(*log.latencies)))
@@ -157,7 +157,7 @@ def _settled(log: Log, queries: dict[int, wb.Stream]) -> dict[int, tuple[float, 
     newest = np.maximum.accumulate(log.source.columns[0].values)
     counted = dict.fromkeys(queries, 0)
     waits: dict[int, list[Array]] = {which: [] for which in queries}
-    with closing(Session(*(query.node for query in queries.values()), keep_rows=0)) as session:
+    with closing(Execution(*(query.node for query in queries.values()), keep_rows=0)) as session:
         while not session.finished:
             outs = session.step()
             now = newest[min(session.reader.rows, len(newest)) - 1]
@@ -173,7 +173,7 @@ def _settled(log: Log, queries: dict[int, wb.Stream]) -> dict[int, tuple[float, 
 def _answers(queries: dict[int, wb.Stream]) -> Answers:
     """Run queries together; their answers, and how many bytes were buffered at most."""
     peak = 0
-    with closing(Session(*(query.node for query in queries.values()))) as session:
+    with closing(Execution(*(query.node for query in queries.values()))) as session:
         while not session.finished:
             session.step()
             peak = max(peak, sum(kernel.buffered_bytes for kernel in session.pipeline.kernels))

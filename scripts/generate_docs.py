@@ -22,7 +22,7 @@ from whimbrel.stream.methods import Methods
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
-    "Rows": ("Where", "Sample", "Select", "SelectMany", "Union", "Unpivot", "Assume"),
+    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Assume"),
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
                   "Edges"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "Quantize"),
@@ -36,7 +36,7 @@ TOPICS = {
 MEASURES = {
     "How many, how much": ("Count", "Sum", "Mean", "Product", "SumOfSquares", "Var", "Std", "AnyTrue", "AllTrue"),
     "Which": ("Min", "Max", "First", "Last"),
-    "All values": ("Median", "Quantile", "CountDistinct", "Collect", "TopK"),
+    "All values": ("Median", "Quantile", "CountDistinct", "Collect", "LargestValues"),
     "With bounded memory": ("ApproximateCountDistinct", "ApproximateQuantile"),
     "More": (),
     "Your own": ("UserAggregate",),

@@ -4,15 +4,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whimbrel import display
-from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, Partitions, ReplayClock
+from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, PartitionWatermarks, ReplayClock
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
 from whimbrel.migration_hints import PACKAGE, absent
-from whimbrel.operators import all_at_once, event, sequence
-from whimbrel.progressive import Comparison, Estimate, Progress
+from whimbrel.operators import event, sequence, simultaneous
+from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Checkpoints, Metrics, Run, Snapshot
 from whimbrel.stream import (
-    Bands,
+    LatencyBands,
     Lateness,
     Served,
     Stream,
@@ -60,14 +60,71 @@ __version__ = "0.1.0"
 display.load_between_cells()
 
 __all__ = [
-    "FILE_ORDER", "SEQUENCE", "WALL_CLOCK", "Bands", "Checkpoints", "Comparison", "Estimate", "Lateness", "Metrics",
-    "Partitions", "Progress", "ReplayClock", "Run", "Served", "Snapshot", "Stream", "WhimbrelError", "aggregate", "all",
-    "all_at_once", "any",
-    "approx_count_distinct", "approx_quantile", "col", "collect", "count", "count_distinct", "datasets", "end_time",
-    "event", "feeds", "first", "first_of", "from_arrow", "from_edges", "from_pandas", "from_spark", "last", "last_of",
-    "late_rows", "lateness", "lit", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "register",
-    "replay", "restore", "sequence", "serve", "sinks", "start", "start_time", "std", "sum", "sum_of_squares", "top_k",
-    "var", "when", "window_end", "window_start",
+    "FILE_ORDER",
+    "SEQUENCE",
+    "WALL_CLOCK",
+    "Checkpoints",
+    "Comparison",
+    "Estimate",
+    "LatencyBands",
+    "Lateness",
+    "Metrics",
+    "PartitionWatermarks",
+    "ProgressiveQuery",
+    "ReplayClock",
+    "Run",
+    "Served",
+    "Snapshot",
+    "Stream",
+    "WhimbrelError",
+    "aggregate",
+    "all",
+    "any",
+    "approx_count_distinct",
+    "approx_quantile",
+    "col",
+    "collect",
+    "count",
+    "count_distinct",
+    "datasets",
+    "end_time",
+    "event",
+    "feeds",
+    "first",
+    "first_of",
+    "from_arrow",
+    "from_edges",
+    "from_pandas",
+    "from_spark",
+    "last",
+    "last_of",
+    "late_rows",
+    "lateness",
+    "lit",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "product",
+    "quantile",
+    "read_parquet",
+    "register",
+    "replay",
+    "restore",
+    "sequence",
+    "serve",
+    "simultaneous",
+    "sinks",
+    "start",
+    "start_time",
+    "std",
+    "sum",
+    "sum_of_squares",
+    "top_k",
+    "var",
+    "when",
+    "window_end",
+    "window_start",
 ]
 
 if not TYPE_CHECKING:  # type checkers know what is there

@@ -10,13 +10,13 @@ import difflib
 from collections.abc import Iterable
 
 
-def shortened(text: str, most: int = 1000) -> str:
+def shortened(text: str, maximum: int = 1000) -> str:
     """A text that may quote a value of any length, or name thousands of columns: at most so many characters of it.
 
     >>> shortened("abcdefgh", most=4)
     'abc ... h'
     """
-    return text if len(text) <= most else f"{text[:most - most // 4]} ... {text[-(most // 4):]}"
+    return text if len(text) <= maximum else f"{text[:maximum - maximum // 4]} ... {text[-(maximum // 4):]}"
 
 
 class WhimbrelError(Exception):

@@ -15,7 +15,7 @@ _READ = "from_arrow(table, time=...), of a table that pyarrow has read"
 
 STREAM: Mapping[str, str] = {
     "filter": "where(...)", "query": "where(...)", "map": "select(...)", "assign": "with_columns(...)",
-    "mutate": "with_columns(...)", "flat_map": "select_many(...)", "explode": "select_many(...)",
+    "mutate": "with_columns(...)", "flat_map": "explode(...)", "select_many": "explode(...)",
     "groupby": "group_by(...)", "key_by": "group_by(...)", "partition_by": "group_by(...)",
     "agg": "aggregate(...)", "merge": "join(...)", "concat": "union(...)", "merge_asof": "asof_join(...)",
     "join_asof": "asof_join(...)", "aj": "asof_join(...)", "unique": "distinct(...)",
@@ -55,6 +55,8 @@ PACKAGE: Mapping[str, str] = {
     "len": "count()", "concat": "stream.union(...)", "scan_parquet": "read_parquet(...)",
     "from_parquet": "read_parquet(...)", "read_csv": _READ, "scan_csv": _READ, "read_json": _READ, "read_ipc": _READ,
     "from_polars": "from_arrow(frame, time=...)", "from_dict": "from_arrow(columns, time=...)",
+    "Bands": "LatencyBands", "Partitions": "PartitionWatermarks", "Progress": "ProgressiveQuery",
+    "all_at_once": "simultaneous(...)",
     "DataFrame": "from_arrow(columns, time=...)", "table": "from_arrow(columns, time=...)",
 }
 

@@ -71,7 +71,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         PlanError, "reorder_latency=-1 is negative.", "from_arrow(..., time='at')"),
     "no such partition": (lambda: log(partition="nam"),
         SchemaError, "partition='nam' names no column of the payload.", "from_arrow(..., time='at')"),
-    "a negative lag": (lambda: log(partition=wb.Partitions("name", lag=-1)),
+    "a negative lag": (lambda: log(partition=wb.PartitionWatermarks("name", lag=-1)),
         PlanError, "lag=-1 is negative.", "from_arrow(..., time='at')"),
     "partitions of lists": (lambda: log(partition="list"),
         SchemaError,
@@ -185,8 +185,8 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         SchemaError, "There is no column 'prise'.", "pivot(attribute='name', value='prise', values=['a'])"),
     "unpivot column": (lambda: log().unpivot("nam"),
         SchemaError, "There is no column 'nam'.", "unpivot('nam', attribute='attribute', value='value')"),
-    "select_many column": (lambda: log().select_many("lst"),
-        SchemaError, "There is no column 'lst'.", "select_many('lst')"),
+    "explode column": (lambda: log().explode("lst"),
+        SchemaError, "There is no column 'lst'.", "explode('lst')"),
     "join column": (lambda: log().join(log(), on="nam"),
         SchemaError, "There is no column 'nam'.", "join(on=['nam'])"),
     "join right column": (lambda: log().join(log(), on={"name": "nam"}),
@@ -385,27 +385,27 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         PlanError, "Column 'n' would get two names.", "rename(b='n')"),
     "rename onto": (lambda: log().rename(n="price"),
         SchemaError, "Two columns would be named 'n'.", "select(at, n=col.price, name, n, list)"),
-    "split number": (lambda: log().select_many("n", split=","),
-        SchemaError, "Column 'n' is int64; only strings can be split.", "select_many('n', split=',')"),
-    "explode number": (lambda: log().select_many("n"),
-        SchemaError, "Column 'n' is int64, not a list.", "select_many('n')"),
-    "split empty": (lambda: log().select_many("name", split=""),
-        PlanError, "Strings cannot be split by ''.", "select_many('name', ...)"),
-    "times float": (lambda: log().select_many("v", [col.n], times=col.price),
-        ExpressionError, "How many times is double, not an integer.", "select_many('v', [col.n], times=col.price)"),
-    "times without": (lambda: log().select_many("list", times=2),
-        PlanError, "Only values can be taken several times.", "select_many('list', ...)"),
-    "values types": (lambda: log().select_many("v", [col.n, col.name]),
-        ExpressionError, "col.n is int64, but col.name is string.", "select_many('v', [col.n, col.name])"),
-    "item_type expr": (lambda: log().select_many("v", [col.n], item_type=mistaken.INTEGERS),
-        PlanError, "A type is for Python functions; expressions have theirs.", "select_many('v', ...)"),
-    "function unforeseen": (lambda: log().select_many("v", lambda e: {e.n: 1}),
+    "split number": (lambda: log().explode("n", split=","),
+        SchemaError, "Column 'n' is int64; only strings can be split.", "explode('n', split=',')"),
+    "explode number": (lambda: log().explode("n"),
+        SchemaError, "Column 'n' is int64, not a list.", "explode('n')"),
+    "split empty": (lambda: log().explode("name", split=""),
+        PlanError, "Strings cannot be split by ''.", "explode('name', ...)"),
+    "times float": (lambda: log().explode("v", [col.n], times=col.price),
+        ExpressionError, "How many times is double, not an integer.", "explode('v', [col.n], times=col.price)"),
+    "times without": (lambda: log().explode("list", times=2),
+        PlanError, "Only values can be taken several times.", "explode('list', ...)"),
+    "values types": (lambda: log().explode("v", [col.n, col.name]),
+        ExpressionError, "col.n is int64, but col.name is string.", "explode('v', [col.n, col.name])"),
+    "item_type expr": (lambda: log().explode("v", [col.n], item_type=mistaken.INTEGERS),
+        PlanError, "A type is for Python functions; expressions have theirs.", "explode('v', ...)"),
+    "function unforeseen": (lambda: log().explode("v", lambda e: {e.n: 1}),
         ExpressionError, "The function's result cannot be foreseen: dict.", "python: lambda e: {e.n: 1}"),
-    "function mixed": (lambda: log().select_many("v", lambda e: [e.n, "x"]),
+    "function mixed": (lambda: log().explode("v", lambda e: [e.n, "x"]),
         ExpressionError, "The function's result cannot be foreseen: list.", 'python: lambda e: [e.n, "x"]'),
-    "function fails": (lambda: log().select_many("v", lambda e: e.nope),
-        SchemaError, "There is no column 'nope'.", "select_many('v', col.nope)"),
-    "function empty lists": (lambda: log().select_many("v", lambda e: [e.n][:0]),
+    "function fails": (lambda: log().explode("v", lambda e: e.nope),
+        SchemaError, "There is no column 'nope'.", "explode('v', col.nope)"),
+    "function empty lists": (lambda: log().explode("v", lambda e: [e.n][:0]),
         ExpressionError, "The function's result cannot be foreseen: list.", "python: lambda e: [e.n][:0]"),
     # Patterns.
     "detect within 0": (lambda: log().detect(event(), within=0),
@@ -489,10 +489,10 @@ def test_a_punctuation_in_the_past_is_no_mistake() -> None:
 
 
 def test_a_function_may_answer_with_a_range() -> None:
-    assert log().select_many("v", lambda e: range(e.n - 2)).select("v").collect()["v"].to_pylist() == [0, 0, 1]
+    assert log().explode("v", lambda e: range(e.n - 2)).select("v").collect()["v"].to_pylist() == [0, 0, 1]
 
 
 def test_the_type_of_items_that_a_trial_does_not_tell_is_asked_for() -> None:
     with pytest.raises(ExpressionError) as caught:
-        log().select_many("v", lambda e: [e.n, "x"])
+        log().explode("v", lambda e: [e.n, "x"])
     assert "item_type=" in caught.value.hint

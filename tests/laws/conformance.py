@@ -28,8 +28,8 @@ NOT_IN_THE_MODEL = {
     "group/group_apply_identity": "a group's sub-query other than an aggregate",
     "join/fixed_interval_partitioned_keyed": "partitions", "join/equi_join_partition_cleanup": "partitions",
     "join/shift_selector_is_an_amount_not_a_time": "a group's sub-query other than an aggregate",
-    "stateless/select_many_repeat_constant_count": "select_many", "stateless/select_many_single": "select_many",
-    "stateless/select_many_start_and_key": "select_many",
+    "stateless/select_many_repeat_constant_count": "explode", "stateless/select_many_single": "explode",
+    "stateless/select_many_start_and_key": "explode",
     "stateless/unpivot_one_key": "unpivot", "stateless/pivot_one_key_single_or_default": "pivot",
     "ingress_disorder/adjust_late_start_end_follows": "end edges that come late",
     "ingress_disorder/adjust_late_start_and_late_end": "end edges that come late",
@@ -167,8 +167,8 @@ def _pattern(form: Any) -> oracle.Pattern:
         case "plus":
             return oracle.Repeat(_pattern(inner))
         case "star":
-            return oracle.Repeat(_pattern(inner), least=0)
-    return oracle.Event(_function(inner))
+            return oracle.Repeat(_pattern(inner), minimum=0)
+    return oracle.EventStep(_function(inner))
 
 
 def _group(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:

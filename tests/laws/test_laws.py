@@ -15,21 +15,21 @@ from tests.laws.conftest import DEEP_PLANS
 from whimbrel.errors import KernelError
 from whimbrel.kernels import tier
 from whimbrel.operators import (
-    Band,
+    AdaptiveWindow,
+    Changelog,
     Coalesce,
     FinerUnit,
     Finish,
-    Hops,
+    HoppingAggregate,
     Ingest,
+    LatenessBand,
     LateRows,
-    OnBeat,
-    Revise,
+    PeriodicLoop,
     SessionAggregate,
     Sort,
-    WideningWindow,
 )
-from whimbrel.plan import Disorder, Operator
-from whimbrel.testing import Query, Rows, check_operator, laws, oracle, strategies
+from whimbrel.plan import Operator, OrderingSpec
+from whimbrel.testing import BatchedRows, Query, check_operator, laws, oracle, strategies
 from whimbrel.testing.oracle import INF, Fact
 from whimbrel.testing.trial import Trial
 
@@ -86,7 +86,8 @@ def stream(seed: int, rows: int = 24) -> list[Fact]:
 INPUTS = stream(1), stream(2, rows=15)
 
 MADE_BY_THE_PLANNER = {
-    Band, Coalesce, FinerUnit, Finish, Hops, Ingest, LateRows, OnBeat, Revise, SessionAggregate, Sort, WideningWindow,
+    LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
+    SessionAggregate, Sort, AdaptiveWindow,
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
@@ -157,7 +158,7 @@ def test_random_queries_do_not_see_batches_or_arrival(data: st.DataObject) -> No
     for name, facts in zip("st", inputs, strict=False):
         arrived, latency = data.draw(strategies.arrivals(facts))
         batches = strategies.cut(arrived, data.draw(strategies.batchings(len(arrived))))
-        sources.append(Rows(batches, name=name, disorder=Disorder(latency, "raise"), dictionaries=True))
+        sources.append(BatchedRows(batches, name=name, disorder=OrderingSpec(latency, "raise"), dictionaries=True))
     trial = Trial(query.build, inputs, query.reference)
     with tier("interpreted"):
         actual = trial.answer(sources)

@@ -59,9 +59,9 @@ QUERIES = {
     "union_of_edges": ".group_by('key').aggregate(n=wb.count()).union(t.group_by('key').aggregate(n=wb.count()))",
     "drop": ".drop('y', 'flag')",
     "rename": ".rename(z='x', x='k2')",
-    "select_many": ".select_many('v', [col.x, col.k2, col.time])",
-    "select_many_replaces": ".select_many('x', [col.x, col.time]).aggregate(s=wb.sum(col.x))",
-    "split": ".select_many('key', split='a').group_by('key').aggregate(n=wb.count())",
+    "explode": ".explode('v', [col.x, col.k2, col.time])",
+    "select_many_replaces": ".explode('x', [col.x, col.time]).aggregate(s=wb.sum(col.x))",
+    "split": ".explode('key', split='a').group_by('key').aggregate(n=wb.count())",
 }
 
 

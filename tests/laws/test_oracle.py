@@ -7,9 +7,9 @@ import pytest
 from tests.laws import conformance
 from whimbrel.errors import DisorderError, KernelError
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import INF, Aggregated, Columns, Either, Event, Fact, Optional, Repeat, Then
+from whimbrel.testing.oracle import INF, Aggregated, Either, EventStep, Fact, Optional, OracleColumns, Repeat, Then
 
-col = Columns()
+col = OracleColumns()
 
 
 def points(*times: int, **columns: list[object]) -> list[Fact]:
@@ -143,7 +143,7 @@ def test_join_needs_equal_keys_and_common_time() -> None:
     assert joined == [(5, 10, {"k": 1, "l": "a", "r": "c"})]
 
 
-A, B, C = Event(col.e == "a"), Event(col.e == "b"), Event(col.e == "c")
+A, B, C = EventStep(col.e == "a"), EventStep(col.e == "b"), EventStep(col.e == "c")
 
 
 def matches(pattern: oracle.Pattern, events: str, within: int = 100) -> list[Fact]:
@@ -170,7 +170,7 @@ def test_alternatives_options_and_repetition() -> None:
 
 
 def test_two_readings_of_the_same_events_are_one_match() -> None:
-    assert matches(Either(A, Event(col.e != "b")), "a") == [(0, 100, {"first_time": 0, "events": 1})]
+    assert matches(Either(A, EventStep(col.e != "b")), "a") == [(0, 100, {"first_time": 0, "events": 1})]
 
 
 def test_a_run_accepts_events_strictly_within_its_time() -> None:

@@ -13,14 +13,14 @@ from whimbrel.testing.oracle import Fact
 from whimbrel.testing.trial import Trial
 
 QUERIES = {
-    "all_at_once": ".detect(wb.all_at_once(some=col.flag).then(wb.all_at_once(none=col.x > 4).repeat(0))"
-                   ".then(wb.all_at_once(every=col.x > 0)), within=15)",
-    "all_at_once_by_key": ".group_by('k2').detect(wb.all_at_once(some=col.x > 0, most=3).then(wb.event(col.flag))"
-                          ".then(wb.all_at_once().optional()), within=25, overlapping=False)",
-    "all_at_once_with_register": ".detect(wb.sequence(a=wb.event(col.x > 0, n=col.x), b=wb.all_at_once(least=1,"
-                                 " some=col.x < 5).repeat(), c=col.x < wb.register.n), within=20, skip=True,"
+    "simultaneous": ".detect(wb.simultaneous(any=col.flag).then(wb.simultaneous(none=col.x > 4).repeat(0))"
+                   ".then(wb.simultaneous(all=col.x > 0)), within=15)",
+    "all_at_once_by_key": ".group_by('k2').detect(wb.simultaneous(any=col.x > 0, max=3).then(wb.event(col.flag))"
+                          ".then(wb.simultaneous().optional()), within=25, overlapping=False)",
+    "all_at_once_with_register": ".detect(wb.sequence(a=wb.event(col.x > 0, n=col.x), b=wb.simultaneous(min=1,"
+                                 " any=col.x < 5).repeat(), c=col.x < wb.register.n), within=20, skip=True,"
                                  " register={'n': 0}, output={'k': wb.last_of('a').key})",
-    "all_at_once_many": ".group_by('flag').detect(wb.all_at_once(least=2).then(wb.all_at_once(every=col.flag)"
+    "all_at_once_many": ".group_by('flag').detect(wb.simultaneous(min=2).then(wb.simultaneous(all=col.flag)"
                         " | wb.event(col.x > 1)), within=30)",
     "register": ".group_by('key').detect(wb.event(col.x > 1, total=wb.register.total + col.x)"
                 ".then(wb.event(col.x > 0, total=wb.register.total * 2).repeat(0)), within=25, register={'total': 0})",

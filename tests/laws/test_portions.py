@@ -16,7 +16,7 @@ import whimbrel as wb
 from tests.laws.test_laws import INPUTS
 from whimbrel import col
 from whimbrel.kernels import tier
-from whimbrel.run import Session, pipeline
+from whimbrel.run import Execution, pipeline
 from whimbrel.testing import Query, check_operator, laws, strategies
 from whimbrel.testing.oracle import Fact
 from whimbrel.testing.trial import Trial
@@ -24,9 +24,9 @@ from whimbrel.testing.trial import Trial
 QUERIES = {
     "chop": ".clip_duration(40).chop(3, offset=1)",
     "chop_then": ".clip_duration(40).chop(4).where(col.x > 0).group_by('key').aggregate(n=wb.count())",
-    "times": ".select_many('m', [col.x, col.x + 1], times=col.x)",
-    "times_then": ".select_many('m', [col.x], times=9).tumbling_window(5).aggregate(n=wb.count(), s=wb.sum(col.m))",
-    "both": ".clip_duration(30).chop(5).select_many('m', [col.k2], times=col.x).chop(2)",
+    "times": ".explode('m', [col.x, col.x + 1], times=col.x)",
+    "times_then": ".explode('m', [col.x], times=9).tumbling_window(5).aggregate(n=wb.count(), s=wb.sum(col.m))",
+    "both": ".clip_duration(30).chop(5).explode('m', [col.k2], times=col.x).chop(2)",
     "close": ".group_by('key').hopping_window(40, 2).aggregate(n=wb.count(), s=wb.sum(col.x), emit='close')",
     "close_uneven": ".hopping_window(31, 3).aggregate(n=wb.count(), m=wb.mean(col.y), emit='close')",
     "fill": ".group_by('key').tumbling_window(2).aggregate(n=wb.count(), fill=True)",
@@ -35,7 +35,7 @@ QUERIES = {
     "cross_join": ".select('x', 'y').cross_join(t)",
     "cross_join_chop": ".select('x').cross_join(t.select('y')).clip_duration(20).chop(3)",
 }
-PORTIONED = ("chop", "fill", "hops", "join_kernel", "select_many")
+PORTIONED = ("chop", "fill", "hops", "join_kernel", "explode")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -46,7 +46,7 @@ def small_portions() -> Iterator[None]:
         patch.setattr(import_module("whimbrel.operators.aggregation.fill_windows"), "ROOM_ROWS", 4)
         patch.setattr(import_module("whimbrel.operators.joins.pair_matcher"), "_ROOM", 8)
         patch.setattr(import_module("whimbrel.operators.aggregation.operation_log"), "ROOM", 32)
-        patch.setattr(pipeline, "_MOST_SHOWN_PORTIONS", 1 << 40)
+        patch.setattr(pipeline, "_MAX_SHOWN_PORTIONS", 1 << 40)
         yield
 
 
@@ -73,7 +73,7 @@ def events(**columns: Any) -> wb.Stream:
 
 FLOWS: dict[str, Callable[[], wb.Stream]] = {
     "chop": lambda: events().chop(1),
-    "times": lambda: events(n=[1000, 2]).select_many("m", [col.n], times=col.n),
+    "times": lambda: events(n=[1000, 2]).explode("m", [col.n], times=col.n),
     "close": lambda: events().hopping_window(1000, 1).aggregate(n=wb.count(), emit="close"),
     "fill": lambda: events(k=[1, 2]).point_at_end().group_by("k").tumbling_window(1).aggregate(n=wb.count(), fill=True),
     "cross join": lambda: events(x=[1, 2]).chop(40).select("x").set_duration(3000).cross_join(
@@ -85,7 +85,7 @@ FLOWS: dict[str, Callable[[], wb.Stream]] = {
 def test_few_rows_that_make_many_take_many_steps(name: str) -> None:
     """What follows sees rows early, a run can be stopped in between, and its state is never all of them."""
     query = FLOWS[name]()
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         settled, pending = list[int](), 0
         while not session.finished:
             settled += [sum(map(len, out)) for out in session.step() or []]
@@ -97,10 +97,10 @@ def test_few_rows_that_make_many_take_many_steps(name: str) -> None:
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_a_run_that_is_asked_in_between_shows_what_is_settled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "_MOST_SHOWN_PORTIONS", 3)
+    monkeypatch.setattr(pipeline, "_MAX_SHOWN_PORTIONS", 3)
     query = FLOWS[name]()
     whole = query.collect()
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         while not session.finished:
             session.step()
             snapshot, = session.snapshots([0])
@@ -113,8 +113,8 @@ GROWING = {
         "at": pa.array([3, 1_704_067_200], pa.timestamp("s")),
         "until": pa.array([9, 253_402_214_400], pa.timestamp("s")),
     }), time="at", end="until").chop("1m"), ["starts at 2024-01-01 00:00:00", "4,194,969,121 pieces", "chop('1m')"]),
-    "times": (lambda: wb.from_arrow({"at": [0, 1], "n": [3, 10**18]}, time="at").select_many(
-        "y", [col.n], times=col.n), ["taken 1,000,000,000,000,000,000 times", "select_many('y'"]),
+    "times": (lambda: wb.from_arrow({"at": [0, 1], "n": [3, 10**18]}, time="at").explode(
+        "y", [col.n], times=col.n), ["taken 1,000,000,000,000,000,000 times", "explode('y'"]),
     "close": (lambda: wb.from_arrow({"at": [0]}, time="at").hopping_window(10**12, 1).aggregate(
         n=wb.count(), emit="close"), ["in 1,000,000,000,000 windows", "aggregate(n=count())"]),
     "cross join": (lambda: wb.from_arrow({"at": [0] * 9000}, time="at").cross_join(
@@ -139,7 +139,7 @@ def test_an_answer_that_does_not_fit_is_refused_in_words_that_name_the_event(
 
 @pytest.mark.parametrize("name", GROWING)
 def test_what_follows_needs_no_room(name: str) -> None:
-    with closing(Session(GROWING[name][0]().select(z=1).where(col.z > 1).node)) as session:
+    with closing(Execution(GROWING[name][0]().select(z=1).where(col.z > 1).node)) as session:
         for _ in range(50):
             session.step()
         assert not session.finished

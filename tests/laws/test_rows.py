@@ -8,10 +8,10 @@ from tests.laws.test_laws import INPUTS
 from whimbrel.testing import Query, check_operator, laws
 
 QUERIES = {
-    "times": ".where(col.x < 6).select_many('v', [col.x, col.time], times=col.x - 1)",
-    "items_of_a_collection": ".tumbling_window(9).aggregate(x=wb.collect(col.x)).select_many('x')"
+    "times": ".where(col.x < 6).explode('v', [col.x, col.time], times=col.x - 1)",
+    "items_of_a_collection": ".tumbling_window(9).aggregate(x=wb.collect(col.x)).explode('x')"
                              ".aggregate(s=wb.sum(col.x), n=wb.count())",
-    "lists_of_a_function": ".where(col.x > -3).select_many('v', lambda e: [e.x] * (1 if e.x < 2 else e.x % 3))",
+    "lists_of_a_function": ".where(col.x > -3).explode('v', lambda e: [e.x] * (1 if e.x < 2 else e.x % 3))",
     "lifetime_as_columns": ".select('x', since=wb.start_time(), until=wb.end_time())",
     "lifetime_behind_a_window": ".hopping_window(10, 5).with_columns(since=wb.start_time(), until=wb.end_time())",
     "lifetime_as_condition": ".where(wb.end_time() - wb.start_time() > 5)",
@@ -21,7 +21,7 @@ QUERIES = {
                                           ".aggregate(s=wb.sum(col.x))",
     "lifetime_above_and_below": ".select('x', was=wb.start_time()).tumbling_window(6)"
                                 ".aggregate(lo=wb.min(col.was), hi=wb.max(col.was))",
-    "lifetime_repeated": ".select_many('v', [wb.start_time(), col.x], times=2).select('v')",
+    "lifetime_repeated": ".explode('v', [wb.start_time(), col.x], times=2).select('v')",
     "lifetime_of_edges": ".anti_join(t, on='key').select('x', since=wb.start_time())",
     "lifetime_of_edges_that_end": ".anti_join(t, on='key').select('x', until=wb.end_time())",
     "condition_on_edges_that_end": ".anti_join(t, on='key').where(wb.end_time() > 20).select('x')",

@@ -17,7 +17,7 @@ from whimbrel_workbench.frames import Frame, Options, Playback
 from whimbrel_workbench.frames.format_times import positions, tick_at, ticks
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.sessions.replay_controller import playback_of
 from whimbrel_workbench.views import bars, heat, lines, scatter
 from whimbrel_workbench.views.raster import Window
@@ -33,17 +33,17 @@ CHANGES = {
     "New York back": ("America/New_York", int(datetime(2026, 11, 1, 6, tzinfo=UTC).timestamp())),
 }
 
-Pictured = Callable[..., tuple[Feed, Any]]
+Pictured = Callable[..., tuple[LiveSession, Any]]
 
 
 @pytest.fixture
 def pictured() -> Iterator[Pictured]:
     feeds = []
 
-    def made(query: wb.Stream, kind: str, **chosen: Any) -> tuple[Feed, Any]:
+    def made(query: wb.Stream, kind: str, **chosen: Any) -> tuple[LiveSession, Any]:
         frames: list[Frame] = []
         options: Any = {"kind": kind, **chosen}
-        feed = Feed(query, Options(**options), lambda frame: frames.append(frame) is None)
+        feed = LiveSession(query, Options(**options), lambda frame: frames.append(frame) is None)
         feeds.append(feed)
         feed.start()
         assert feed.run is not None

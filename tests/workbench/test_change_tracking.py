@@ -8,7 +8,7 @@ import pytest
 from tests.workbench.results import hourly
 from tests.workbench.test_frame_builder import whole
 from whimbrel_workbench.frames import Frame, Framer, Options, Result, Status
-from whimbrel_workbench.frames.change_tracking import LINGER_S, Looks
+from whimbrel_workbench.frames.change_tracking import LINGER_S, ChangeTracker
 from whimbrel_workbench.views.static_html import still_html
 
 
@@ -50,7 +50,7 @@ def test_who_comes_back_sees_all_that_changed_meanwhile() -> None:
 
 
 def test_few_pictures_are_remembered_however_often_one_looks() -> None:
-    looks = Looks()
+    looks = ChangeTracker()
     for number in range(2_000):
         looks.look(number, number * 0.05)
     assert len(looks._seen) < 12

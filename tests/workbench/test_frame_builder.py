@@ -8,10 +8,10 @@ import pytest
 
 from tests.workbench.results import hourly
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel_workbench.frames import Bars, Figures, Framer, Heat, Lines, Options, Result, Rows
-from whimbrel_workbench.frames.bars import MOST_BARS
+from whimbrel_workbench.frames import Bars, Figures, Framer, Heat, Lines, Options, Result, TableFrame
+from whimbrel_workbench.frames.bars import MAX_BARS
 from whimbrel_workbench.frames.columns import roles
-from whimbrel_workbench.frames.table import MOST_ROWS
+from whimbrel_workbench.frames.table import MAX_ROWS
 
 
 def whole(**columns: list[object]) -> pa.Table:
@@ -27,8 +27,8 @@ def whole(**columns: list[object]) -> pa.Table:
         (hourly(JFK=[1, 2]).drop_columns("origin"), Lines),
         (whole(carrier=["UA", "DL"], n=[3, 4]), Bars),
         (whole(n=[3], mean=[2.5]), Figures),
-        (whole(name=["x", "y"]), Rows),
-        (whole(a=["x"], b=["y"], c=["z"], d=["w"], n=[1]), Rows),
+        (whole(name=["x", "y"]), TableFrame),
+        (whole(a=["x"], b=["y"], c=["z"], d=["w"], n=[1]), TableFrame),
     ),
 )
 def test_the_kind_follows_from_the_shape(table: pa.Table, kind: type) -> None:
@@ -49,10 +49,11 @@ def test_words_of_one_row_are_shown_as_large_as_numbers() -> None:
         assert later == {**dict.fromkeys(shown, ""), "first": "changed"}
     over_time = hourly(JFK=[1, 2]).rename_columns(["start", "end", "first", "n"])
     assert isinstance(Framer(Options(), alone=True).picture(Result(over_time, (2,))), Lines)
-    assert isinstance(Framer(Options(), alone=True).picture(Result(over_time.drop_columns("n"), (2,))), Rows)
+    assert isinstance(Framer(Options(), alone=True).picture(Result(over_time.drop_columns("n"), (2,))), TableFrame)
 
 
-@pytest.mark.parametrize(("kind", "expected"), (("table", Rows), ("bars", Bars), ("lines", Lines), ("number", Figures)))
+@pytest.mark.parametrize(("kind", "expected"), (("table", TableFrame), ("bars", Bars), ("lines", Lines), ("number",
+                                                                                                          Figures)))
 def test_the_user_may_choose_the_kind(kind: str, expected: type) -> None:
     assert isinstance(Framer(Options(kind=kind)).picture(Result(hourly(JFK=[1, 2], LGA=[3, 4]), (4,))), expected)
 
@@ -129,20 +130,20 @@ def test_bars_that_nobody_has_seen_have_no_order_to_keep() -> None:
 
 
 def test_bars_beyond_the_page_are_named() -> None:
-    names = [f"k{number}" for number in range(MOST_BARS + 3)]
+    names = [f"k{number}" for number in range(MAX_BARS + 3)]
     picture = Framer(Options()).picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
-    assert len(picture.names) == MOST_BARS
+    assert len(picture.names) == MAX_BARS
     framer = Framer(Options())  # the first bars kept their places, however short they were beside later ones
-    framer.seen(framer.picture(Result(whole(k=names[:MOST_BARS], n=list(range(MOST_BARS))), (0,))))
+    framer.seen(framer.picture(Result(whole(k=names[:MAX_BARS], n=list(range(MAX_BARS))), (0,))))
     later = framer.picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
-    assert set(later.names) == set(names[-MOST_BARS:])
+    assert set(later.names) == set(names[-MAX_BARS:])
     assert set(picture.others) == {"k0", "k1", "k2"}
 
 
 def test_a_table_shows_its_newest_rows_first_and_marks_open_ones() -> None:
     table = hourly(JFK=list(range(40)))
     picture = Framer(Options(kind="table")).picture(Result(table, (38,)))
-    assert len(picture.table) == MOST_ROWS
+    assert len(picture.table) == MAX_ROWS
     assert picture.table[0].cells == ("2013-12-02 15:00", "2013-12-02 16:00", "JFK", "39")
     assert [row.stage for row in picture.table[:3]] == [0, 0, 1]
     assert (picture.rows, picture.settled_rows) == (40, 38)

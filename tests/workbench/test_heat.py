@@ -13,7 +13,7 @@ from bokeh.models import LinearColorMapper, Quad
 from tests.workbench.results import hourly
 from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stages, Style
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.heat import MOST_CELLS
+from whimbrel_workbench.frames.heat import MAX_CELLS
 from whimbrel_workbench.views import view_of
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.color_scales import palette_of
@@ -71,10 +71,10 @@ def test_a_new_key_goes_below_and_makes_the_order_stale() -> None:
 
 
 def test_too_many_results_share_cells_that_are_as_final_as_their_least_final() -> None:
-    rows = 3 * MOST_CELLS
+    rows = 3 * MAX_CELLS
     table = pa.table({"start": range(rows), "end": range(1, rows + 1), "k": ["a"] * rows, "n": [4.0] * rows})
     picture = draw(table, rows - 1)
-    assert len(picture.row) <= MOST_CELLS
+    assert len(picture.row) <= MAX_CELLS
     assert picture.per_cell >= 3
     assert set(picture.values.tolist()) == {4.0}
     assert picture.stage.tolist() == [1] * (len(picture.row) - 1) + [0]
@@ -82,14 +82,14 @@ def test_too_many_results_share_cells_that_are_as_final_as_their_least_final() -
 
 def test_a_sentence_says_how_long_a_cell_is() -> None:
     """It said "the mean of 3:00:00"."""
-    hours = np.datetime64("2024-01-01", "h") + np.arange(3 * MOST_CELLS) * np.timedelta64(1, "h")
+    hours = np.datetime64("2024-01-01", "h") + np.arange(3 * MAX_CELLS) * np.timedelta64(1, "h")
     table = pa.table({"start": hours.astype("datetime64[s]"), "end": (hours + 1).astype("datetime64[s]"),
                       "k": ["a"] * len(hours), "n": [4.0] * len(hours)})
     assert re.search(r" A cell is the mean of \d+ (h|d)( \d+ (min|h))?\.", caption(draw(table, len(hours))))
 
 
 def test_means_of_cells_are_those_of_their_results() -> None:
-    rows = 2 * MOST_CELLS
+    rows = 2 * MAX_CELLS
     values = np.random.default_rng(1).normal(size=rows)
     picture = draw(pa.table({"start": range(rows), "end": range(1, rows + 1), "k": ["a"] * rows, "n": values}))
     for left, right, mean in list(zip(picture.left, picture.right, picture.values, strict=True))[::500]:

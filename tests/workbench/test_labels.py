@@ -40,7 +40,7 @@ def test_integers_can_be_keys() -> None:
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 50), min_size=1), min_size=1))
 def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[str, int]]) -> None:
-    places = Places(most=3)
+    places = Places(maximum=3)
     for rows in moments:
         before, places = places, places.seat(tuple(rows), list(rows.values()))
         assert len(places.names) <= 3
@@ -51,7 +51,7 @@ def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[
 
 
 def test_between_equally_many_rows_the_larger_values_are_seated() -> None:
-    assert Places(most=1).seat(("a", "b"), np.array([2, 2]), np.array([10.0, 90.0])).names == ("b",)
+    assert Places(maximum=1).seat(("a", "b"), np.array([2, 2]), np.array([10.0, 90.0])).names == ("b",)
 
 
 def test_a_null_key_has_a_label_however_the_rows_are_cut() -> None:

@@ -10,7 +10,7 @@ import pytest
 import whimbrel as wb
 from whimbrel.errors import WhimbrelError
 from whimbrel_workbench.frames import Frame, Lines, Options
-from whimbrel_workbench.sessions import BandedRun, Feed
+from whimbrel_workbench.sessions import BandedRun, LiveSession
 
 TIMES = [time for at in range(0, 2000, 2) for time in ([at, at - 60] if at % 100 == 98 else [at])]
 LOG = wb.from_arrow(pa.table({"at": TIMES, "seen": list(range(len(TIMES)))}), time="at", arrival="seen", name="log")
@@ -53,7 +53,7 @@ def test_a_view_draws_all_bands() -> None:
         frames.append(frame)
         return True
 
-    feed = Feed(COUNTS.at_latencies(0, 100), Options(), show)
+    feed = LiveSession(COUNTS.at_latencies(0, 100), Options(), show)
     feed.start()
     while not frames or frames[-1].status.state != "finished":
         time.sleep(0.01)

@@ -12,8 +12,8 @@ import pytest
 import whimbrel as wb
 from whimbrel_workbench.details.lateness import LatenessFold
 from whimbrel_workbench.frames import Options
-from whimbrel_workbench.frames.lateness import MOST_STEPS, late_rows
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.frames.lateness import MAX_STEPS, late_rows
+from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.sessions.lateness import LatenessStudy
 from whimbrel_workbench.views.lateness import lateness_html
 
@@ -24,15 +24,15 @@ COUNTS = LOG.tumbling_window(20).aggregate(n=wb.count())
 
 
 @pytest.fixture
-def started() -> Iterator[list[Feed]]:
-    feeds: list[Feed] = []
+def started() -> Iterator[list[LiveSession]]:
+    feeds: list[LiveSession] = []
     yield feeds
     for feed in feeds:
         feed.close()
 
 
-def begun(query: wb.Stream | wb.Bands, feeds: list[Feed]) -> Feed:
-    feed = Feed(query, Options(), lambda _frame: True)
+def begun(query: wb.Stream | wb.LatencyBands, feeds: list[LiveSession]) -> LiveSession:
+    feed = LiveSession(query, Options(), lambda _frame: True)
     feeds.append(feed)
     feed.start()
     assert feed.run is not None
@@ -59,12 +59,12 @@ def test_what_a_step_loses_is_what_a_run_with_that_promise_drops() -> None:
 
 def test_a_long_tail_has_few_steps_and_the_latencies_that_are_asked() -> None:
     source = late_rows("log", "", dict.fromkeys(range(100), 1), None, asked=[7])
-    assert len(source.steps) <= MOST_STEPS + 1
+    assert len(source.steps) <= MAX_STEPS + 1
     assert {0, 7, 99} <= {step.ticks for step in source.steps}
     assert source.steps[-1].lost == 0
 
 
-def test_a_feed_shows_what_its_run_has_counted(started: list[Feed]) -> None:
+def test_a_feed_shows_what_its_run_has_counted(started: list[LiveSession]) -> None:
     rows = [{"at": each} for each in (1, 5, 3, 9, 2)]
     live = wb.feeds.iterator(iter(rows), schema=pa.schema({"at": pa.int64()}), time="at", reorder_latency=3,
                              late="drop", name="feed")
@@ -79,7 +79,7 @@ def test_a_feed_shows_what_its_run_has_counted(started: list[Feed]) -> None:
     assert 'aria-current="true"' in lateness_html([source], feed.asked)
 
 
-def test_a_query_is_asked_at_another_latency(started: list[Feed]) -> None:
+def test_a_query_is_asked_at_another_latency(started: list[LiveSession]) -> None:
     feed = begun(COUNTS.on(wb.replay(LOG, speed=float("inf"), reorder_latency=500)), started)
     assert feed.asked == (500,)
     whole = feed.run.snapshot().table
@@ -94,7 +94,7 @@ def test_a_query_is_asked_at_another_latency(started: list[Feed]) -> None:
     assert feed.run.snapshot().table.equals(whole)
 
 
-def test_several_latencies_are_asked_anew(started: list[Feed]) -> None:
+def test_several_latencies_are_asked_anew(started: list[LiveSession]) -> None:
     feed = begun(COUNTS.at_latencies(0, 500).on(wb.replay(LOG, speed=float("inf"), reorder_latency=500)), started)
     assert feed.asked == (0, 500)
     feed.ask([50, 200])
@@ -102,7 +102,7 @@ def test_several_latencies_are_asked_anew(started: list[Feed]) -> None:
     assert feed.asked == (50, 200)
 
 
-def test_the_fold_measures_once_and_its_slider_asks(started: list[Feed]) -> None:
+def test_the_fold_measures_once_and_its_slider_asks(started: list[LiveSession]) -> None:
     feed = begun(COUNTS, started)
     asked: list[list[int]] = []
     fold = LatenessFold(feed, lambda change: change(), asked.append)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.workbench.results import hourly
 from whimbrel_workbench.frames import Framer, Lines, Options, Result
-from whimbrel_workbench.frames.lines import MOST_POINTS
+from whimbrel_workbench.frames.lines import MAX_POINTS
 
 NAN = float("nan")
 
@@ -76,7 +76,7 @@ def test_a_long_line_is_thinned_and_keeps_its_peak() -> None:
     values = [1.0] * 10_000
     values[4_321] = 99.0
     [line] = draw(hourly(JFK=values), settled=10_000)
-    assert len(line.x) <= MOST_POINTS
+    assert len(line.x) <= MAX_POINTS
     assert line.y.max() == 99.0
     assert line.joined[1:].all()
 

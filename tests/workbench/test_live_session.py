@@ -16,7 +16,7 @@ from whimbrel import col
 from whimbrel.errors import SchemaError
 from whimbrel_workbench.controls import Transport
 from whimbrel_workbench.frames import Bars, Figures, Frame, Lines, Options
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions import LiveSession
 
 ROWS = 20_000
 CYCLE = {"origin": ["JFK", "LGA", "EWR", "JFK"], "x": [1, 2, 3, 0]}
@@ -61,7 +61,7 @@ def screen() -> Screen:
 
 
 def test_a_query_on_history_ends_in_its_exact_settled_picture(screen: Screen) -> None:
-    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(COUNTS, Options(), screen.show, redraws_per_s=20)
     feed.start()
     last = screen.wait_for("finished")
     assert isinstance(last.picture, Lines)
@@ -73,7 +73,7 @@ def test_a_query_on_history_ends_in_its_exact_settled_picture(screen: Screen) ->
 
 
 def test_pause_holds_the_picture_and_stop_keeps_or_drops_it(screen: Screen) -> None:
-    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(SLOW, Options(), screen.show, redraws_per_s=20)
     feed.start()
     screen.wait_for_picture()
     feed.pause()
@@ -91,7 +91,8 @@ def test_pause_holds_the_picture_and_stop_keeps_or_drops_it(screen: Screen) -> N
 def test_a_bar_that_would_move_nothing_is_off(screen: Screen) -> None:
     log = wb.from_arrow(LOG, time="at", arrival="at")
     slow = COUNTS.on(wb.replay(log, clock=wb.ReplayClock(200), reorder_latency=0))
-    feed, other = (Feed(slow, Options(), shown, redraws_per_s=20) for shown in (screen.show, lambda _frame: True))
+    feed, other = (LiveSession(slow, Options(), shown, redraws_per_s=20) for shown in (screen.show,
+                                                                                       lambda _frame: True))
     bar = Transport(feed.player)
     for each in (feed, other):
         each.start()
@@ -113,7 +114,7 @@ def test_a_view_is_of_one_kind_from_its_first_picture_on(screen: Screen, window:
     log = wb.from_arrow(LOG, time="at", arrival="at")
     grouped = log.group_by(keys) if keys else log
     query = grouped.tumbling_window(window).aggregate(n=wb.count()).on(wb.replay(log, speed=5_000, reorder_latency=0))
-    feed = Feed(query, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(query, Options(), screen.show, redraws_per_s=20)
     feed.start()
     screen.wait_for("finished")
     feed.close()
@@ -123,7 +124,7 @@ def test_a_view_is_of_one_kind_from_its_first_picture_on(screen: Screen, window:
 
 
 def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen) -> None:
-    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(SLOW, Options(), screen.show, redraws_per_s=20)
     feed.start()
     while screen.frames[-1].picture is None:
         feed.look_again()
@@ -133,19 +134,19 @@ def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen)
 
 
 def test_a_first_picture_is_waited_for_unless_there_will_be_none(screen: Screen) -> None:
-    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(COUNTS, Options(), screen.show, redraws_per_s=20)
     feed.start()
     feed.await_picture(60)
     assert feed.picture is not None
     feed.close()
-    empty = Feed(COUNTS.where(col.n < 0), Options(), screen.show, redraws_per_s=20)
+    empty = LiveSession(COUNTS.where(col.n < 0), Options(), screen.show, redraws_per_s=20)
     empty.start()
     empty.await_picture(1e9)  # returns with the run
     assert empty.run.state == "finished"
 
 
 def test_looking_ends_with_the_run(screen: Screen) -> None:
-    feed = Feed(SLOW, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(SLOW, Options(), screen.show, redraws_per_s=20)
     feed.start()
     screen.wait_for_picture()
     feed.close()
@@ -159,7 +160,7 @@ def test_looking_ends_with_the_run(screen: Screen) -> None:
 def test_marks_of_what_changed_fade_when_the_run_has_ended(screen: Screen) -> None:
     log = wb.from_arrow(LOG, time="at", arrival="at")
     totals = log.group_by("origin").tumbling_window(ROWS).aggregate(n=wb.count())
-    feed = Feed(totals.on(wb.replay(log, speed=10_000, reorder_latency=0)), Options(kind="bar"), screen.show,
+    feed = LiveSession(totals.on(wb.replay(log, speed=10_000, reorder_latency=0)), Options(kind="bar"), screen.show,
                 redraws_per_s=20)
     feed.start()
 
@@ -178,7 +179,7 @@ def test_marks_of_what_changed_fade_when_the_run_has_ended(screen: Screen) -> No
 
 def test_a_frame_that_nobody_saw_is_offered_again() -> None:
     screen = Screen(reachable=False)
-    feed = Feed(COUNTS, Options(), screen.show, redraws_per_s=50)
+    feed = LiveSession(COUNTS, Options(), screen.show, redraws_per_s=50)
     feed.start()
     screen.wait_for("finished")
     offered = len(screen.frames)
@@ -192,7 +193,7 @@ def test_a_frame_that_nobody_saw_is_offered_again() -> None:
 def test_a_query_that_fails_says_what_and_where(screen: Screen) -> None:
     huge = pa.table({"at": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
     total = wb.from_arrow(huge, time="at").tumbling_window(10).aggregate(total=wb.sum(col.x))
-    Feed(total, Options(), screen.show).start()
+    LiveSession(total, Options(), screen.show).start()
     failure = screen.wait_for("failed").status.failure
     assert failure is not None
     assert "leaves int64" in failure.what
@@ -205,7 +206,7 @@ def test_what_a_source_gave_before_it_failed_is_drawn_beside_its_error(screen: S
         raise RuntimeError("the sensor burnt")
 
     rows = wb.feeds.iterator(burnt(), schema={"at": pa.int64()}, time="at", reorder_latency=3, name="sensor")
-    feed = Feed(rows.tumbling_window(10).aggregate(n=wb.count()), Options(), screen.show)
+    feed = LiveSession(rows.tumbling_window(10).aggregate(n=wb.count()), Options(), screen.show)
     feed.start()
     assert ended(feed.run, 30)
     last = feed.present()
@@ -222,7 +223,7 @@ def test_a_picture_that_cannot_be_drawn_is_a_failure_on_the_page_and_the_run_goe
             raise TypeError("no such brush")
         return screen.show(frame)
 
-    feed = Feed(SLOW, Options(kind="lines"), show, redraws_per_s=20)
+    feed = LiveSession(SLOW, Options(kind="lines"), show, redraws_per_s=20)
     feed.start()
     failure = screen.wait_for("failed").status.failure
     assert "no such brush" in failure.what
@@ -233,7 +234,7 @@ def test_a_picture_that_cannot_be_drawn_is_a_failure_on_the_page_and_the_run_goe
 def test_another_value_is_drawn_at_once_even_after_the_end(screen: Screen) -> None:
     both = COUNTS.with_columns(double=col.n * 2).tumbling_window(ROWS).group_by("origin").aggregate(
         a=wb.sum(col.n), b=wb.sum(col.double))
-    feed = Feed(both, Options(), screen.show, redraws_per_s=20)
+    feed = LiveSession(both, Options(), screen.show, redraws_per_s=20)
     feed.start()
     first = screen.wait_for("finished").picture
     assert isinstance(first, Bars)
@@ -245,13 +246,13 @@ def test_another_value_is_drawn_at_once_even_after_the_end(screen: Screen) -> No
 
 def test_a_numeric_key_of_the_query_is_a_key_of_the_picture(screen: Screen) -> None:
     by_x = wb.from_arrow(LOG, time="at").group_by("x").tumbling_window(ROWS).aggregate(n=wb.count())
-    Feed(by_x, Options(), screen.show).start()
+    LiveSession(by_x, Options(), screen.show).start()
     assert screen.wait_for("finished").picture.keys == ("x",)
 
 
 def test_a_wrong_option_is_an_error_where_it_was_typed() -> None:
     with pytest.raises(SchemaError, match="no column 'm'"):
-        Feed(COUNTS, Options(y="m"), lambda _frame: True)
+        LiveSession(COUNTS, Options(y="m"), lambda _frame: True)
 
 
 def test_what_cannot_be_drawn_for_a_while_does_not_end_the_looking(caplog: pytest.LogCaptureFixture) -> None:
@@ -263,7 +264,7 @@ def test_what_cannot_be_drawn_for_a_while_does_not_end_the_looking(caplog: pytes
             raise RuntimeError("no such document")
         return screen.show(frame)
 
-    feed = Feed(SLOW, Options(), show, redraws_per_s=20)
+    feed = LiveSession(SLOW, Options(), show, redraws_per_s=20)
     feed.start()
     time.sleep(1)
     failing.clear()
@@ -282,8 +283,8 @@ def test_a_feed_that_is_lost_says_so_without_a_row(screen: Screen) -> None:
         raise ConnectionError("refused")
 
     sensor = wb.feeds.iterator(rows, schema={"at": pa.int64()}, time="at", reorder_latency=0, name="sensor",
-                               retry_s=(0.01, 0.01))
-    feed = Feed(sensor.tumbling_window(10).aggregate(n=wb.count()), Options(kind="table"), screen.show)
+                               retry_backoff_s=(0.01, 0.01))
+    feed = LiveSession(sensor.tumbling_window(10).aggregate(n=wb.count()), Options(kind="table"), screen.show)
     feed.start()
     screen.wait_for_picture()
     screen.wait_for_fact("feed sensor", "live")

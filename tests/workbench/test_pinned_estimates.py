@@ -13,8 +13,8 @@ import whimbrel as wb
 from tests.workbench.test_progress_steered import waiting
 from whimbrel import col
 from whimbrel.stream import Stream
-from whimbrel_workbench.frames.estimate_quality import Remembered
-from whimbrel_workbench.sessions import ProgressRun
+from whimbrel_workbench.frames.estimate_quality import PinnedClaim
+from whimbrel_workbench.sessions import ProgressiveRun
 
 ROWS = 6_000
 CHANCE = np.random.default_rng(3)
@@ -31,7 +31,7 @@ def over_all(*keys: str, **values: object) -> Stream:
     return LOG.group_by(*keys).tumbling_window(ROWS).aggregate(**values)
 
 
-def pinned(query: Stream, value: str, **asked: Any) -> tuple[ProgressRun, Remembered, Remembered]:
+def pinned(query: Stream, value: str, **asked: Any) -> tuple[ProgressiveRun, PinnedClaim, PinnedClaim]:
     """A run whose early picture was pinned and that was read to its end, and what was said then and at the end."""
     run = waiting(query, **asked)
     run.pin()
@@ -42,7 +42,7 @@ def pinned(query: Stream, value: str, **asked: Any) -> tuple[ProgressRun, Rememb
     return run, early, run.quality(value).remembered[-1]
 
 
-def before(run: ProgressRun, value: str) -> list[object]:
+def before(run: ProgressiveRun, value: str) -> list[object]:
     return run.look(value)[1].before[value].to_pylist()
 
 

@@ -7,14 +7,15 @@ import re
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.run import Metrics
-from whimbrel.run.operator_metrics import Step
+from whimbrel.run.operator_metrics import OperatorMetrics
 from whimbrel_workbench.frames.plan import places
 from whimbrel_workbench.sessions.plan_metrics import PlanWatch
 from whimbrel_workbench.views.plan import kernels_html, plan_html
 
 
 def metrics(elapsed_s: float, *rows: int) -> Metrics:
-    steps = tuple(Step(f"step {at}", (at - 1,) if at else (), count, count, 0.1, 0) for at, count in enumerate(rows))
+    steps = tuple(OperatorMetrics(f"step {at}", (at - 1,) if at else (), count, count, 0.1, 0) for at,
+                  count in enumerate(rows))
     return Metrics(elapsed_s=elapsed_s, steps=steps)
 
 

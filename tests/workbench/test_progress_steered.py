@@ -14,7 +14,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import SourceError
 from whimbrel.stream import Stream
-from whimbrel_workbench.sessions import ProgressRun
+from whimbrel_workbench.sessions import ProgressiveRun
 from whimbrel_workbench.sessions.live_session import _result
 
 ROWS = 6_000
@@ -30,23 +30,23 @@ def counts(rows: Stream, *keys: str, **computed: object) -> Stream:
     return rows.group_by(*keys, **computed).tumbling_window(ROWS).aggregate(n=wb.count(), m=wb.mean(col.x))
 
 
-def waiting(query: Stream, looks: int = 3, **asked: object) -> ProgressRun:
+def waiting(query: Stream, looks: int = 3, **asked: object) -> ProgressiveRun:
     """A run that has read a little, and waits."""
     progress = query.progress(**{"every": "2%", "seed": 2, "block_rows": 64, **asked})
     for _ in range(looks):
         next(progress)
     progress.until(seconds=1e-9)
-    run = ProgressRun(progress, *_result(query))
+    run = ProgressiveRun(progress, *_result(query))
     assert run.wait(10)
     return run
 
 
-def row_where(run: ProgressRun, name: str, value: object) -> pa.Table:
+def row_where(run: ProgressiveRun, name: str, value: object) -> pa.Table:
     table = run.progress.latest.table
     return table.slice(table.column(name).to_pylist().index(value), 1)
 
 
-def obeyed(run: ProgressRun) -> None:
+def obeyed(run: ProgressiveRun) -> None:
     """All that was asked of the reader is done."""
     with run._changed:
         done = []
@@ -55,7 +55,7 @@ def obeyed(run: ProgressRun) -> None:
         assert run._changed.wait_for(lambda: done, 10)
 
 
-def first_rows(run: ProgressRun) -> set[int]:
+def first_rows(run: ProgressiveRun) -> set[int]:
     """The rows of the source that lie in the blocks that are read first; empty where none is."""
     scan = run.progress.scan
     left = scan.left if len(scan.later) else ()
@@ -187,7 +187,7 @@ def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> No
     run.stop()
 
 
-def during_a_step(run: ProgressRun, within: str, press: Callable[[], object], when: Callable[[Any], bool]) -> None:
+def during_a_step(run: ProgressiveRun, within: str, press: Callable[[], object], when: Callable[[Any], bool]) -> None:
     """Press something once, while the reader is in the step in which something is so."""
     whole = getattr(run.progress, within)
 

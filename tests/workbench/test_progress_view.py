@@ -15,7 +15,7 @@ from whimbrel.stream import Stream
 from whimbrel_workbench.frames import Bars, Bound, Frame, Lines, Options, Quality
 from whimbrel_workbench.frames.format_numbers import share_words
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.sessions import Feed, ProgressRun
+from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 from whimbrel_workbench.views.bars import words_of
 from whimbrel_workbench.views.estimate_quality import pinned_html, quality_html, sparkline_svg
 from whimbrel_workbench.views.static_html import still_html
@@ -43,20 +43,20 @@ class Held:
             next(self.progress)
         self.screen = Screen()
         self.progress.until(seconds=1e-9)  # one look more, and it waits
-        self.feed = Feed(query, Options(**options), self.screen.show, redraws_per_s=50, progress=self.progress)
+        self.feed = LiveSession(query, Options(**options), self.screen.show, redraws_per_s=50, progress=self.progress)
         self.feed.start()
         self.screen.wait_for("paused")
 
     @property
-    def run(self) -> ProgressRun:
-        assert isinstance(self.feed.run, ProgressRun)
+    def run(self) -> ProgressiveRun:
+        assert isinstance(self.feed.run, ProgressiveRun)
         return self.feed.run
 
     def frame(self) -> Frame:
         return self.feed.present()
 
     def finish(self) -> Frame:
-        self.feed.refine(ProgressRun.finish)
+        self.feed.refine(ProgressiveRun.finish)
         return self.screen.wait_for("finished")
 
 
@@ -129,7 +129,7 @@ def test_what_a_mark_stands_for_is_read_first() -> None:
     held.feed.close()
 
 
-def exact(progress: wb.Progress) -> set[int]:
+def exact(progress: wb.ProgressiveQuery) -> set[int]:
     return set(progress.latest.table.slice(0, progress.latest.settled)["start"].to_pylist())
 
 
@@ -145,7 +145,7 @@ def test_a_key_that_lies_everywhere_is_said_to() -> None:
 def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
     held = Held(DELAYS, 10, kind="bar", y="delay")
     held.feed.refine(lambda run: run.remember("JFK", "LGA", "delay"))
-    held.feed.refine(ProgressRun.pin)
+    held.feed.refine(ProgressiveRun.pin)
     wrong = held.progress.latest.compare({"airport": "LGA"}, {"airport": "JFK"}, "delay")
     held.progress.remember(type(wrong)("delay", wrong.left, wrong.right, 1.0, 0.9))  # as a sample may mislead
     last = held.finish()
@@ -166,7 +166,7 @@ def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
 @pytest.mark.parametrize("value", ("delay", "first"))
 def test_of_a_picture_without_intervals_the_end_says_how_far_off_it_was(value: str) -> None:
     held = Held(DELAYS, 0, kind="bar", y=value)
-    held.feed.refine(ProgressRun.pin)
+    held.feed.refine(ProgressiveRun.pin)
     early = held.frame()
     [picture] = early.quality.remembered
     assert (picture.verdict, picture.now) == ("open", "no value with an interval is exact yet")
@@ -211,7 +211,7 @@ def test_stopping_keeps_the_estimate_and_finishing_reads_only_what_is_left() -> 
 def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -> None:
     query = LOG.group_by("airport").tumbling_window(ROWS).aggregate(all=wb.collect(col.delay))
     screen = Screen()
-    feed = Feed(query, Options(kind="bar"), screen.show, progress=query.progress(every="20%"))
+    feed = LiveSession(query, Options(kind="bar"), screen.show, progress=query.progress(every="20%"))
     feed.start()
     screen.wait_for("finished")
     told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
@@ -237,7 +237,7 @@ def test_what_has_an_end_says_so_before_anything_was_read() -> None:
     for order, share in (("random", 0.0), ("time", None)):
         progress = DELAYS.progress(order=order)
         with progress._turn:  # its reader waits
-            run = ProgressRun(progress, pa.schema([("n", pa.int64())]), ())
+            run = ProgressiveRun(progress, pa.schema([("n", pa.int64())]), ())
             assert run.metrics.share == share
         run.stop()
 
@@ -263,7 +263,7 @@ def test_windows_that_a_feed_has_passed_carry_intervals_for_late_rows() -> None:
         next(progress)
     progress.until(seconds=1e-9)
     screen = Screen()
-    feed = Feed(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50, progress=progress)
+    feed = LiveSession(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50, progress=progress)
     feed.start()
     screen.wait_for("paused")
     frame = feed.present()
@@ -277,7 +277,7 @@ def test_windows_that_a_feed_has_passed_carry_intervals_for_late_rows() -> None:
     assert "estimates within" in frame.quality.headline
     assert any("are expected to be late, at most" in note for note in frame.quality.notes)
     assert "expected to be late" in still_html(frame)
-    feed.refine(ProgressRun.finish)
+    feed.refine(ProgressiveRun.finish)
     last = screen.wait_for("finished")
     assert last.quality.headline == "exact"
     feed.close()
@@ -287,7 +287,7 @@ def test_a_log_that_ends_now_was_read_and_keeps_intervals_for_late_rows() -> Non
     late, rows = late_rows(2)
     query = rows.tumbling_window(1_000).aggregate(n=wb.count())
     screen = Screen()
-    feed = Feed(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50,
+    feed = LiveSession(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50,
                 progress=query.progress(every="20%", late=late))
     feed.start()
     last = screen.wait_for("finished")

@@ -14,10 +14,10 @@ from whimbrel import col
 from whimbrel_workbench.details import Inside
 from whimbrel_workbench.details.plan import PlanFold
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.frames.events import MOST_EVENTS, EventsBehind
+from whimbrel_workbench.frames.events import MAX_EVENTS, LineageEvents
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.sessions import Feed
-from whimbrel_workbench.sessions.lineage import MOST_RUN_AGAIN
+from whimbrel_workbench.sessions import LiveSession
+from whimbrel_workbench.sessions.lineage import MAX_RUN_AGAIN
 from whimbrel_workbench.views.events import events_html
 from whimbrel_workbench.views.plan import PlanTable
 
@@ -27,7 +27,7 @@ LOG = wb.from_arrow(ROWS, time="at", arrival="seen", name="log")
 SUMS = LOG.group_by("k").tumbling_window(10).aggregate(total=wb.sum(col.x), n=wb.count())
 
 
-Ended = Callable[..., Feed]
+Ended = Callable[..., LiveSession]
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def ended() -> Iterator[Ended]:
     """Makes feeds whose runs have ended, with their last pictures drawn."""
     feeds = []
 
-    def made(query: wb.Stream | wb.Bands, **options: object) -> Feed:
-        feed = Feed(query, Options.of(**options), lambda _frame: True)
+    def made(query: wb.Stream | wb.LatencyBands, **options: object) -> LiveSession:
+        feed = LiveSession(query, Options.of(**options), lambda _frame: True)
         feeds.append(feed)
         feed.start()
         assert feed.run is not None
@@ -49,7 +49,7 @@ def ended() -> Iterator[Ended]:
         feed.close()
 
 
-def behind(feed: Feed, **mark: object) -> EventsBehind:
+def behind(feed: LiveSession, **mark: object) -> LineageEvents:
     row = feed.row_of(Mark(**mark))
     assert row is not None
     return feed.behind(row)
@@ -101,14 +101,14 @@ def test_a_column_that_is_called_as_a_lifetimes_end_is_shown(ended: Ended) -> No
 
 
 def test_tables_are_short_and_everything_is_counted(ended: Ended) -> None:
-    rows = MOST_RUN_AGAIN + 5
+    rows = MAX_RUN_AGAIN + 5
     log = wb.from_arrow({"at": np.zeros(rows, np.int64), "x": np.arange(rows)}, time="at", name="log")
     found = behind(ended(log.tumbling_window(10).aggregate(n=wb.count())), at=0.0)
     assert found.origins[0].rows == rows
-    assert len(found.origins[0].table) == MOST_EVENTS
+    assert len(found.origins[0].table) == MAX_EVENTS
     assert found.same is None
     assert "Too many events" in found.again
-    assert f"{rows:,} events of log, the newest {MOST_EVENTS} of them" in events_html(found)
+    assert f"{rows:,} events of log, the newest {MAX_EVENTS} of them" in events_html(found)
 
 
 def test_a_feed_whose_rows_are_gone_says_so(ended: Ended) -> None:
@@ -189,7 +189,7 @@ def test_several_latencies_have_one_plan(ended: Ended) -> None:
 
 def test_frames_carry_marks_of_table_rows() -> None:
     frames: list[Frame] = []
-    feed = Feed(SUMS, Options(kind="table"), lambda frame: frames.append(frame) is None)
+    feed = LiveSession(SUMS, Options(kind="table"), lambda frame: frames.append(frame) is None)
     feed.start()
     assert feed.run is not None
     assert feed.run.wait(60)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 import whimbrel as wb
-from whimbrel.connect.feeds import FeedState
+from whimbrel.connect.feeds import FeedStatus
 from whimbrel.run import Metrics
 from whimbrel_workbench.sessions.replay_controller import playback_of
 from whimbrel_workbench.sessions.run_status import status_of
 
 
 def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
-    feeds = {"flights": FeedState("reconnecting", attempts=3, retry_in_s=4.2, error="refused"),
-             "weather": FeedState("live", stage="catching up", eta_s=9.0),
-             "log": FeedState("live", missed={"a file was cut": 1}),
-             "meters": FeedState("live", shed={"sample 0.1": 1200}, dead={"no JSON": 3, "no time": 1})}
+    feeds = {"flights": FeedStatus("reconnecting", attempts=3, retry_in_s=4.2, error="refused"),
+             "weather": FeedStatus("live", stage="catching up", eta_s=9.0),
+             "log": FeedStatus("live", missed={"a file was cut": 1}),
+             "meters": FeedStatus("live", shed={"sample 0.1": 1200}, dead={"no JSON": 3, "no time": 1})}
     facts = dict(status_of("running", Metrics(feeds=feeds), None).facts)
     assert facts["feed flights"] == "reconnecting in 4 s (attempt 3: refused)"
     assert facts["feed weather"] == "catching up, 9 s to go"
@@ -29,9 +29,9 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
                                                  (59, "live, nothing for 55 s"), (119, "live, nothing for 1 min"),
                                                  (9_000, "live, nothing for 2 h")))
 def test_a_silent_feed_says_for_how_long(silent_s: float, words: str) -> None:
-    state = FeedState("live", silent_s=silent_s)
+    state = FeedStatus("live", silent_s=silent_s)
     assert dict(status_of("running", Metrics(feeds={"meters": state}), None).facts)["feed meters"] == words
-    held = FeedState("live", silent_s=silent_s, queued_rows=7)  # nobody takes what came
+    held = FeedStatus("live", silent_s=silent_s, queued_rows=7)  # nobody takes what came
     assert dict(status_of("running", Metrics(feeds={"meters": held}), None).facts)["feed meters"] == "live"
 
 

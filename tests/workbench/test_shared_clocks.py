@@ -21,7 +21,7 @@ class Desk:
         self.clocks = Clocks()
         self.started = ExitStack()
 
-    def start(self, query: wb.Stream | wb.Bands, *, instead_of: tuple[ReplayRun, ...] = ()) -> ReplayRun:
+    def start(self, query: wb.Stream | wb.LatencyBands, *, instead_of: tuple[ReplayRun, ...] = ()) -> ReplayRun:
         joined = self.clocks.joined(query, instead_of)
         run = joined.start() if isinstance(joined, wb.Stream) else BandedRun(joined, joined.start())
         self.clocks.going(query, run)

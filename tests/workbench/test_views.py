@@ -17,7 +17,7 @@ from tests.workbench.results import hourly
 from tests.workbench.test_frame_builder import whole
 from whimbrel.errors import PlanError
 from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Result, Stages, Status
-from whimbrel_workbench.view_panel import Screen
+from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import failure_html, still_html, view_of
 from whimbrel_workbench.views.caption import caption
 from whimbrel_workbench.views.legend import legend_html
@@ -156,7 +156,7 @@ def test_the_caption_and_an_empty_stage_say_which_rows_cannot_be_drawn() -> None
     assert "1 row has no flights that can be drawn." in caption(picture(hourly(JFK=[1, float("nan"), 3])))
     columns = Framer(Options()).columns(TABLE.schema)
     frame = Frame(1, None, columns, Status("finished", 1.0, ()), "q", undrawn=13)
-    screen = Screen()
+    screen = ViewPanel()
     screen.draw(frame)
     for said in (still_html(frame), screen.panel[3][0].object):
         assert "13 rows have no flights that can be drawn." in said

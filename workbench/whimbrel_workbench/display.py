@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from whimbrel.progressive import Progress
-    from whimbrel.stream import Bands, Stream
+    from whimbrel.progressive import ProgressiveQuery
+    from whimbrel.stream import LatencyBands, Stream
     from whimbrel_workbench.live_view import LiveView
     from whimbrel_workbench.page import Bundle
 
@@ -21,11 +21,11 @@ class Show:
         """Import what the first view needs."""
         import whimbrel_workbench.live_view  # noqa: F401
 
-    def __call__(self, query: Stream | Bands | Progress) -> Bundle:
+    def __call__(self, query: Stream | LatencyBands | ProgressiveQuery) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
         return self.view(query)._repr_mimebundle_()
 
-    def view(self, query: Stream | Bands | Progress, **options: Any) -> LiveView:
+    def view(self, query: Stream | LatencyBands | ProgressiveQuery, **options: Any) -> LiveView:
         """The live view itself, to choose its kind, to read its run, or to overlay ``view.hv``.
 
         Parameters

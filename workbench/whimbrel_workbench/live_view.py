@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel.errors import WhimbrelError
-from whimbrel.progressive import Progress
+from whimbrel.progressive import ProgressiveQuery
 from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.details import PlanFold
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.sessions import Attention, Clocks, Feed, Owners
-from whimbrel_workbench.view_instance import Place
+from whimbrel_workbench.sessions import Attention, Clocks, LiveSession, Owners
+from whimbrel_workbench.view_instance import ViewInstance
 from whimbrel_workbench.views import save
 from whimbrel_workbench.views.color_scales import check_colours
 from whimbrel_workbench.views.plan import PlanTable
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from holoviews.streams import Pipe
 
     from whimbrel.run import Run
-    from whimbrel.stream import Bands
-    from whimbrel_workbench.sessions import BandedRun, ProgressRun
+    from whimbrel.stream import LatencyBands
+    from whimbrel_workbench.sessions import BandedRun, ProgressiveRun
 
 _cells: Final = Owners()
 _clocks: Final = Clocks()
@@ -57,31 +57,32 @@ class LiveView:
         The query as it was written.
     """
 
-    def __init__(self, query: Stream | Bands | Progress, *, redraws_per_s: float = 3.0, transport: bool = True,
+    def __init__(self, query: Stream | LatencyBands | ProgressiveQuery, *, redraws_per_s: float = 3.0,
+                 transport: bool = True,
                  **options: Any) -> None:
-        self.stream = Stream(query.plan) if isinstance(query, Progress) else query
+        self.stream = Stream(query.plan) if isinstance(query, ProgressiveQuery) else query
         asked = Options.of(**options)
         check_colours(asked.style)
-        self._feed = Feed(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
+        self._feed = LiveSession(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
                           ready=self._ready, on_turn=self._turn,
-                          progress=query if isinstance(query, Progress) else None, clocks=_clocks)
+                          progress=query if isinstance(query, ProgressiveQuery) else None, clocks=_clocks)
         self._attention = Attention(page.executing)
         self._waiting = False
         self._pipe: Pipe | None = None
         self._piping = False
         self._started = threading.Lock()
         self._transport = transport
-        self._places: list[Place] = []
+        self._places: list[ViewInstance] = []
         self._last: Frame | None = None
         self._plan = PlanFold(self._feed)
 
     @property
-    def run(self) -> Run | BandedRun | ProgressRun | None:
+    def run(self) -> Run | BandedRun | ProgressiveRun | None:
         """The run behind the view; None before it was shown, or if the query could not start."""
         return self._feed.run
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> ProgressiveQuery | None:
         """The early answers that are read, to steer them from a cell; None where the query runs."""
         return self._feed.progress
 
@@ -146,7 +147,8 @@ class LiveView:
         if self._started.acquire(blocking=False):
             # A cell that runs again begins anew.
             ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
-            self._feed.start([place.run for place in ending if isinstance(place, Place) and place.run is not None])
+            self._feed.start([place.run for place in ending if isinstance(place,
+                                                                          ViewInstance) and place.run is not None])
 
     def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
         """Write what is shown now as a page or a picture: values, coverage, watermark and query.
@@ -188,7 +190,7 @@ class LiveView:
         if page.collect(self) or not page.in_notebook():
             return {"text/plain": repr(self)}, {}
         self.start()
-        place = Place(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
+        place = ViewInstance(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
         # A picture that comes with the page is there sooner than one that follows it.
         self._feed.await_picture(_FIRST_PICTURE_S)
         with self._feed.between_frames:
@@ -209,7 +211,7 @@ class LiveView:
         elif sign == "gone":
             self._turn()
 
-    def _gone(self, place: Place) -> None:
+    def _gone(self, place: ViewInstance) -> None:
         """A place is not there any more; without any, nobody can get the view back."""
         _cells.forget(place)
         self._attention.forget(place.name)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from IPython.core.interactiveshell import InteractiveShell
 
 from whimbrel.errors import PlanError
-from whimbrel.stream import Bands, Stream
+from whimbrel.stream import LatencyBands, Stream
 
 _SOME: Final = "such as %%whimbrel --kind bars --latencies 1s,1m"
 
@@ -96,9 +96,9 @@ def shown(value: Any, options: dict[str, Any], where: str) -> Any:
     latencies = options.pop("latencies", None)
     if isinstance(value, Stream) and latencies is not None:
         value = value.at_latencies(*(latencies if isinstance(latencies, list) else [latencies]))
-    elif latencies is not None and isinstance(value, Bands):
+    elif latencies is not None and isinstance(value, LatencyBands):
         raise PlanError("The query is one of several latencies already.", where=where, hint="leave --latencies out")
-    if not isinstance(value, Stream | Bands):
+    if not isinstance(value, Stream | LatencyBands):
         found = "nothing" if value is None else f"of type {type(value).__name__}"
         raise PlanError("The cell does not end with a query.", where=where, hint=f"its last expression is {found}")
     return value.view(**options)

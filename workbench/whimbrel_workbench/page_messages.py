@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import panel as pn
 
 
-class Said(pn.widgets.TextInput):  # type: ignore[misc]
+class PageMessage(pn.widgets.TextInput):  # type: ignore[misc]
     """A field that nobody sees: a script sets its value, which is the only way from a page to the kernel.
 
     A served page hands a field's value on 50 ms later, for one who types; a script is heard at once.

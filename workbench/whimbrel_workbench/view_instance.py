@@ -11,8 +11,8 @@ from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.details import Inside, Refining
 from whimbrel_workbench.frames import Frame
-from whimbrel_workbench.sessions import AnyRun, Feed
-from whimbrel_workbench.view_panel import Screen
+from whimbrel_workbench.sessions import AnyRun, LiveSession
+from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import Host, still_html
 
 _STILL_EVERY_S: Final = 3.0
@@ -23,7 +23,7 @@ _STILL_TAKES: Final = 0.005
 _ENDED: Final = ("finished", "stopped", "failed")
 
 
-class Place:
+class ViewInstance:
     """Picture, bars and folds of a view where it stands, and the last frame that a saved notebook keeps of it.
 
     A chart belongs to one place only, and so does what its reader does there: zooming, or opening a fold.
@@ -42,8 +42,9 @@ class Place:
         Whether it has the bar that steers a replay.
     """
 
-    def __init__(self, feed: Feed, on_gesture: Callable[[Gesture], None], on_said: Callable[[str, page.Sign], None],
-                 on_gone: Callable[[Place], None], *, transport: bool) -> None:
+    def __init__(self, feed: LiveSession, on_gesture: Callable[[Gesture], None], on_said: Callable[[str, page.Sign],
+                                                                                                   None],
+                 on_gone: Callable[[ViewInstance], None], *, transport: bool) -> None:
         self._feed, self._lock = feed, feed.between_frames
         early = feed.progress is not None
         self._beside: Inside | Refining = (Refining if early else Inside)(feed, self._change)
@@ -51,7 +52,7 @@ class Place:
                           keep="Good enough" if early else "Stop and keep")
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._beside.pick)
         host = replace(host, picking="to read its rows first", stretches=True) if early else host
-        self._screen = Screen(toolbar, Transport(feed.player) if transport else None, host=host)
+        self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
         self._panel.append(self._beside.panel)
         self._output = page.Output(self._panel, feed.look_again, on_said, lambda: on_gone(self), self._lock)

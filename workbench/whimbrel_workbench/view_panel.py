@@ -10,7 +10,7 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
-from whimbrel_workbench.frames import Figures, Frame, Lines, Picture, Rows, Style
+from whimbrel_workbench.frames import Figures, Frame, Lines, Picture, Style, TableFrame
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
 from whimbrel_workbench.views.caption import caption, undrawn_words
@@ -19,10 +19,10 @@ from whimbrel_workbench.views.estimate_quality import PINNED_CSS, QUALITY_CSS, p
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.palette import CSS
 
-_MOST_WIDE_PX: Final = 1200
+_MAX_WIDE_PX: Final = 1200
 
 
-class Screen:
+class ViewPanel:
     """Draws frames in place. It knows neither the run behind them nor how changes travel to the page.
 
     Parameters
@@ -49,7 +49,7 @@ class Screen:
         self._stage = pn.Column(_waiting("Waiting for the first rows."), sizing_mode="stretch_width", margin=0)
         parts = [self._failure, self._quality, self._legend, self._stage, self._caption, self._pinned]
         self.panel = pn.Column(*(bar.panel for bar in (toolbar, transport) if bar), *parts,
-                               sizing_mode="stretch_width", max_width=_MOST_WIDE_PX, margin=0)
+                               sizing_mode="stretch_width", max_width=_MAX_WIDE_PX, margin=0)
 
     def renew(self) -> None:
         """Build the view anew with the next frame."""
@@ -58,7 +58,7 @@ class Screen:
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
         if self._toolbar is not None:
-            charted = frame.picture is not None and not isinstance(frame.picture, Rows | Figures)
+            charted = frame.picture is not None and not isinstance(frame.picture, TableFrame | Figures)
             self._toolbar.draw(frame.status)
             self._toolbar.offer(frame.columns if charted else None)
         if self._transport is not None:
@@ -80,7 +80,7 @@ class Screen:
             self._view.draw(picture)
         self._picture = picture
         self._legend.object = legend_html(picture, frame.style) if picture else ""
-        what = "row" if isinstance(picture, Rows) else "mark"
+        what = "row" if isinstance(picture, TableFrame) else "mark"
         over = frame.quality is not None and frame.quality.final  # then nothing is left to be read first
         picked = self._host.pick is not None and not over and not isinstance(picture, Figures)
         click = f" Click a {what} {self._host.picking}." if picked else ""

@@ -2,7 +2,7 @@
 
 from whimbrel.aggregates.any_all import AllTrue, AnyTrue
 from whimbrel.aggregates.approximate import ApproximateCountDistinct, ApproximateQuantile, check_installed
-from whimbrel.aggregates.collection import Collect, CountDistinct, TopK
+from whimbrel.aggregates.collection import Collect, CountDistinct, LargestValues
 from whimbrel.aggregates.count import Count
 from whimbrel.aggregates.first_last import First, Last
 from whimbrel.aggregates.mean import Mean
@@ -14,7 +14,28 @@ from whimbrel.aggregates.user_defined.user_defined import UserAggregate, UserFun
 from whimbrel.aggregates.variance import Std, SumOfSquares, Var
 
 __all__ = [
-    "AllTrue", "AnyTrue", "ApproximateCountDistinct", "ApproximateQuantile", "Collect", "Count", "CountDistinct",
-    "First", "Interpolation", "Last", "Max", "Mean", "Median", "Min", "Product", "Quantile", "Std", "Sum",
-    "SumOfSquares", "TopK", "UserAggregate", "UserFunctions", "Var", "check_installed",
+    "AllTrue",
+    "AnyTrue",
+    "ApproximateCountDistinct",
+    "ApproximateQuantile",
+    "Collect",
+    "Count",
+    "CountDistinct",
+    "First",
+    "Interpolation",
+    "LargestValues",
+    "Last",
+    "Max",
+    "Mean",
+    "Median",
+    "Min",
+    "Product",
+    "Quantile",
+    "Std",
+    "Sum",
+    "SumOfSquares",
+    "UserAggregate",
+    "UserFunctions",
+    "Var",
+    "check_installed",
 ]

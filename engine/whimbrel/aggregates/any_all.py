@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from whimbrel.errors import ExpressionError
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,8 +44,8 @@ class AnyTrue(Logical):
 
     name: ClassVar[str] = "any"
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=(0, 0), accumulate=tell, deaccumulate=untell, merge=tell_both, result=any_true)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
+        return AggregateFunctions(init=(0, 0), accumulate=tell, deaccumulate=remove, merge=tell_both, result=any_true)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,8 +70,8 @@ class AllTrue(Logical):
 
     name: ClassVar[str] = "all"
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=(0, 0), accumulate=tell, deaccumulate=untell, merge=tell_both, result=all_true)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
+        return AggregateFunctions(init=(0, 0), accumulate=tell, deaccumulate=remove, merge=tell_both, result=all_true)
 
 
 def tell(state: State, value: Any) -> State:
@@ -80,7 +80,7 @@ def tell(state: State, value: Any) -> State:
     return (state[0], state[1] + 1)
 
 
-def untell(state: State, value: Any) -> State:
+def remove(state: State, value: Any) -> State:
     if value != 0:
         return (state[0] - 1, state[1])
     return (state[0], state[1] - 1)

@@ -23,7 +23,7 @@ from whimbrel.errors import ExpressionError, MissingExtraError
 from whimbrel.kernels.interpolation import as_float, between_floats, between_integers
 from whimbrel.kernels.keys import encode_keys
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.plan import Aggregate, Bag, Sketch, Summary
+from whimbrel.plan import Aggregate, Multiset, Sketch, SketchState
 
 Array = np.ndarray[Any, Any]
 
@@ -80,9 +80,9 @@ class ApproximateCountDistinct(Approximate):
         check_ordered(self, input_type)
         return pa.int64()
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag | Sketch:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset | Sketch:
         if removable:
-            return Bag(multisets.DISTINCT)
+            return Multiset(multisets.DISTINCT)
         return Sketch(encode=fingerprints, exact=count_distinct_sorted, of_nothing=0,
                       new=functools.partial(DistinctSummary, self.precision), load=DistinctSummary.from_bytes)
 
@@ -132,17 +132,17 @@ class ApproximateQuantile(Approximate):
         check_numbers(self, input_type)
         return pa.float64()
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag | Sketch:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset | Sketch:
         share = Fraction(self.q).limit_denominator(FINEST)
         if removable:
-            return Bag(multisets.BETWEEN, share.numerator, share.denominator)
+            return Multiset(multisets.BETWEEN, share.numerator, share.denominator)
         turned = pa.types.is_uint64(input_type)
         return Sketch(encode=numbers, exact=functools.partial(quantile_sorted, share, turned=turned), of_nothing=None,
                       new=functools.partial(QuantileSummary, self.q, self.k, turned=turned),
                       load=functools.partial(QuantileSummary.from_bytes, self.q, turned=turned))
 
 
-class DistinctSummary(Summary):
+class DistinctSummary(SketchState):
     """A HyperLogLog sketch of fingerprints."""
 
     def __init__(self, precision: int, sketch: Any = None) -> None:
@@ -181,7 +181,7 @@ _DIGEST_UNIT = 2.0**64
 """Numbers are kept in it, so that none times how many there are is more than any float; the smallest are rounded."""
 
 
-class QuantileSummary(Summary):
+class QuantileSummary(SketchState):
     """A t-digest of the finite numbers, and how many others there were: -inf, inf, NaN."""
 
     def __init__(self, q: float, k: int, digest: Any = None, others: Array | None = None, *,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.aggregates.ordered_types import check_ordered, note_of_values
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.plan import Aggregate, Bag
+from whimbrel.plan import Aggregate, Multiset
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,8 +41,8 @@ class Collect(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return pa.list_(check_ordered(self, input_type))
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(multisets.ALL, timed=True)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:
+        return Multiset(multisets.ALL, timed=True)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)
@@ -74,15 +74,15 @@ class CountDistinct(Aggregate):
         check_ordered(self, input_type)
         return pa.int64()
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(multisets.DISTINCT)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:
+        return Multiset(multisets.DISTINCT)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopK(Aggregate):
+class LargestValues(Aggregate):
     """The `k` largest values that are not null with their ranks, largest first; an empty list when there is none.
 
         time     0    5    10
@@ -122,8 +122,8 @@ class TopK(Aggregate):
         value = check_ordered(self, input_type)
         return pa.list_(pa.struct([("rank", pa.int64()), ("value", value)]))
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(multisets.TOP_WITH_TIES if self.ties else multisets.TOP, self.k)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:
+        return Multiset(multisets.TOP_WITH_TIES if self.ties else multisets.TOP, self.k)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,8 +40,9 @@ class Count(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return pa.int64()
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both, result=counted,
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
+        return AggregateFunctions(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both,
+                                  result=counted,
                      additive=True, always=True)
 
 

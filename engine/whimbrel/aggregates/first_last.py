@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.aggregates.ordered_types import check_ordered, keeps_words, note_of_words
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.plan import Aggregate, Bag, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, State
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,11 +51,11 @@ class First(Edge):
 
     name: ClassVar[str] = "first"
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions | Multiset:
         if keeps_words(input_type):
-            return Bag(multisets.LOWEST, timed=True)
+            return Multiset(multisets.LOWEST, timed=True)
         zero = 0.0 if pa.types.is_floating(input_type) else 0
-        return Steps(init=(zero, 0, 0), accumulate=earlier, merge=earliest, result=edge, timed=True)
+        return AggregateFunctions(init=(zero, 0, 0), accumulate=earlier, merge=earliest, result=edge, timed=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,11 +82,11 @@ class Last(Edge):
 
     name: ClassVar[str] = "last"
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions | Multiset:
         if keeps_words(input_type):
-            return Bag(multisets.HIGHEST, timed=True)
+            return Multiset(multisets.HIGHEST, timed=True)
         zero = 0.0 if pa.types.is_floating(input_type) else 0
-        return Steps(init=(zero, 0, 0), accumulate=later, merge=latest, result=edge, timed=True)
+        return AggregateFunctions(init=(zero, 0, 0), accumulate=later, merge=latest, result=edge, timed=True)
 
 
 def earlier(state: State, value: Any, start: Any) -> State:

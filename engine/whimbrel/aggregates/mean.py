@@ -20,7 +20,7 @@ from whimbrel.aggregates.double_double_sum import NO_WHOLE_SUM, whole_both, whol
 from whimbrel.aggregates.wide_integer_columns import wide_mean
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,16 +66,17 @@ class Mean(Aggregate):
                                    '.cast(pa.timestamp("s"))' if pa.types.is_date(input_type) else
                                    "mean takes numbers, bools, decimals, durations and times")
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if pa.types.is_decimal(input_type) or is_span_or_time(input_type):
             return wide_mean(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             result = whole_average_turned if pa.types.is_uint64(input_type) else whole_average
-            return Steps(init=NO_WHOLE_SUM, accumulate=whole_in, deaccumulate=whole_out, merge=whole_both,
+            return AggregateFunctions(init=NO_WHOLE_SUM, accumulate=whole_in, deaccumulate=whole_out, merge=whole_both,
                          result=result, additive=True)
         if not removable:
-            return Steps(init=(0.0, 0, 0.0), accumulate=average_in, merge=average_both, result=average, additive=True)
-        return Steps(init=(*NO_SUM, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
+            return AggregateFunctions(init=(0.0, 0, 0.0), accumulate=average_in, merge=average_both, result=average,
+                                      additive=True)
+        return AggregateFunctions(init=(*NO_SUM, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
                      result=exact_average, additive=True, spoiled=is_spoiled)
 
 

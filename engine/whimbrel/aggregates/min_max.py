@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.aggregates.ordered_types import check_ordered, keeps_words, note_of_words
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.plan import Aggregate, Bag, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, State
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,11 +23,11 @@ class Extreme(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return check_ordered(self, input_type)
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions | Multiset:
         if keeps_words(input_type):
-            return Bag(self.end)
+            return Multiset(self.end)
         zero: State = (0.0, 0) if pa.types.is_floating(input_type) else (0, 0)
-        return Steps(init=zero, accumulate=self.closer(), merge=self.closest(), result=extreme)
+        return AggregateFunctions(init=zero, accumulate=self.closer(), merge=self.closest(), result=extreme)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_words(self, input_type)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from whimbrel.errors import ExpressionError
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 _SMALLEST = -(2**63)
 
@@ -40,10 +40,11 @@ class Product(Aggregate):
         raise ExpressionError(f"product of {input_type} has no meaning.", where=self.show(),
                               hint="product takes numbers and bools")
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if pa.types.is_floating(input_type):
-            return Steps(init=(1.0,), accumulate=times_float, merge=times_floats, result=float_product)
-        return Steps(init=(-1, 0, 0, 0), accumulate=times_integer, merge=times_integers, result=integer_product)
+            return AggregateFunctions(init=(1.0,), accumulate=times_float, merge=times_floats, result=float_product)
+        return AggregateFunctions(init=(-1, 0, 0, 0), accumulate=times_integer, merge=times_integers,
+                                  result=integer_product)
 
 
 def times_integer(state: State, value: Any) -> State:

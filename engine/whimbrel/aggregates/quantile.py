@@ -14,7 +14,7 @@ from whimbrel.aggregates.ordered_types import check_ordered, note_of_values
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.plan import Aggregate, Bag
+from whimbrel.plan import Aggregate, Multiset
 
 Interpolation = Literal["linear", "discrete"]
 
@@ -34,10 +34,10 @@ def _digits_of(whole: int) -> int:
     >>> _digits_of(2), _digits_of(4), _digits_of(1000), _digits_of(3)
     (1, 2, 3, 9)
     """
-    return next((digits for digits in range(_MOST_DIGITS) if 10**digits % whole == 0), _MOST_DIGITS)
+    return next((digits for digits in range(_MAX_DIGITS) if 10**digits % whole == 0), _MAX_DIGITS)
 
 
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 """A share is a whole number of ``1 / FINEST``, or has no end."""
 
 
@@ -99,14 +99,14 @@ class Quantile(Aggregate):
         check_numbers(self, input_type)
         return input_type if is_span_or_time(input_type) else pa.float64()
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:
         share = Fraction(self.q).limit_denominator(FINEST)
         if self.interpolation == "discrete":
             choice = multisets.NUMBER_FROM_TOP if self.descending else multisets.NUMBER
         else:
             choice = multisets.BETWEEN
             share = 1 - share if self.descending else share
-        return Bag(choice, share.numerator, share.denominator)
+        return Multiset(choice, share.numerator, share.denominator)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)

@@ -18,7 +18,7 @@ from whimbrel.aggregates.compensated_sum import (
 from whimbrel.aggregates.wide_integer_columns import wide_sum
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import MAX_DIGITS, decimal
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 _DIGITS = 38
 """Of a sum of decimals that have no more."""
@@ -85,16 +85,18 @@ class Sum(Aggregate):
         raise ExpressionError(f"sum of {input_type} has no meaning.", where=self.show(),
                               hint="sum takes numbers, bools, decimals and durations")
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if self.widen or pa.types.is_decimal(input_type):
             return wide_sum(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
-            return Steps(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer, merge=add_integers,
+            return AggregateFunctions(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer,
+                                      merge=add_integers,
                          result=integer_total, additive=True, always=True)
         if not removable:
-            return Steps(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total, additive=True,
+            return AggregateFunctions(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total,
+                                      additive=True,
                          always=True)
-        return Steps(init=NO_SUM, accumulate=add_exactly, deaccumulate=subtract_exactly, merge=merge_exact,
+        return AggregateFunctions(init=NO_SUM, accumulate=add_exactly, deaccumulate=subtract_exactly, merge=merge_exact,
                      result=exact_total, additive=True, always=True, spoiled=is_spoiled)
 
 

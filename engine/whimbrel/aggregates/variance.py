@@ -58,7 +58,7 @@ from whimbrel.aggregates.two_pass_variance import (
 )
 from whimbrel.aggregates.wide_moments import wide_spread
 from whimbrel.errors import ExpressionError
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 Results = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]
 """What ends an algebra: one function for each kind of its states."""
@@ -98,18 +98,20 @@ class SumOfSquares(Aggregate):
         raise ExpressionError(f"sum_of_squares of {input_type} has no meaning.", where=self.show(),
                               hint="sum_of_squares takes numbers and bools")
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if not pa.types.is_floating(input_type):
-            return Steps(init=(0, 0, 0), accumulate=square_in, deaccumulate=square_out, merge=squares_of_both,
+            return AggregateFunctions(init=(0, 0, 0), accumulate=square_in, deaccumulate=square_out,
+                                      merge=squares_of_both,
                          result=integer_squares, additive=True)
         if not removable:
-            return Steps(init=(0.0,), accumulate=add_square, merge=add_floats, result=float_total, additive=True)
-        return Steps(init=NO_SUM, accumulate=add_square_exactly, deaccumulate=subtract_square_exactly,
+            return AggregateFunctions(init=(0.0,), accumulate=add_square, merge=add_floats, result=float_total,
+                                      additive=True)
+        return AggregateFunctions(init=NO_SUM, accumulate=add_square_exactly, deaccumulate=subtract_square_exactly,
                      merge=merge_exact, result=exact_total, additive=True, spoiled=is_spoiled)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Spread(Aggregate):
+class Dispersion(Aggregate):
     """What var and std share: exact sums of values and of squares, from which rows can be taken back.
 
     Parameters
@@ -132,16 +134,16 @@ class Spread(Aggregate):
                               hint=f"{self.name} takes numbers, bools and decimals; std durations, too")
 
     @staticmethod
-    def of_moments(input_type: pa.DataType | None, results: Results, *, removable: bool) -> Steps:
+    def of_moments(input_type: pa.DataType | None, results: Results, *, removable: bool) -> AggregateFunctions:
         """The algebra that ends with such results: of moments, of sized ones, and of distances."""
         of_moments, of_sized, of_distances = results
         if not pa.types.is_floating(input_type):
-            return Steps(init=NO_MOMENTS, accumulate=whole_moments_in, deaccumulate=whole_moments_out,
+            return AggregateFunctions(init=NO_MOMENTS, accumulate=whole_moments_in, deaccumulate=whole_moments_out,
                          merge=moments_of_both, result=of_moments, additive=True, twice=from_whole_mean(of_distances))
         if not removable:
-            return Steps(init=NO_MOMENTS, accumulate=moments_in, merge=moments_of_both, result=of_moments,
+            return AggregateFunctions(init=NO_MOMENTS, accumulate=moments_in, merge=moments_of_both, result=of_moments,
                          additive=True, twice=from_mean(of_distances))
-        return Steps(init=NO_SIZED, accumulate=sized_in, deaccumulate=sized_out, merge=sized_of_both,
+        return AggregateFunctions(init=NO_SIZED, accumulate=sized_in, deaccumulate=sized_out, merge=sized_of_both,
                      result=of_sized, additive=True, spoiled=are_spoiled, twice=from_mean(of_distances))
 
     @property
@@ -150,7 +152,7 @@ class Spread(Aggregate):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Var(Spread):
+class Var(Dispersion):
     """Variance of the values that are not null, as a float; null when there are too few (sample: one or none).
 
         time     0    5    10
@@ -185,7 +187,7 @@ class Var(Spread):
                                   where=self.show(), hint="take std(...), which is a duration; or cast to int first")
         return super().result_type(input_type)
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if pa.types.is_decimal(input_type):
             return wide_spread(input_type, self.result_type(input_type), root=False, sample=self.sample)
         sample = (sample_variance, sized_sample_variance, sample_variance_of)
@@ -194,7 +196,7 @@ class Var(Spread):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Std(Spread):
+class Std(Dispersion):
     """Standard deviation of the values that are not null: the square root of :class:`Var`.
 
     Of durations it is a duration, rounded to the nearest tick; of two the even one.
@@ -225,7 +227,7 @@ class Std(Spread):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return input_type if pa.types.is_duration(input_type) else super().result_type(input_type)
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if pa.types.is_decimal(input_type) or pa.types.is_duration(input_type):
             return wide_spread(input_type, self.result_type(input_type), root=True, sample=self.sample)
         sample = (sample_deviation, sized_sample_deviation, sample_deviation_of)

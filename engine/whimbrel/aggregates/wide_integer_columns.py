@@ -25,7 +25,7 @@ from whimbrel.aggregates.wide_integer_sum import (
     two_out,
 )
 from whimbrel.batch import Column, Mask, numpy_type
-from whimbrel.plan import ByColumns, State, Steps
+from whimbrel.plan import AggregateFunctions, ByColumns, State
 
 Array = np.ndarray[Any, Any]
 
@@ -48,20 +48,21 @@ _STEPS: dict[int, tuple[State, _Step, _Step, _Step]] = {
 }
 
 
-def wide_sum(type_: pa.DataType, result: pa.DataType) -> Steps:
+def wide_sum(type_: pa.DataType, result: pa.DataType) -> AggregateFunctions:
     """The exact sum of decimals, or of integers, as a decimal of the same scale; of no rows 0."""
     return _steps(type_, functools.partial(_sums, result), always=True)
 
 
-def wide_mean(type_: pa.DataType, result: pa.DataType) -> Steps:
+def wide_mean(type_: pa.DataType, result: pa.DataType) -> AggregateFunctions:
     """The exact mean of decimals, times or durations, rounded once; of no rows null."""
     return _steps(type_, functools.partial(_means, result, getattr(type_, "scale", 0)), always=False)
 
 
-def _steps(type_: pa.DataType, join: Callable[[Sequence[Array]], Column], *, always: bool) -> Steps:
+def _steps(type_: pa.DataType, join: Callable[[Sequence[Array]], Column], *, always: bool) -> AggregateFunctions:
     inputs = words_of(type_)
     init, into, out, both = _STEPS[inputs]
-    return Steps(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=inputs, always=always,
+    return AggregateFunctions(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=inputs,
+                              always=always,
                  columns=ByColumns(functools.partial(split_words, inputs), join))
 
 

@@ -34,7 +34,7 @@ from whimbrel.aggregates.wide_integer_sum import (
     two_out,
 )
 from whimbrel.batch import Column, numpy_type
-from whimbrel.plan import ByColumns, State, Steps
+from whimbrel.plan import AggregateFunctions, ByColumns, State
 
 Array = np.ndarray[Any, Any]
 
@@ -89,12 +89,12 @@ _STEPS: dict[int, tuple[State, _Step, _Step, _Step]] = {
 }
 
 
-def wide_spread(type_: pa.DataType, result: pa.DataType, *, root: bool, sample: bool) -> Steps:
+def wide_spread(type_: pa.DataType, result: pa.DataType, *, root: bool, sample: bool) -> AggregateFunctions:
     """The variance, or its root: of decimals as a float, of durations, of which there is a root only, as a duration."""
     words = words_of(type_)
     init, into, out, both = _STEPS[words]
     join = functools.partial(_spreads, words, result, getattr(type_, "scale", 0), root, sample)
-    return Steps(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=3 * words,
+    return AggregateFunctions(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=3 * words,
                  columns=ByColumns(functools.partial(_split_squared, words), join))
 
 
@@ -125,8 +125,8 @@ def _spreads(words: int, result: pa.DataType, scale: int, root: bool, sample: bo
     """What exact sums make, in Python's integers, which have as many digits as it takes."""
     *sums, rows = states[: 2 * words + 1]
     squares = states[2 * words + 1 : -1]
-    least = 1 + sample
-    valid = rows >= least
+    minimum = 1 + sample
+    valid = rows >= minimum
     physical = numpy_type(result)
     found = np.zeros(len(rows), physical)
     at = np.flatnonzero(valid)

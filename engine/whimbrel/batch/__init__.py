@@ -7,7 +7,7 @@ from whimbrel.batch.column import Column, Mask, frozen, numpy_type
 from whimbrel.batch.memory_budget import SPACIOUS_BYTES, check_memory, out_of_memory
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.shared_times import surroundings
-from whimbrel.batch.storage import Given, Storage, keep_freed_memory
+from whimbrel.batch.storage import PreallocatedStorage, Storage, keep_freed_memory
 from whimbrel.batch.string_buffers import text_buffers
 from whimbrel.batch.time_bounds import check_reach, elapsed
 from whimbrel.batch.unscaled import scaled, unscaled
@@ -17,8 +17,8 @@ __all__ = [
     "Batch",
     "Column",
     "Field",
-    "Given",
     "Mask",
+    "PreallocatedStorage",
     "Schema",
     "Storage",
     "Ticks",

@@ -92,7 +92,7 @@ class Storage:
         return copy
 
 
-class Given(Storage):
+class PreallocatedStorage(Storage):
     """For columns that are given away with the memory that they were written to: nothing is moved."""
 
     def empty(self, rows: int, dtype: np.dtype[Any] | type) -> Array:

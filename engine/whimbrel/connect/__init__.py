@@ -2,10 +2,10 @@
 
 from whimbrel.connect.datasets.catalog import flights, flights_file
 from whimbrel.connect.files.parquet import ParquetSource
-from whimbrel.connect.partitions import Partitions
+from whimbrel.connect.partitions import PartitionWatermarks
 from whimbrel.connect.replay.replay import Replay
 from whimbrel.connect.replay.replay_clock import ReplayClock
-from whimbrel.connect.replay.replay_reader import Replayed, follow
+from whimbrel.connect.replay.replay_reader import ReplayReader, follow
 from whimbrel.connect.tables.columnar_source import ColumnarSource, TimedSource
 from whimbrel.connect.tables.edge_tables import EdgeSource
 from whimbrel.connect.tables.lifetime_columns import Timeline
@@ -14,6 +14,7 @@ from whimbrel.connect.tables.time_column_markers import FILE_ORDER, SEQUENCE, WA
 
 __all__ = [
     "FILE_ORDER", "SEQUENCE", "WALL_CLOCK", "ArrowSource", "ColumnarSource", "EdgeSource", "ParquetSource",
-    "Partitions", "Replay", "ReplayClock", "Replayed", "TimedSource", "Timeline", "flights", "flights_file", "follow",
+    "PartitionWatermarks", "Replay", "ReplayClock", "ReplayReader", "TimedSource", "Timeline", "flights",
+    "flights_file", "follow",
     "pandas_source",
 ]

@@ -13,7 +13,7 @@ _NO_HOST = re.compile(r"Name or service not known|No address associated with hos
                       r"Domain name not found", re.IGNORECASE)
 
 
-def why_vain(error: BaseException, *, before: bool) -> str:
+def fatal_reason(error: BaseException, *, before: bool) -> str:
     """Why it is no use to try again, as a hint; empty where the server may be there, or let in, later.
 
     Libraries tell these apart by their words rather than by their types, so words are looked at: what they do not say
@@ -27,9 +27,9 @@ def why_vain(error: BaseException, *, before: bool) -> str:
 
     Examples
     --------
-    >>> why_vain(OSError("HTTP Error 401: Unauthorized"), before=True)
+    >>> fatal_reason(OSError("HTTP Error 401: Unauthorized"), before=True)
     'look at the user, password or token: the server refuses them, or what is asked for'
-    >>> why_vain(ConnectionRefusedError("refused"), before=False)
+    >>> fatal_reason(ConnectionRefusedError("refused"), before=False)
     ''
     """
     said = "\n".join(map(str, _chain(error)))

@@ -7,11 +7,11 @@ from typing import cast, get_args
 from whimbrel.clock import TickUnit, duration_ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.errors import PlanError, near_match
-from whimbrel.plan.source import Disorder, LatePolicy
+from whimbrel.plan.source import LatePolicy, OrderingSpec
 
 
 def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, *, default: int | None,
-            where: str) -> Disorder:
+            where: str) -> OrderingSpec:
     """The disorder of a source.
 
     Parameters
@@ -43,4 +43,4 @@ def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, 
     if latency is not None and latency < 0:
         raise PlanError(f"reorder_latency={reorder_latency!r} is negative.", where=where,
                         hint='say how much a row may be late by, such as "5m", or 0 for rows in order')
-    return Disorder(latency, cast(LatePolicy, late or "raise"))
+    return OrderingSpec(latency, cast(LatePolicy, late or "raise"))

@@ -10,11 +10,11 @@ import pyarrow as pa
 from whimbrel.batch import Schema
 from whimbrel.clock.duration import Duration, duration_ticks
 from whimbrel.errors import PlanError, SchemaError, near_match
-from whimbrel.plan.source import Disorder
+from whimbrel.plan.source import OrderingSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Partitions:
+class PartitionWatermarks:
     """Order is kept by each partition of a source (device, sensor, shard), not by the source as a whole.
 
     A row is late if it comes too late in its own partition, whatever the others do; a partition that lags holds nobody
@@ -28,7 +28,7 @@ class Partitions:
         The column that names the partition. Null is a partition like any other.
     lag : str, timedelta or int (ticks), optional
         How far the low watermark stays behind the newest row of any partition: as much as the slowest may lag. Without
-        it nothing settles before the source ends, or says how far time has come. A feed with ``idle_after`` does not
+        it nothing settles before the source ends, or says how far time has come. A feed with ``idle_timeout`` does not
         wait for it while it knows that all partitions that are not quiet are further.
     every : str, timedelta or int (ticks), optional
         The low watermark moves in multiples of this. Default: with every row that is newer than all before it.
@@ -49,10 +49,10 @@ class Partitions:
 
     When a moves on, b is late:
 
-    >>> slow = wb.Partitions(by="device", lag=55)
+    >>> slow = wb.PartitionWatermarks(by="device", lag=55)
     >>> wb.from_arrow(rows, time="at", partition=slow, late="drop").collect().column("at").to_pylist()
     [10, 20, 60, 70]
-    >>> hasty = wb.Partitions(by="device", lag=45)
+    >>> hasty = wb.PartitionWatermarks(by="device", lag=45)
     >>> wb.from_arrow(rows, time="at", partition=hasty, late="drop").collect().column("at").to_pylist()
     [60, 70]
     """
@@ -62,12 +62,13 @@ class Partitions:
     every: Duration | None = None
 
 
-def by_of(partition: str | Partitions | None) -> str | None:
+def by_of(partition: str | PartitionWatermarks | None) -> str | None:
     """The column that names partitions, as users say it."""
-    return partition.by if isinstance(partition, Partitions) else partition
+    return partition.by if isinstance(partition, PartitionWatermarks) else partition
 
 
-def in_partitions(disorder: Disorder, partition: str | Partitions | None, schema: Schema, *, where: str) -> Disorder:
+def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks | None, schema: Schema, *,
+                  where: str) -> OrderingSpec:
     """The same promise, given by each partition.
 
     Parameters
@@ -89,8 +90,8 @@ def in_partitions(disorder: Disorder, partition: str | Partitions | None, schema
     """
     if partition is None:
         return disorder
-    told = Partitions(partition) if isinstance(partition, str) else partition
-    if not isinstance(told, Partitions):
+    told = PartitionWatermarks(partition) if isinstance(partition, str) else partition
+    if not isinstance(told, PartitionWatermarks):
         raise PlanError(f"partition={partition!r} names no partitions.", where=where,
                         hint='such as partition="device" or partition=wb.Partitions(by="device", lag="1m")')
     _check_column(told.by, schema, where)

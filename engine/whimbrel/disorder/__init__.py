@@ -2,10 +2,19 @@
 
 from whimbrel.disorder.disorder_metrics import Disorderliness, measure_disorder
 from whimbrel.disorder.edge_ingress import EdgeIngress
-from whimbrel.disorder.idle_advance import Judge
+from whimbrel.disorder.idle_advance import AdvancesWhenIdle
 from whimbrel.disorder.ingress import Ingress, timekeeper
 from whimbrel.disorder.late_fraction_model import Arrived, MissingShares
 from whimbrel.disorder.sorter import Sorter
 
-__all__ = ["Arrived", "Disorderliness", "EdgeIngress", "Ingress", "Judge", "MissingShares", "Sorter",
-           "measure_disorder", "timekeeper"]
+__all__ = [
+           "AdvancesWhenIdle",
+           "Arrived",
+           "Disorderliness",
+           "EdgeIngress",
+           "Ingress",
+           "MissingShares",
+           "Sorter",
+           "measure_disorder",
+           "timekeeper",
+]

@@ -65,15 +65,15 @@ class EdgeIngress(Ingress):
         late = (batch.sync < moments.current) & ~told
         if late.any() and self.disorder.late == "raise":
             raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
-        self.frontier = self.time.now
+        self.watermark = self.time.now
         self.coming += int(np.count_nonzero(late & (batch.other == INF)))
         self._note_tight(batch, moments.current)
         rows = batch.having(sync=np.where(late, moments.current, batch.sync), ends=batch.other, ids=batch.sync)
         self.sorter.add(rows.take(np.flatnonzero(~told)) if told.any() else rows)
         return self._released()
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = max(self.frontier, frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = max(self.watermark, watermark)
         return self._released()
 
     @property
@@ -88,8 +88,8 @@ class EdgeIngress(Ingress):
 
     def _released(self) -> list[Batch]:
         """Rows whose time has come. Those that tight times put off by a tick are sorted in before what follows."""
-        come = int(np.searchsorted(self.tight, self.frontier, "right"))
-        times, self.tight = [*self.tight[:come].tolist(), self.frontier], self.tight[come:]
+        come = int(np.searchsorted(self.tight, self.watermark, "right"))
+        times, self.tight = [*self.tight[:come].tolist(), self.watermark], self.tight[come:]
         return [joined for time in times for rows in self.sorter.release(time) if len(joined := self._join(rows))]
 
     def _join(self, rows: Batch) -> Batch:

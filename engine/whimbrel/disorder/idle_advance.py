@@ -8,7 +8,7 @@ from whimbrel.batch import Batch
 from whimbrel.kernels import Kernel
 
 
-class Judge(Kernel):
+class AdvancesWhenIdle(Kernel):
     """A kernel that is given rows as they come, and follows how far time has come with them."""
 
     @abstractmethod

@@ -7,17 +7,17 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask, elapsed
 from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
-from whimbrel.disorder.idle_advance import Judge
+from whimbrel.disorder.idle_advance import AdvancesWhenIdle
 from whimbrel.disorder.partition_watermarks import PartitionTime
 from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.source_watermark import SourceTime
-from whimbrel.disorder.watermark_generator import Array, Moments, Timekeeper
+from whimbrel.disorder.watermark_generator import Array, ArrivalWatermarks, Timekeeper
 from whimbrel.errors import DisorderError, SourceError
 from whimbrel.kernels import with_gaps
-from whimbrel.plan import Disorder, Source
+from whimbrel.plan import OrderingSpec, Source
 
 
-class Ingress(Judge):
+class Ingress(AdvancesWhenIdle):
     """Applies a source's reorder latency L and late policy (SEMANTICS 3).
 
     With hw the largest time seen, current = max(current, hw - L); a row is late if its time is before current. Whether
@@ -42,7 +42,7 @@ class Ingress(Judge):
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.disorder: Disorder = source.disorder
+        self.disorder: OrderingSpec = source.disorder
         self.sorter = Sorter()
         self.time = timekeeper(source)
         self.rows = self.late_dropped = self.late_adjusted = 0
@@ -71,21 +71,21 @@ class Ingress(Judge):
                 batch = self._late(batch, late, moments, first)
         elif self.late_by is not None:
             self.late_by[0] += len(batch)
-        self.frontier = self.time.now
+        self.watermark = self.time.now
         if self.source.as_it_comes or (on_time and self.disorder.reorder_latency == 0):
             return [batch] if len(batch) else []
         self.sorter.add(batch)
-        return self.sorter.release(self.frontier) if self.frontier > MIN_TIME else []
+        return self.sorter.release(self.watermark) if self.watermark > MIN_TIME else []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = max(self.frontier, frontier)
-        if frontier != INF:
-            self.time.now = max(self.time.now, frontier)  # whoever says so knows more than the rows
-        return self.sorter.release(INF if frontier == INF else self.frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = max(self.watermark, watermark)
+        if watermark != INF:
+            self.time.now = max(self.time.now, watermark)  # whoever says so knows more than the rows
+        return self.sorter.release(INF if watermark == INF else self.watermark)
 
     def come_to(self, time: int) -> list[Batch]:
         passed = self.disorder.passed(time)
-        return self.advance(passed) if passed > self.frontier else []
+        return self.advance(passed) if passed > self.watermark else []
 
     @property
     def newest(self) -> int:
@@ -114,7 +114,7 @@ class Ingress(Judge):
             places = np.minimum(np.searchsorted(spans, late), len(spans) - 1)
             self.late_by += np.bincount(places, minlength=len(spans))
 
-    def _late(self, batch: Batch, late: Mask, moments: Moments, first: int) -> Batch:
+    def _late(self, batch: Batch, late: Mask, moments: ArrivalWatermarks, first: int) -> Batch:
         policy = self.disorder.late
         if policy == "raise":
             raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
@@ -130,7 +130,7 @@ class Ingress(Judge):
         return SourceError(f"Row {first + row:,} is at the end of time: {name!r} is {INF}.", where=f'time="{name}"',
                            hint="times must be below 2**63 - 1 ticks")
 
-    def _error(self, batch: Batch, row: int, moments: Moments, first: int) -> DisorderError:
+    def _error(self, batch: Batch, row: int, moments: ArrivalWatermarks, first: int) -> DisorderError:
         schema, latency = self.source.schema, self.disorder.reorder_latency
         time, current, newest = (int(times[row]) for times in (batch.sync, moments.current, moments.newest))
         promised = latency is None or current > newest - latency  # otherwise than by rows

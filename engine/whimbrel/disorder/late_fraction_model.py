@@ -14,7 +14,7 @@ from whimbrel.clock import TickUnit
 
 Array = np.ndarray[Any, Any]
 
-_MOST_WINDOWS = 4096
+_MAX_WINDOWS = 4096
 """The newest windows of a log say enough, and most of what is to come."""
 _FIRST_ROWS, _FIRST = 100, 100
 """So many rows of a log, and one in so many, may be late ones whose window came before it."""
@@ -149,7 +149,7 @@ class MissingShares:
         """The numbers of the windows that lie behind the first rows, and whose rows all had time to come."""
         begin = -((self._first - span[0]) // self._hop)
         end = (span[1] - latest_ticks - self._size - self._first) // self._hop + 1
-        return max(begin, end - _MOST_WINDOWS), end
+        return max(begin, end - _MAX_WINDOWS), end
 
     def _past_end(self, times: Array, late_by: Array, panes: Array, begin: int, end: int) -> tuple[Array, Array]:
         """Of rows that came when the newest time was past a window of theirs: which it is, and how far past its end."""
@@ -181,7 +181,7 @@ class MissingShares:
         found = np.interp(ages_ticks, self.ages_ticks, self._expected)
         return np.where(ages_ticks < 0, np.nan, found)
 
-    def most(self, ages_ticks: Array, rows: Array, alpha: float) -> Array:
+    def maximum(self, ages_ticks: Array, rows: Array, alpha: float) -> Array:
         """The share that is missing at most, at all ages together, with probability 1 - alpha; NaN as for the mean.
 
         Parameters
@@ -197,17 +197,17 @@ class MissingShares:
             1 where nothing is known: of too few windows, or where shares differ too much.
         """
         place = np.searchsorted(self.ages_ticks, ages_ticks, "right") - 1
-        most = np.ones(len(ages_ticks))
+        maximum = np.ones(len(ages_ticks))
         if self.windows >= self.fewest(alpha):
             total, windows = self.shares.sum(axis=0), self.windows + 1
             rank = min(math.ceil(windows * (1 - alpha) - _CLOSE) + 1, self.windows)
             score = np.partition(self._scores, rank - 1)[rank - 1]
             for _ in range(1000):
-                before, most = most, np.minimum(score * _usual((total[place] + most) / windows, rows), 1.0)
-                if (before - most <= _CLOSE).all():
+                before, maximum = maximum, np.minimum(score * _usual((total[place] + maximum) / windows, rows), 1.0)
+                if (before - maximum <= _CLOSE).all():
                     break
-            most[ages_ticks >= self.end(alpha)] = 0.0
-        return np.where(ages_ticks < 0, np.nan, most)
+            maximum[ages_ticks >= self.end(alpha)] = 0.0
+        return np.where(ages_ticks < 0, np.nan, maximum)
 
     @cached_property
     def _scores(self) -> Array:

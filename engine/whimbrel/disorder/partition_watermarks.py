@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, frozen
 from whimbrel.clock import MIN_TIME
-from whimbrel.disorder.watermark_generator import Moments, Timekeeper
+from whimbrel.disorder.watermark_generator import ArrivalWatermarks, Timekeeper
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.sorting.partition_watermarks import pass_time
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,7 @@ class PartitionTime(Timekeeper):
         came late.
     """
 
-    def __init__(self, disorder: Disorder, type_: pa.DataType) -> None:
+    def __init__(self, disorder: OrderingSpec, type_: pa.DataType) -> None:
         super().__init__()
         self.disorder = disorder
         self.keys = KeyTable([type_])
@@ -59,7 +59,7 @@ class PartitionTime(Timekeeper):
         self.newest_of = np.empty(0, np.int64)
         self.late = np.empty(0, np.int64)
 
-    def follow(self, batch: Batch, told: Mask | None = None) -> Moments:
+    def follow(self, batch: Batch, told: Mask | None = None) -> ArrivalWatermarks:
         partitions = self._column(batch)
         numbers = self._numbers(batch)
         low = self._low(batch.sync, None if told is None else (told, told & ~partitions.validity()))
@@ -67,7 +67,7 @@ class PartitionTime(Timekeeper):
         latency = self.disorder.reorder_latency
         _pass_time(batch.sync, numbers, _NOTHING_TOLD if told is None else frozen(told), low,
                    -1 if latency is None else latency, self.passed, self.newest_of, current, newest)
-        return Moments(current, newest)
+        return ArrivalWatermarks(current, newest)
 
     def fork(self) -> PartitionTime:
         twin = copy.copy(self)
@@ -81,11 +81,11 @@ class PartitionTime(Timekeeper):
     def count_late(self, rows: Batch) -> None:
         self.late += np.bincount(self._numbers(rows), minlength=len(self.late))
 
-    def late_rows(self, most: int) -> Mapping[Any, int]:
+    def late_rows(self, maximum: int) -> Mapping[Any, int]:
         found = np.flatnonzero(self.late)
         if not len(found):
             return {}
-        worst = found[np.argsort(-self.late[found], kind="stable")[:most]].astype(np.int32)
+        worst = found[np.argsort(-self.late[found], kind="stable")[:maximum]].astype(np.int32)
         values, = self.keys.values(worst)
         return dict(zip(values.to_arrow().to_pylist(), self.late[worst].tolist(), strict=True))
 

@@ -22,7 +22,7 @@ _LOOSE = 4
 _NONE = np.empty(0, np.int64)
 
 
-class Runs:
+class SortedRuns:
     """Times and numbers of waiting rows, in sorted runs with descending tails (Impatience, ICDE 2018, section III).
 
     Chunks that were cut off are used again; memory doubles when all are taken and is given back when no row waits.
@@ -83,7 +83,7 @@ class Runs:
         """Give all rows other numbers, in the same order; both ascend."""
         self.numbers = new[np.minimum(np.searchsorted(old, self.numbers), len(old) - 1)]
 
-    def fork(self) -> Runs:
+    def fork(self) -> SortedRuns:
         twin = copy.copy(self)
         vars(twin).update({name: array.copy() for name, array in vars(self).items()})
         return twin

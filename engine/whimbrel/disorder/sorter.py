@@ -10,7 +10,7 @@ import numpy as np
 from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.disorder.arrival_buffer import Arrivals
-from whimbrel.disorder.sorted_runs import Runs
+from whimbrel.disorder.sorted_runs import SortedRuns
 from whimbrel.kernels import forced_tier, time_order
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ class Sorter:
 
     def __init__(self) -> None:
         self.arrivals = Arrivals()
-        self.runs = Runs()
+        self.runs = SortedRuns()
         self.fresh: list[tuple[Array, Array | int]] = []
         """Times and numbers of rows that are in no run yet; one number where they follow each other."""
 
@@ -61,7 +61,7 @@ class Sorter:
         if self.arrivals.held_rows > 2 * self.rows + _SLACK_ROWS:
             self._tighten()
         if self.runs.loose:
-            self.runs = Runs()
+            self.runs = SortedRuns()
             if self.rows:
                 self.runs.insert(self.arrivals.times(), self.arrivals.numbers())
         return out
@@ -84,7 +84,7 @@ class Sorter:
 
     def _all(self) -> list[Batch]:
         out = self.arrivals.take_all(time_order(self.arrivals.times()))
-        self.runs, self.fresh = Runs(), []
+        self.runs, self.fresh = SortedRuns(), []
         return out
 
     def _tighten(self) -> None:

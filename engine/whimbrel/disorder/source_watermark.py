@@ -8,7 +8,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
-from whimbrel.disorder.watermark_generator import Moments, Timekeeper
+from whimbrel.disorder.watermark_generator import ArrivalWatermarks, Timekeeper
 from whimbrel.kernels import ordered
 
 
@@ -41,7 +41,7 @@ class SourceTime(Timekeeper):
         self.newest = self.now = int(sync[-1])
         return True
 
-    def follow(self, batch: Batch, told: Mask | None = None) -> Moments:
+    def follow(self, batch: Batch, told: Mask | None = None) -> ArrivalWatermarks:
         seen = batch.sync if told is None else np.where(told, MIN_TIME, batch.sync)
         newest = np.maximum(np.maximum.accumulate(seen), self.newest)
         current = np.broadcast_to(np.int64(self.now), seen.shape)
@@ -50,7 +50,7 @@ class SourceTime(Timekeeper):
         if told is not None:
             current = np.maximum(current, np.maximum.accumulate(np.where(told, batch.sync, MIN_TIME)))
         self.newest, self.now = int(newest[-1]), int(current[-1])
-        return Moments(current, newest)
+        return ArrivalWatermarks(current, newest)
 
     def fork(self) -> SourceTime:
         return copy.copy(self)

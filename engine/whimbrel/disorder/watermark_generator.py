@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Moments:
+class ArrivalWatermarks:
     """Times at which rows arrived, one for each row.
 
     Attributes
@@ -46,7 +46,7 @@ class Timekeeper(ABC):
         self.now = self.newest = MIN_TIME
 
     @abstractmethod
-    def follow(self, batch: Batch, told: Mask | None = None) -> Moments:
+    def follow(self, batch: Batch, told: Mask | None = None) -> ArrivalWatermarks:
         """Let rows pass, at least one; those that are `told` are punctuations."""
 
     @abstractmethod
@@ -60,6 +60,6 @@ class Timekeeper(ABC):
     def count_late(self, rows: Batch) -> None:  # noqa: B027 - whoever has no partitions has nothing to tell apart
         """Remember which partitions these late rows are of."""
 
-    def late_rows(self, most: int) -> Mapping[Any, int]:
+    def late_rows(self, maximum: int) -> Mapping[Any, int]:
         """Late rows by partition: those `most` partitions that have most."""
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 from whimbrel.expr.nodes import Call, Col, Expr, When, by_name, lift
 
 
-class Columns:
+class ColumnNamespace:
     """Columns by attribute, by subscript or by call.
 
     A subscript takes any name: one with a space, one that is a Python keyword, one that begins with two underscores.
@@ -34,7 +34,7 @@ class Columns:
         return "col"
 
 
-col = Columns()
+col = ColumnNamespace()
 
 
 def lit(value: Any) -> Expr:
@@ -85,12 +85,12 @@ class Choice:
 
     condition: Expr
 
-    def then(self, value: Any) -> Then:
-        return Then(self.condition, lift(value))
+    def then(self, value: Any) -> WhenThen:
+        return WhenThen(self.condition, lift(value))
 
 
 @dataclass(frozen=True)
-class Then:
+class WhenThen:
     """A ``when`` that waits for its ``otherwise``."""
 
     condition: Expr

@@ -57,10 +57,10 @@ def _midnights(value: Value, target: pa.DataType) -> Value:
         zoned = pc.assume_timezone(wall.arrow(), target.tz, ambiguous="earliest", nonexistent="latest")
         seconds = np.where(value.valid, from_arrow(zoned).data, 0) if seconds.ndim else from_arrow(zoned).data
     per_second = np.int64(ticks_per_second(target.unit) or 1)
-    most = np.int64(2**63 - 1) // per_second
-    ticks = np.clip(seconds, -most, most) * per_second
-    ends = np.where(seconds > most, np.int64(2**63 - 1), np.int64(-(2**63)))
-    return Value(target, np.where(np.abs(seconds) > most, ends, ticks), value.valid)
+    maximum = np.int64(2**63 - 1) // per_second
+    ticks = np.clip(seconds, -maximum, maximum) * per_second
+    ends = np.where(seconds > maximum, np.int64(2**63 - 1), np.int64(-(2**63)))
+    return Value(target, np.where(np.abs(seconds) > maximum, ends, ticks), value.valid)
 
 
 def _ticks(type_: pa.DataType) -> bool:

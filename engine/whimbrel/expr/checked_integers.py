@@ -31,24 +31,24 @@ def add(x: Ints, y: Ints) -> tuple[Ints, Bits]:
     result = x + y
     if not result.size:
         return result, NONE
-    (low, high), (least, most) = _bounds(x), _bounds(y)
-    return result, NONE if _fits(low + least, high + most) else ((x ^ result) & (y ^ result)) < 0
+    (low, high), (minimum, maximum) = _bounds(x), _bounds(y)
+    return result, NONE if _fits(low + minimum, high + maximum) else ((x ^ result) & (y ^ result)) < 0
 
 
 def subtract(x: Ints, y: Ints) -> tuple[Ints, Bits]:
     result = x - y
     if not result.size:
         return result, NONE
-    (low, high), (least, most) = _bounds(x), _bounds(y)
-    return result, NONE if _fits(low - most, high - least) else ((x ^ y) & (x ^ result)) < 0
+    (low, high), (minimum, maximum) = _bounds(x), _bounds(y)
+    return result, NONE if _fits(low - maximum, high - minimum) else ((x ^ y) & (x ^ result)) < 0
 
 
 def multiply(x: Ints, y: Ints) -> tuple[Ints, Bits]:
     result = x * y
     if not result.size:
         return result, NONE
-    (low, high), (least, most) = _bounds(x), _bounds(y)
-    if _fits(low * least, low * most, high * least, high * most):
+    (low, high), (minimum, maximum) = _bounds(x), _bounds(y)
+    if _fits(low * minimum, low * maximum, high * minimum, high * maximum):
         return result, NONE
     divisor = np.where((y == 0) | (y == -1), 1, y)
     wrapped = np.where(y == -1, x == INT_MIN, (y != 0) & (result // divisor != x))

@@ -327,7 +327,7 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
         return Value(one.type, pc.if_else(mask, one.arrow(), other.arrow()))
     except pa.ArrowNotImplementedError:
         raise KernelError(f"Values of type {one.type} cannot be chosen row by row.", where="when() or fill_null()",
-                          hint="Choose between parts of them, such as field(...), or after select_many().") from None
+                          hint="Choose between parts of them, such as field(...), or after explode().") from None
 
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:

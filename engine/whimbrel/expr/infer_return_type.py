@@ -22,12 +22,12 @@ _RESULTS: dict[type, pa.DataType] = {
     timedelta: pa.duration("us"),
 }
 _LISTS = (list, tuple, Sequence, Iterable, Iterator, Generator)
-_MOST_ITEMS = 1000
+_MAX_ITEMS = 1000
 RESULT_HINT = "say the type: def f(row) -> float: ..., with one of bool, int, float, str, date, timedelta"
-LIST_HINT = "say the type: def f(row) -> float: ... or -> list[int]: ...; select_many takes item_type=pa.int64()"
+LIST_HINT = "say the type: def f(row) -> float: ... or -> list[int]: ...; explode takes item_type=pa.int64()"
 
 
-class Row:
+class SampleRow:
     """What a row function is called with: values by attribute or by name."""
 
     def __init__(self, fields: Sequence[str], values: Sequence[Any]) -> None:
@@ -56,9 +56,9 @@ def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.Dat
     for sample in zip(*(_samples(type_) for type_ in types), strict=True):
         # A sample may be outside what the function is made for; the others tell.
         with contextlib.suppress(Exception):
-            answer = expr.function(Row(expr.fields, sample))
+            answer = expr.function(SampleRow(expr.fields, sample))
             if isinstance(answer, list | tuple | range | Iterator):
-                items |= {type(item) for item in islice(answer, _MOST_ITEMS)}
+                items |= {type(item) for item in islice(answer, _MAX_ITEMS)}
             found.add(list if isinstance(answer, list | tuple | range | Iterator) else type(answer))
     found.discard(type(None))
     items.discard(type(None))

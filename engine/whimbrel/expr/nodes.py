@@ -240,7 +240,7 @@ class Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class OuterValue:
     """Where a value beside the columns comes from.
 
     A run of a pattern has a register, or a column of the first or last event of a name; "rows" is what an operator
@@ -257,7 +257,7 @@ class Col(Expr):
     """A column of the stream, or what a pattern's run remembers, read as if it were a column beside those."""
 
     name: Text
-    remembered: Remembered | None = None
+    remembered: OuterValue | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -347,7 +347,7 @@ class Reduced(Expr):
     @property
     def made(self) -> Col:
         """The column in which its value stands."""
-        return Col(self.show(), Remembered("rows", self.show()))
+        return Col(self.show(), OuterValue("rows", self.show()))
 
 
 def node(expr: Expr) -> Node:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.columns import children
-from whimbrel.expr.nodes import Col, Expr, Remembered, RowFunction, by_name, lift
-from whimbrel.expr.trace import Row, fields_of, trace
+from whimbrel.expr.nodes import Col, Expr, OuterValue, RowFunction, by_name, lift
+from whimbrel.expr.trace import TracedRow, fields_of, trace
 
 REGISTER = "register."
 """How the names of registers begin where they stand beside columns."""
@@ -30,7 +30,7 @@ class Registers:
         return self(name)
 
     def __call__(self, name: str) -> Expr:
-        return Col(REGISTER + by_name(name).name, Remembered("register", name))
+        return Col(REGISTER + by_name(name).name, OuterValue("register", name))
 
     __getitem__ = __call__
     __iter__ = None  # with __getitem__ alone Python would count through registers 0, 1, 2, ... without end
@@ -55,7 +55,7 @@ class Matched:
 
     def __call__(self, column: str) -> Expr:
         which, event = self.__which, self.__event
-        return Col(f"{which}_of({event!r}).{by_name(column).name}", Remembered(which, column, event))
+        return Col(f"{which}_of({event!r}).{by_name(column).name}", OuterValue(which, column, event))
 
     __getitem__ = __call__
     __iter__ = None
@@ -84,7 +84,7 @@ def last_of(event: str) -> Matched:
     return Matched("last", event)
 
 
-def registers_of(expr: Expr) -> dict[str, Remembered]:
+def registers_of(expr: Expr) -> dict[str, OuterValue]:
     """What an expression reads of a run's memory, by the name that stands beside those of columns."""
     if isinstance(expr, Col):
         return {} if expr.remembered is None else {expr.name: expr.remembered}
@@ -100,7 +100,7 @@ def trace_step(thing: Any, where: str) -> Expr:
     code = getattr(thing, "__code__", None)
     if isinstance(thing, Expr) or code is None or code.co_argcount != 2:
         return trace(thing, where)
-    event, run = Row(), _Watched()
+    event, run = TracedRow(), _Watched()
     try:
         result = thing(event, run)
     except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values

@@ -12,7 +12,7 @@ from pyarrow import types as t
 
 from whimbrel.errors import KernelError
 from whimbrel.expr.cast import as_type
-from whimbrel.expr.infer_return_type import RESULT_HINT, Row, row_function_type
+from whimbrel.expr.infer_return_type import RESULT_HINT, SampleRow, row_function_type
 from whimbrel.expr.nodes import RowFunction
 from whimbrel.expr.value import Scope, Value, from_arrow
 
@@ -29,7 +29,7 @@ def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
     answers: list[Any] = [None] * rows
     for position, *values in zip(positions.tolist(), *columns, strict=True):
         try:
-            answers[position] = expr.function(Row(expr.fields, values))
+            answers[position] = expr.function(SampleRow(expr.fields, values))
         except Exception as error:
             row = ", ".join(f"{field}={value!r}" for field, value in zip(expr.fields, values, strict=True))
             said = next(iter(str(error).splitlines()), "")

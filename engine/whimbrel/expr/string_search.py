@@ -60,9 +60,9 @@ def split(texts: pa.Array, by: str) -> tuple[Array, pa.Array]:
         data, offsets = memory
         room = (np.empty(0, np.uint8), np.empty(0, offsets.dtype), np.empty(0, np.int64))
         if _count.ready(data, offsets, pattern) and _split.ready(data, offsets, there, pattern, *room):
-            most, size = int(_count(data, offsets, pattern)), int(offsets[-1] - offsets[0])
-            pieces, ends = np.empty(size + 1, np.uint8), np.empty(most + 2, offsets.dtype)
-            parent = np.empty(most + 1, np.int64)
+            maximum, size = int(_count(data, offsets, pattern)), int(offsets[-1] - offsets[0])
+            pieces, ends = np.empty(size + 1, np.uint8), np.empty(maximum + 2, offsets.dtype)
+            parent = np.empty(maximum + 1, np.int64)
             ends[0] = 0
             done = int(_split(data, offsets, there, pattern, pieces, ends[1:], parent))
             buffers = [None, pa.py_buffer(ends[: done + 1]), pa.py_buffer(pieces)]

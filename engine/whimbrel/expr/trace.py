@@ -11,7 +11,7 @@ from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Col, Expr, Lit, RowFunction, by_name, lift
 
 
-class Row:
+class TracedRow:
     """Stands for a row while a function is traced: every attribute and item is a column."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
     if _asks_who(thing):
         return _row_function(thing, where, takes_nulls=True)
-    row = Row()
+    row = TracedRow()
     try:
         result = thing(row)
     except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values

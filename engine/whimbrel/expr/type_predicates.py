@@ -40,4 +40,4 @@ def check_key(name: str, type_: pa.DataType, where: str) -> None:
     """Refuse a key whose values kernels cannot tell apart: lists and structs, and types of other libraries."""
     if not can_be_key(type_):
         raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
-                          hint="group or match by numbers, texts, times or bools; or select_many() its items before")
+                          hint="group or match by numbers, texts, times or bools; or explode() its items before")

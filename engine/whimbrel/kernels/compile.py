@@ -63,16 +63,16 @@ def finish_compiling() -> int:
 
 
 @contextlib.contextmanager
-def patience(most_s: float = math.inf) -> Iterator[None]:
+def patience(max_s: float = math.inf) -> Iterator[None]:
     """Wait for the compiler rather than start interpreted, so many seconds in all: right when only the end matters."""
-    token = _patient_until.set(time.perf_counter() + most_s)
+    token = _patient_until.set(time.perf_counter() + max_s)
     try:
         yield
     finally:
         _patient_until.reset(token)
 
 
-class Thrift:
+class CompilePolicy:
     """Ask for nothing to be compiled before so many rows were seen: fewer are done sooner than their compiler would be.
 
     Parameters
@@ -82,7 +82,7 @@ class Thrift:
 
     Examples
     --------
-    >>> thrift = Thrift(rows=1_000)
+    >>> thrift = CompilePolicy(rows=1_000)
     >>> with thrift.of(900):
     ...     pass  # kernels called in here ask for nothing
     >>> with thrift.of(900):
@@ -178,10 +178,10 @@ class Compiled:
             if _thrifty.get() and not forced:
                 return False
             event = self._request(signature)
-        if not event.is_set() and (most_s := math.inf if forced else _patient_until.get() - time.perf_counter()) > 0:
+        if not event.is_set() and (max_s := math.inf if forced else _patient_until.get() - time.perf_counter()) > 0:
             _compiler.submit(self, signature, event, True)
             began = time.perf_counter()
-            event.wait(min(most_s, threading.TIMEOUT_MAX))
+            event.wait(min(max_s, threading.TIMEOUT_MAX))
             if (watcher := _watcher.get()) is not None:
                 watcher(self.function.__name__, time.perf_counter() - began, True)
         if self._failure is not None and self.foreign:

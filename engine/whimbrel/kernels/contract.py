@@ -21,18 +21,19 @@ class Kernel(ABC):
 
     The driver calls :meth:`push` with rows in time order (non-decreasing ``sync`` on each port) and :meth:`advance`
     when no row below a time can follow on a port. Both answer with the rows they complete, in time order, and leave
-    :attr:`frontier` at the time below which the output can no longer change. How often either is called, and how rows
+    :attr:`watermark` at the time below which the output can no longer change. How often either is called, and how rows
     are cut into batches, never changes the rows that come out.
 
     A kernel whose rows can make very many gives a portion of them and says that there are :attr:`more`, which
-    :meth:`next_portion` gives. Pushes, advances, copies and checkpoints may come in between. The :attr:`frontier` never
+    :meth:`next_portion` gives. Pushes, advances, copies and checkpoints may come in between. The :attr:`watermark`
+    never
     passes a row that is due.
 
     State lives in NumPy arrays, Arrow arrays, batches and plain values held by attributes (also inside lists, dicts and
     objects that have a ``fork()``), so that it can be copied and written down.
     """
 
-    frontier: int = MIN_TIME
+    watermark: int = MIN_TIME
     """No output row with sync below this can follow."""
     storage: Storage | None = None
     """Where rows may be written to that stay, because they are part of an answer; whoever has them copies them else."""
@@ -42,8 +43,8 @@ class Kernel(ABC):
         """Take in rows; answer with the rows they complete."""
 
     @abstractmethod
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        """Learn that no row with ``sync < frontier`` can follow on `port`; answer with what that completes."""
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        """Learn that no row with ``sync < watermark`` can follow on `port`; answer with what that completes."""
 
     @property
     def more(self) -> bool:
@@ -105,17 +106,17 @@ class Stateless(Kernel):
         out = self.apply(batch)
         return [out] if len(out) else []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = self.promise(frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = self.promise(watermark)
         return []
 
     @abstractmethod
     def apply(self, batch: Batch) -> Batch:
         """The rows that come of these rows."""
 
-    def promise(self, frontier: int) -> int:
+    def promise(self, watermark: int) -> int:
         """The output frontier that follows from an input frontier."""
-        return frontier
+        return watermark
 
 
 def _fork(value: Any) -> Any:

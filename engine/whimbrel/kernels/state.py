@@ -26,14 +26,14 @@ FIXED = Fixed.FIXED
 
 
 @dataclass(frozen=True)
-class Parts:
+class ObjectState:
     """The state of an object, by attribute."""
 
     parts: dict[str, Any]
 
 
 def state_of(value: Any) -> Any:
-    """What `value` remembers: arrays, batches and plain values, in lists, tuples, dicts and :class:`Parts`.
+    """What `value` remembers: arrays, batches and plain values, in lists, tuples, dicts and :class:`ObjectState`.
 
     An object remembers something if it has ``fork()`` or ``state_parts()``: then all its attributes are walked, or what
     ``state_parts()`` answers. All other objects are :data:`FIXED`.
@@ -55,15 +55,15 @@ def state_of(value: Any) -> Any:
     if isinstance(value, _NOT_WALKED):
         raise TypeError(f"State lies in arrays, batches, lists and dicts, not in a {type(value).__name__}.")
     if hasattr(value, "state_parts"):
-        return Parts(_but_fixed(value.state_parts()))
-    return Parts(_but_fixed(vars(value))) if hasattr(value, "fork") else FIXED
+        return ObjectState(_but_fixed(value.state_parts()))
+    return ObjectState(_but_fixed(vars(value))) if hasattr(value, "fork") else FIXED
 
 
 def restored(value: Any, state: Any) -> Any:
     """`value`, as new, with the state that an equal one had: itself if it is an object, else what takes its place."""
     if state is FIXED:
         return value
-    if isinstance(state, Parts):
+    if isinstance(state, ObjectState):
         if hasattr(value, "restore_state"):
             value.restore_state(state.parts)
         else:

@@ -23,7 +23,7 @@ _sort_slices = Compiled(primitive.sort_slices)
 _FEW_ROWS = 4_096
 _LATE_SHARE = 8
 _SLICE_ROWS = 4_096
-_MOST_SLICE_ROWS = 8 * _SLICE_ROWS
+_MAX_SLICE_ROWS = 8 * _SLICE_ROWS
 
 
 def ascends(times: Array) -> bool:
@@ -60,8 +60,8 @@ def with_gaps(batch: Batch) -> Batch:
     times = batch.sync
     if batch.gaps is not None or len(times) < _FEW_ROWS or not _steps.ready(times):
         return batch
-    least, most = map(int, _steps(times))
-    return batch if least < 0 else batch.having(gaps=(least, most))
+    minimum, maximum = map(int, _steps(times))
+    return batch if minimum < 0 else batch.having(gaps=(minimum, maximum))
 
 
 def time_order(sync: Array) -> Array | None:
@@ -110,7 +110,7 @@ def _by_slices(sync: Array) -> Array:
     coarse = max(0, shift + row_bits - 63)
     order = np.empty(len(sync), np.int64)
     _deal_slices(sync, first, shift, coarse, row_bits, bounds - counts, order)
-    room = min(int(counts.max()), _MOST_SLICE_ROWS)
+    room = min(int(counts.max()), _MAX_SLICE_ROWS)
     _sort_slices(sync, coarse, row_bits, bounds, order, np.empty(room, np.int64),
                  np.empty(1 << primitive.DIGIT_BITS, np.int64))
     for crowded in np.flatnonzero(counts > room):

@@ -4,7 +4,7 @@ from whimbrel.operators.aggregation.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.aggregation.distinct import distinct
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.finalize import Finish
-from whimbrel.operators.aggregation.hopping_aggregate import Hops
+from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregate
 from whimbrel.operators.aggregation.pivot import Pivot, pivot
 from whimbrel.operators.aggregation.result_expressions import Results, WindowBound
 from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
@@ -26,24 +26,24 @@ from whimbrel.operators.lifetimes.set_duration import SetDuration, set_duration
 from whimbrel.operators.lifetimes.shift import Shift, shift
 from whimbrel.operators.lifetimes.stitch import Stitch, stitch
 from whimbrel.operators.patterns.detect import Beginning, Detect, Outputs, Simultaneous, detect
-from whimbrel.operators.patterns.pattern import Pattern, all_at_once, event, sequence
-from whimbrel.operators.periodic.periodic_loop import OnBeat
+from whimbrel.operators.patterns.pattern import Pattern, event, sequence, simultaneous
+from whimbrel.operators.periodic.periodic_loop import PeriodicLoop
 from whimbrel.operators.rows.assume import Assume, assume
-from whimbrel.operators.rows.changelog import Revise
+from whimbrel.operators.rows.changelog import Changelog
 from whimbrel.operators.rows.drop import drop
-from whimbrel.operators.rows.explode import ItemType, SelectMany, select_many
+from whimbrel.operators.rows.explode import Explode, ItemType, explode
 from whimbrel.operators.rows.finer_unit import FinerUnit
 from whimbrel.operators.rows.ingest import Ingest
 from whimbrel.operators.rows.late_rows import LateRows
-from whimbrel.operators.rows.lateness_band import Band
+from whimbrel.operators.rows.lateness_band import LatenessBand
 from whimbrel.operators.rows.rename import rename
-from whimbrel.operators.rows.sample import Sample, sample
+from whimbrel.operators.rows.sample import SampleKeys, sample
 from whimbrel.operators.rows.select import Select, select, with_columns
 from whimbrel.operators.rows.sort import Sort
 from whimbrel.operators.rows.union import Union, union
 from whimbrel.operators.rows.unpivot import Unpivot, unpivot
 from whimbrel.operators.rows.where import Where, where
-from whimbrel.operators.windows.adaptive_window import WideningWindow
+from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
 from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.windows.window import (
@@ -56,15 +56,15 @@ from whimbrel.operators.windows.window import (
 )
 
 __all__ = [
-    "AlterLifetime", "AsofJoin", "Assume", "Band", "Beginning", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect",
-    "Direction", "Edges", "Emit", "Extend", "Fill", "FinerUnit", "Finish", "GroupAggregate", "HoppingWindow", "Hops",
-    "How", "Ingest", "ItemType", "Join", "Label", "LateRows", "Moment", "On", "OnBeat", "Outputs", "Pattern", "Pivot",
-    "PointAtEnd", "Quantize", "Results", "Revise", "Sample", "Select", "SelectMany", "SemiJoin", "SessionAggregate",
-    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union",
-    "Unpivot", "Where", "WideningWindow", "WindowBound", "aggregate", "all_at_once", "alter_lifetime", "anti_join",
-    "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges",
-    "event", "extend", "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename",
-    "sample", "select", "select_many", "semi_join", "sequence", "session_window", "set_duration", "shift",
-    "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot", "where", "where_exists",
-    "where_not_exists", "with_columns",
+    "AdaptiveWindow", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Changelog", "Chop", "Clip", "ClipDuration",
+    "Coalesce", "Detect", "Direction", "Edges", "Emit", "Explode", "Extend", "Fill", "FinerUnit", "Finish",
+    "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LateRows",
+    "LatenessBand", "Moment", "On", "Outputs", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "Quantize", "Results",
+    "SampleKeys", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "Simultaneous",
+    "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join", "detect",
+    "distinct", "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "pivot", "point_at_end",
+    "progressive_window", "quantize", "rename", "sample", "select", "semi_join", "sequence", "session_window",
+    "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot",
+    "where", "where_exists", "where_not_exists", "with_columns",
 ]

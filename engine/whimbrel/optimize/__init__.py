@@ -11,8 +11,8 @@ from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.check_latencies import check_latencies
 from whimbrel.optimize.coalesce_edges import join_edges
-from whimbrel.optimize.fuse_hopping_aggregate import close_hops
-from whimbrel.optimize.fuse_periodic import fuse_on_beat
+from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
+from whimbrel.optimize.fuse_periodic import fuse_periodic
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
 from whimbrel.optimize.share_sources import read_once
@@ -43,8 +43,9 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     plans = sort_as_needed(split_latencies(read_once(push_down(share(rewrite(roots, widen_hops))))))
-    plans = fuse_on_beat(prune_columns(plans))  # a loop over a beat takes numbers only: texts must be gone, if they can
-    return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), close_hops), _settle)))
+    # a loop over a beat takes numbers only: texts must be gone, if they can
+    plans = fuse_periodic(prune_columns(plans))
+    return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
 
 
 def _settle(node: Node) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from whimbrel.operators import GroupAggregate, HoppingWindow, Sort
-from whimbrel.plan import Grid, Node, reads_lifetime
+from whimbrel.plan import Node, WindowGrid, reads_lifetime
 
 
 def absorb_window(node: Node) -> Node:
@@ -30,5 +30,5 @@ def absorb_window(node: Node) -> Node:
         inputs = (Node(Sort(), (Node(replace(window, remembers=remembers), inputs),)),)
     # Labelled at the end, a pane holds starts in (end - size, end]: a grid one tick later, shown size - 1 ticks on.
     lead = 0 if window.label == "start" else window.size - 1
-    grid = Grid(window.size, window.hop, window.offset - lead)
+    grid = WindowGrid(window.size, window.hop, window.offset - lead)
     return Node(replace(node.op, grid=grid, lead=lead, causal=window.label == "end", unit=window.unit), inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whimbrel.operators import Band, LateRows
+from whimbrel.operators import LatenessBand, LateRows
 from whimbrel.plan import Node, Source, walk
 
 
@@ -15,7 +15,7 @@ def check_latencies(roots: Sequence[Node]) -> None:
     ------
     PlanError
     """
-    read = [below for node in walk(roots) if not isinstance(node.op, Band | LateRows) for below in node.inputs]
+    read = [below for node in walk(roots) if not isinstance(node.op, LatenessBand | LateRows) for below in node.inputs]
     for node in (*roots, *read):
         if isinstance(node.op, Source):
             node.op.check_latency()

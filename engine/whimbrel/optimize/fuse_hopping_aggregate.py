@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from whimbrel.operators import Chop, Finish, GroupAggregate
-from whimbrel.operators.aggregation.hopping_aggregate import Hops
-from whimbrel.plan import Beat, Grid, Node, Part
+from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregate
+from whimbrel.plan import AggregatePhase, Node, TimeGrid, WindowGrid
 
 
-def close_hops(node: Node) -> Node:
+def fuse_hopping_aggregate(node: Node) -> Node:
     """chop(finish(merge(panes))) -> values of states merged in windows(panes), where panes are as long as whole hops.
 
     Merging while lifetimes last makes a start and an end edge for each change, which wait for one another and are then
@@ -17,13 +17,14 @@ def close_hops(node: Node) -> Node:
     if not isinstance(node.op, Chop) or below is None or not isinstance(below.op, Finish):
         return node
     merge, = below.inputs
-    if not isinstance(merge.op, GroupAggregate) or merge.op.part is not Part.MERGED or merge.op.grid is not None:
+    if not isinstance(merge.op,
+                      GroupAggregate) or merge.op.part is not AggregatePhase.MERGED or merge.op.grid is not None:
         return node
     if len(list(merge.op.algebra(below.op.rows))) < len(merge.op.measures):  # states that are no few numbers
         return node
     known, period, offset = merge.inputs[0].properties, node.op.period, node.op.offset
-    on_grid = known.intervals_only and known.beat is not None and known.beat.on(Beat(period, offset))
+    on_grid = known.intervals_only and known.beat is not None and known.beat.on(TimeGrid(period, offset))
     if not on_grid or known.duration is None or known.duration % period:
         return node
-    grid = Grid(known.duration, period, offset)
-    return Node(Hops(merge=merge.op, finish=below.op, grid=grid, unit=node.op.unit), merge.inputs)
+    grid = WindowGrid(known.duration, period, offset)
+    return Node(HoppingAggregate(merge=merge.op, finish=below.op, grid=grid, unit=node.op.unit), merge.inputs)

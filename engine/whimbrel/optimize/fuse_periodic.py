@@ -9,37 +9,47 @@ import pyarrow as pa
 
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
-from whimbrel.operators import GroupAggregate, HoppingWindow, Join, OnBeat, Results, Select, Shift, SlidingWindow, Where
+from whimbrel.operators import (
+    GroupAggregate,
+    HoppingWindow,
+    Join,
+    PeriodicLoop,
+    Results,
+    Select,
+    Shift,
+    SlidingWindow,
+    Where,
+)
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.operators.periodic.halo import reach_of
 from whimbrel.operators.periodic.steps import (
     Adjacent,
-    Given,
+    FilterStep,
+    InputStep,
     Joined,
-    Kept,
     Mapped,
     Moved,
+    PeriodicStep,
     Sampled,
     Slid,
-    Step,
     in_order,
     keys_of,
     ticks_of,
 )
-from whimbrel.plan import Node, Operator, Part, Steps, reads_lifetime
+from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, reads_lifetime
 
-_MOST_PLACES = 1 << 20
+_MAX_PLACES = 1 << 20
 """Longest window that a loop remembers."""
 
-_MOST_HELD = 1 << 14
+_MAX_HELD = 1 << 14
 """Longest window, of those side by side, whose rows are kept for the sake of a faster loop."""
 
 
-_MOST_BEFORE = 64
+_MAX_BEFORE = 64
 """Most rows of its key that a row may need: they are gone through for each key of a batch."""
 
 
-def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
+def fuse_periodic(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Replace the largest parts of plans that can run on a beat and have a window or a join in them."""
     done: dict[int, Node] = {}
 
@@ -57,7 +67,7 @@ def fuse_on_beat(roots: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(replaced(root) for root in roots)
 
 
-def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
+def _fused(node: Node) -> tuple[PeriodicLoop, list[Node]] | None:
     for beat in _beats(node):
         loop = _Loop(beat)
         last = loop.step(node)
@@ -70,7 +80,7 @@ def _fused(node: Node) -> tuple[OnBeat, list[Node]] | None:
         if lasts is None or (beat.per and not _row_by_row(last, lasts, beat.period)):
             continue
         shown = tuple(dict.fromkeys(loop.shown[::-1]))
-        return OnBeat(last=last, period=beat.period, lasts=lasts, per=beat.per, shown=shown,
+        return PeriodicLoop(last=last, period=beat.period, lasts=lasts, per=beat.per, shown=shown,
                       causal=node.properties.causal, unit=node.schema.unit), loop.inputs
     return None
 
@@ -111,30 +121,30 @@ class _Loop:
     beat: _Beat
     inputs: list[Node] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
-    made: dict[int, Step | None] = field(default_factory=dict)
+    made: dict[int, PeriodicStep | None] = field(default_factory=dict)
 
-    def step(self, node: Node) -> Step | None:
+    def step(self, node: Node) -> PeriodicStep | None:
         """A node as a step of the loop; None where it cannot be one."""
         if id(node) not in self.made:
             step = self._operation(node)
             self.made[id(node)] = self._given(node) if step is None else step
         return self.made[id(node)]
 
-    def _given(self, node: Node) -> Step | None:
+    def _given(self, node: Node) -> PeriodicStep | None:
         if not _fixed(node.schema):
             return None
         beats, port = _beats_of(node), len(self.inputs)
         # Who knows whether the points of two are the same, unless every tick is one?
         if self.beat in beats and (self.beat == _TICKS or not self.inputs):
             self.inputs.append(node)
-            return Given(node.schema, (), port, self.beat.ticks, tuple(map(node.schema.index, self.beat.per)))
+            return InputStep(node.schema, (), port, self.beat.ticks, tuple(map(node.schema.index, self.beat.per)))
         for beat in beats:
             if beat.period == beat.ticks and not beat.per and not self.beat.per:
                 self.inputs.append(node)
                 return Sampled(node.schema, (), port, beat.period)
         return None
 
-    def _operation(self, node: Node) -> Step | None:
+    def _operation(self, node: Node) -> PeriodicStep | None:
         op = node.op
         if not isinstance(op, Operator) or not _fixed(node.schema) or reads_lifetime(op):
             return None
@@ -147,7 +157,7 @@ class _Loop:
             self.shown.append(op.show())
         return step
 
-    def _of(self, op: Operator, node: Node) -> Step | None:
+    def _of(self, op: Operator, node: Node) -> PeriodicStep | None:
         below = [self.step(each) for each in node.inputs] if not isinstance(op, GroupAggregate) else []
         steps = [step for step in below if step is not None]
         if len(steps) < len(below):
@@ -160,7 +170,7 @@ class _Loop:
                 kept = tuple(Col(name) for name in op.keys)
                 return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
             case Where() if _written([op.condition], steps):
-                return Kept(node.schema, tuple(steps), op.condition)
+                return FilterStep(node.schema, tuple(steps), op.condition)
             case Shift() if op.amount % self.beat.period == 0:
                 return Moved(node.schema, tuple(steps), op.amount // self.beat.period)
             case Join() if op.how in ("inner", "left"):
@@ -169,7 +179,7 @@ class _Loop:
                 return self._windowed(op, node)
         return None
 
-    def _joined(self, op: Join, node: Node, steps: list[Step]) -> Step | None:
+    def _joined(self, op: Join, node: Node, steps: list[PeriodicStep]) -> PeriodicStep | None:
         left, right = (step.schema for step in steps)
         mine, theirs = map(keys_of, steps)
         pairs = {(left.index(one), right.index(other)) for one, other in op.on or ()}
@@ -181,11 +191,11 @@ class _Loop:
             return None
         sources = tuple((side, steps[side].schema.index(name)) for side, name, _ in op.row.columns(left, right))
         joined = Joined(node.schema, tuple(steps), sources, op.how == "left")
-        return joined if op.condition is None else Kept(node.schema, (joined,), op.condition)
+        return joined if op.condition is None else FilterStep(node.schema, (joined,), op.condition)
 
-    def _windowed(self, op: GroupAggregate, node: Node) -> Step | None:
+    def _windowed(self, op: GroupAggregate, node: Node) -> PeriodicStep | None:
         window = node.inputs[0]
-        if op.part is not Part.WHOLE or op.grid is not None or not op.measures:
+        if op.part is not AggregatePhase.WHOLE or op.grid is not None or not op.measures:
             return None
         if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
             return None
@@ -194,7 +204,7 @@ class _Loop:
             return None
         width = window.op.size // self.beat.period
         keys = [step.schema.index(expr.name) if isinstance(expr, Col) else -1 for _, expr in op.keys]
-        if width > _MOST_PLACES or sorted(keys) != sorted(keys_of(step) or ()):
+        if width > _MAX_PLACES or sorted(keys) != sorted(keys_of(step) or ()):
             return None
         self.shown.append(window.op.show())
         if isinstance(window.op, SlidingWindow):
@@ -206,16 +216,16 @@ class _Loop:
         return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
 
 
-def _worth(steps: Sequence[Step]) -> bool:
+def _worth(steps: Sequence[PeriodicStep]) -> bool:
     """Whether a loop is better: adjacent windows alone need their rows until they end, which elsewhere they do not."""
-    return any(isinstance(step, Slid | Joined) or (isinstance(step, Adjacent) and step.width <= _MOST_HELD)
+    return any(isinstance(step, Slid | Joined) or (isinstance(step, Adjacent) and step.width <= _MAX_HELD)
                for step in steps)
 
 
-def _row_by_row(last: Step, lasts: int, period: int) -> bool:
+def _row_by_row(last: PeriodicStep, lasts: int, period: int) -> bool:
     """Whether rows of the result are of rows of one key at a time: each of one row and of a few before it."""
     back, ahead = reach_of(last)
-    return lasts < period and ahead == 0 and back <= _MOST_BEFORE
+    return lasts < period and ahead == 0 and back <= _MAX_BEFORE
 
 
 def _beats_of(node: Node) -> list[_Beat]:
@@ -240,7 +250,7 @@ def _reads_columns(op: Results, schema: Schema) -> bool:
     return set(read) <= set(schema.names)
 
 
-def _written(exprs: Sequence[Expr], steps: Sequence[Step]) -> bool:
+def _written(exprs: Sequence[Expr], steps: Sequence[PeriodicStep]) -> bool:
     """Whether expressions can be part of a loop."""
     return all(inlinable(expr, steps[0].schema) for expr in exprs)
 
@@ -255,7 +265,7 @@ def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
         if type_ == pa.uint64() or not all(inlinable(expr, schema) for expr in (aggregate.expr, aggregate.condition)
                                            if expr is not None):
             return False
-        if not isinstance(steps, Steps) or steps.merge is None or steps.columns is not None:
+        if not isinstance(steps, AggregateFunctions) or steps.merge is None or steps.columns is not None:
             return False
         if not _is_fixed(aggregate.result_type(type_)):
             return False
@@ -265,13 +275,13 @@ def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
 def _timed(op: GroupAggregate, schema: Schema) -> list[bool]:
     found = [aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
              for _, aggregate in op.measures]
-    return [isinstance(steps, Steps) and steps.timed for steps in found]
+    return [isinstance(steps, AggregateFunctions) and steps.timed for steps in found]
 
 
 def _is_fixed(type_: pa.DataType) -> bool:
     return numpy_type(type_) is not None
 
 
-def _uses(step: Step, ports: int) -> bool:
+def _uses(step: PeriodicStep, ports: int) -> bool:
     """Whether a step is made of the first inputs only."""
-    return all(not isinstance(each, Given | Sampled) or each.port < ports for each in in_order(step))
+    return all(not isinstance(each, InputStep | Sampled) or each.port < ports for each in in_order(step))

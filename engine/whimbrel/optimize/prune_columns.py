@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whimbrel.plan import Node, Operator, Pruned, Source, walk
+from whimbrel.plan import FilteredSource, Node, Operator, Source, walk
 
 
 def prune_columns(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -32,4 +32,4 @@ def _narrowed(node: Node, wanted: frozenset[str]) -> Operator | Source:
     if node.op.edges:
         return node.op
     kept = tuple(name for name in node.schema.names if name in wanted | {node.op.disorder.partition})
-    return node.op if len(kept) == len(node.schema.names) else Pruned(node.op, kept)
+    return node.op if len(kept) == len(node.schema.names) else FilteredSource(node.op, kept)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from whimbrel.operators import Band, Ingest, LateRows, Sort
-from whimbrel.plan import Disorder, Node, Promising, Source, Unsorted, walk
+from whimbrel.operators import Ingest, LatenessBand, LateRows, Sort
+from whimbrel.plan import Node, OrderingSpec, Source, UnsortedSource, WithOrdering, walk
 
 
 def read_once(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Give late rows and bands their source as it comes; whoever wants it in order gets that from the same reading."""
     nodes = list(walk(roots))
-    raw = {id(below): Node(Unsorted(Promising(below.op, Disorder(None)))) for node in nodes for below in node.inputs
-           if isinstance(node.op, Band | LateRows) and isinstance(below.op, Source)}
+    raw = {id(below): Node(UnsortedSource(WithOrdering(below.op,
+                                                       OrderingSpec(None)))) for node in nodes for below in node.inputs
+           if isinstance(node.op, LatenessBand | LateRows) and isinstance(below.op, Source)}
     done: dict[int, Node] = {}
     for node in nodes:
         if id(node) in raw and isinstance(node.op, Source):
             done[id(node)] = Node(Ingest(source=node.op), (raw[id(node)],))
-        elif isinstance(node.op, Band):
+        elif isinstance(node.op, LatenessBand):
             done[id(node)] = Node(node.op, (raw[id(node.inputs[0])],))
         elif isinstance(node.op, LateRows) and isinstance(source := node.inputs[0].op, Source):
             late = Node(replace(node.op, source=source), (raw[id(node.inputs[0])],))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from whimbrel.operators import GroupAggregate, HoppingWindow, Select, Sort, Where, WideningWindow
-from whimbrel.plan import Node, Operator, Source, Unsorted, walk
+from whimbrel.operators import AdaptiveWindow, GroupAggregate, HoppingWindow, Select, Sort, Where
+from whimbrel.plan import Node, Operator, Source, UnsortedSource, walk
 
 
 def sort_as_needed(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -24,7 +24,7 @@ def sort_as_needed(roots: Sequence[Node]) -> tuple[Node, ...]:
     done: dict[int, Node] = {}
     for node in nodes:
         if isinstance(node.op, Source):
-            made = Node(Unsorted(node.op)) if node in sorted_at.values() and id(node) not in sorted_at else node
+            made = Node(UnsortedSource(node.op)) if node in sorted_at.values() and id(node) not in sorted_at else node
         else:
             made = Node(node.op, tuple(done[id(below)] for below in node.inputs))
             if id(node) in sorted_at:
@@ -56,7 +56,7 @@ def _last_useful(source: Node, consumers: dict[int, list[Node | None]], in_order
         consumer, = consumers[id(here)]
         if consumer is None or not isinstance(consumer.op, Operator) or not consumer.op.takes_any_order:
             break
-        if isinstance(consumer.op, HoppingWindow | WideningWindow) and id(consumer) in in_order:
+        if isinstance(consumer.op, HoppingWindow | AdaptiveWindow) and id(consumer) in in_order:
             break
         here = consumer
         if isinstance(here.op, Where | HoppingWindow) or (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
-from whimbrel.operators import Band, GroupAggregate, HoppingWindow, Sort, Union
+from whimbrel.operators import GroupAggregate, HoppingWindow, LatenessBand, Sort, Union
 from whimbrel.optimize.two_phase_aggregate import in_steps
 from whimbrel.plan import Node, Operator, walk
 
@@ -45,7 +45,7 @@ class _Stretch:
     """
 
     source: Node
-    band: Band
+    band: LatenessBand
     steps: tuple[Operator, ...]
     sorted_after: int
     last: Node
@@ -58,20 +58,20 @@ class _Plan:
 
     def __init__(self, roots: Sequence[Node]) -> None:
         self.consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}
-        self.bands = [node for node in walk(roots) if isinstance(node.op, Band)]
+        self.bands = [node for node in walk(roots) if isinstance(node.op, LatenessBand)]
         self.cuts: dict[int, set[int]] = {}
         self.made: dict[tuple[object, ...], Any] = {}
         for node in walk(roots):
             for below in node.inputs:
                 self.consumers.setdefault(id(below), []).append(node)
-                if isinstance(node.op, Band):
+                if isinstance(node.op, LatenessBand):
                     self.cuts.setdefault(id(below), set()).update((node.op.over, node.op.upto))
         self.ways = {id(node): self._way(node) for node in self.bands}
         self.shared = Counter(id(way[-1].op) for way in self.ways.values())
 
     def stretch(self, node: Node) -> _Stretch:
         """As far as bands can go alone; windows go with the aggregate behind them, or not at all."""
-        assert isinstance(node.op, Band)
+        assert isinstance(node.op, LatenessBand)
         source, = node.inputs
         way = self.ways[id(node)]
         steps = tuple(place.op for place in way[1:] if isinstance(place.op, Operator))
@@ -108,7 +108,7 @@ class _Plan:
             here = self._node("merge", stretch.merge, here)
         return here if stretch.finish is None else self._node("finish", stretch.finish, here)
 
-    def _between(self, source: Node, band: Band) -> list[tuple[int, int]]:
+    def _between(self, source: Node, band: LatenessBand) -> list[tuple[int, int]]:
         """The bands of which this one is made: cut wherever another one begins or ends."""
         return list(pairwise(sorted(cut for cut in self.cuts[id(source)] if band.over <= cut <= band.upto)))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, SetDuration
-from whimbrel.plan import Grid, Node, Operator, Part, reads_lifetime
+from whimbrel.plan import AggregatePhase, Node, Operator, WindowGrid, reads_lifetime
 
 
 def in_steps(steps: tuple[Operator, ...], node: Node, *,
@@ -28,7 +28,7 @@ def in_steps(steps: tuple[Operator, ...], node: Node, *,
     if not grid or not isinstance(window, HoppingWindow):
         return (*steps, states), merge, finish
     if window.size == window.hop:
-        adjacent = Grid(window.size, window.hop, window.offset)
+        adjacent = WindowGrid(window.size, window.hop, window.offset)
         merge = replace(merge, grid=adjacent, causal=window.label == "end", unit=window.unit)
         return (*steps, states), merge, finish
     panes = replace(window, size=window.hop)
@@ -65,7 +65,7 @@ def takes_any_order(plan: Node) -> bool:
 def split_windows(node: Node) -> Node:
     """aggregate(hopping_window(x)) -> the states of panes, one for each hop, merged while a window lasts."""
     below = node.inputs[0] if node.inputs else None
-    if not isinstance(node.op, GroupAggregate) or node.op.part is not Part.WHOLE or below is None:
+    if not isinstance(node.op, GroupAggregate) or node.op.part is not AggregatePhase.WHOLE or below is None:
         return node
     window = below.op
     if not isinstance(window, HoppingWindow) or window.size <= window.hop or window.size % window.hop:

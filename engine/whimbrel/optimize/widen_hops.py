@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from whimbrel.clock import quote_ticks
 from whimbrel.errors import PlanError
-from whimbrel.operators import Band, Chop, GroupAggregate, HoppingWindow
-from whimbrel.operators.windows.adaptive_window import WideningWindow
+from whimbrel.operators import Chop, GroupAggregate, HoppingWindow, LatenessBand
+from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
 from whimbrel.plan import Node, Source
 
 
@@ -22,7 +22,7 @@ def widen_hops(node: Node) -> Node:
     window = node.op
     if isinstance(window, Chop) and isinstance(node.inputs[0].op, GroupAggregate):
         wide = node.inputs[0].inputs[0].op
-        if isinstance(wide, WideningWindow):
+        if isinstance(wide, AdaptiveWindow):
             raise PlanError("A row for each window is asked for, which WidenHop leaves out.", where=wide.window.show(),
                             hint="let the feed hold back, sample or conflate; or leave out emit=, fill= and the "
                                  "bounds of windows")
@@ -30,7 +30,7 @@ def widen_hops(node: Node) -> Node:
         return node
     below = [each.op for each in node.walk()]
     feed = next((op for op in below if isinstance(op, Source) and op.relief is not None), None)
-    if feed is None or any(isinstance(op, Band) for op in below):
+    if feed is None or any(isinstance(op, LatenessBand) for op in below):
         return node
     relief = feed.relief
     assert relief is not None
@@ -42,4 +42,4 @@ def widen_hops(node: Node) -> Node:
         raise PlanError(f"Windows that hop {quote_ticks(relief.hop, window.unit)} are not among these.",
                         where=window.show(),
                         hint="let WidenHop name a multiple of their hop that divides their size")
-    return Node(WideningWindow(window=window, relief=relief), node.inputs)
+    return Node(AdaptiveWindow(window=window, relief=relief), node.inputs)

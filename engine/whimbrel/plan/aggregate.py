@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.expr import Expr, Reduced, trace
-from whimbrel.plan.value_state import Bag, Objects, Sketch
+from whimbrel.plan.value_state import Multiset, Objects, Sketch
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
 
 
-class Part(Enum):
+class AggregatePhase(Enum):
     """How much of an aggregate is done in one place."""
 
     WHOLE = "whole"
@@ -72,7 +72,7 @@ class ByColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class AggregateFunctions:
     """The algebra of one aggregate over one input type: plain Python functions over scalars.
 
     The same text is interpreted, compiled, and run on panes, bands, partitions and samples. Values arrive as Python or
@@ -157,7 +157,8 @@ class Aggregate(Reduced, ABC):
         """Type of the value, or an ExpressionError for inputs that make no sense."""
 
     @abstractmethod
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Bag | Sketch | Objects:
+    def steps(self, input_type: pa.DataType | None, *,
+              removable: bool) -> AggregateFunctions | Multiset | Sketch | Objects:
         """The algebra for inputs of this type; or what is kept, where a few numbers do not do.
 
         `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.

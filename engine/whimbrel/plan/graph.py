@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from whimbrel.batch import Schema
-from whimbrel.plan.lineage import Given
+from whimbrel.plan.lineage import KnownInput
 from whimbrel.plan.lookahead import derived
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Properties
@@ -57,11 +57,11 @@ class Node:
         return self.op.reach(*known) if len(known) == len(self.inputs) else None
 
     @cached_property
-    def given(self) -> Given:
+    def given(self) -> KnownInput:
         """What is known of its rows to an operator that says what it needs of them."""
         known = self.properties
         longest = known.duration if self.reach is None or self.reach.longest is None else self.reach.longest
-        return Given(self.schema, known, longest)
+        return KnownInput(self.schema, known, longest)
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What somebody makes of this node and of nothing else: it does not change, and so is made once."""

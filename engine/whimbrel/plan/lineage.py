@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col, Expr, columns_of, lifetime_of, substitute, type_of
-from whimbrel.plan.properties import Grid, Properties
+from whimbrel.plan.properties import Properties, WindowGrid
 
 
 class Exact(IntEnum):
@@ -29,7 +29,7 @@ class Exact(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class KnownInput:
     """What is known of an input of an operator.
 
     Parameters
@@ -46,7 +46,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LineageRequest:
     """Rows of a stream that have to come out again when only some events are given.
 
     An operator answers with what it needs of its inputs, so that the wanted rows of its output come out as they did.
@@ -74,27 +74,27 @@ class Wanted:
     result: bool = False
     latest_before: int | None = None
 
-    def during(self, start: int, end: int, exact: Exact) -> Wanted:
+    def during(self, start: int, end: int, exact: Exact) -> LineageRequest:
         """Rows that are active in another range, under the same conditions."""
-        return Wanted(start, end, exact=exact, where=self._of_payload)
+        return LineageRequest(start, end, exact=exact, where=self._of_payload)
 
-    def starts(self, start: int, end: int, exact: Exact = Exact.STARTS) -> Wanted:
+    def starts(self, start: int, end: int, exact: Exact = Exact.STARTS) -> LineageRequest:
         """Rows that start in another range, under the same conditions."""
-        return Wanted(start, end, starting=True, exact=exact, where=self._of_payload)
+        return LineageRequest(start, end, starting=True, exact=exact, where=self._of_payload)
 
-    def always(self) -> Wanted:
+    def always(self) -> LineageRequest:
         """All rows, whenever they are, under the same conditions."""
-        return Wanted(where=self._of_payload)
+        return LineageRequest(where=self._of_payload)
 
-    def exactly(self, exact: Exact) -> Wanted:
+    def exactly(self, exact: Exact) -> LineageRequest:
         """The same, at least so exact."""
         return replace(self, exact=max(self.exact, exact))
 
-    def same(self, exact: Exact = Exact.VALUES) -> Wanted:
+    def same(self, exact: Exact = Exact.VALUES) -> LineageRequest:
         """The same of an input whose lifetimes are kept, at least so exact."""
         return replace(self, exact=max(self.exact, exact), where=self._of_payload, latest_before=None)
 
-    def of_changes(self, longest: int | None, grid: Grid | None = None) -> Wanted:
+    def of_changes(self, longest: int | None, grid: WindowGrid | None = None) -> LineageRequest:
         """The input of what answers anew wherever the events that are active change, such as an aggregate.
 
         Parameters
@@ -117,12 +117,12 @@ class Wanted:
             end = later(end, longest)
         return self.during(start, end, Exact.LIFETIMES)
 
-    def only(self, names: Iterable[str]) -> Wanted:
+    def only(self, names: Iterable[str]) -> LineageRequest:
         """Without the conditions that read something else than these columns."""
         known = frozenset(names)
         return replace(self, where=tuple(each for each in self._of_payload if columns_of(each) <= known))
 
-    def through(self, meaning: Mapping[str, Expr], schema: Schema) -> Wanted:
+    def through(self, meaning: Mapping[str, Expr], schema: Schema) -> LineageRequest:
         """With conditions over the columns of an input, from what the columns of the output are computed of.
 
         A computed fraction is left out: its last bit may depend on who computes it.
@@ -140,7 +140,7 @@ class Wanted:
         return tuple(each for each in self.where if not lifetime_of(each))
 
 
-EVERYTHING: Final = Wanted()
+EVERYTHING: Final = LineageRequest()
 """All rows, whenever they are."""
 
 

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from whimbrel.errors import PlanError
-from whimbrel.plan.properties import Beat, Properties
+from whimbrel.plan.properties import Properties, TimeGrid
 from whimbrel.plan.source import Source
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def derived(known: Properties, inputs: Sequence[Properties]) -> Properties:
     return replace(known, ahead=_ahead(known, [below for below in inputs if not below.causal]))
 
 
-def _ahead(known: Properties, looking: Sequence[Properties]) -> Beat | None:
+def _ahead(known: Properties, looking: Sequence[Properties]) -> TimeGrid | None:
     """The coarsest of the beats up to which the inputs and the operator's own windows look ahead."""
     if known.beat is None:
         return None
@@ -38,7 +38,7 @@ def _ahead(known: Properties, looking: Sequence[Properties]) -> Beat | None:
     return coarsest if all(beat is not None and coarsest.on(beat) for beat in beats) else None
 
 
-def _joined(beats: Sequence[Beat | None]) -> Beat | None:
+def _joined(beats: Sequence[TimeGrid | None]) -> TimeGrid | None:
     whole = beats[0]
     for beat in beats[1:]:
         whole = None if whole is None or beat is None else whole.joined(beat)

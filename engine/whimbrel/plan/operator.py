@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from whimbrel.batch import Schema
 from whimbrel.kernels import Kernel
-from whimbrel.plan.lineage import EVERYTHING, Given, Wanted
+from whimbrel.plan.lineage import EVERYTHING, KnownInput, LineageRequest
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.reach import Reach
 
@@ -68,11 +68,11 @@ class Operator(ABC):
         """
         return by[0] if self.takes_any_order else None
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         """What of each input the wanted rows of its output are made of. Default: all of it."""
         return (EVERYTHING,) * len(inputs)
 
-    def suffices(self, wanted: Wanted) -> bool:
+    def suffices(self, wanted: LineageRequest) -> bool:
         """Whether each row out is one row in, and those in that are wanted out are all that is needed for them."""
         return self.row_by_row
 

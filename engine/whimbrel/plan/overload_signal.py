@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(eq=False)
-class Relief:
+class OverloadSignal:
     """A wider hop, for as long as too many rows wait.
 
     Whoever reads the source says when; whoever widens windows counts what that leaves out.

@@ -9,7 +9,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class WindowGrid:
     """Starts lie on ``offset + k * hop`` only, rounded to it down or (label "end") up; lifetimes are `size` ticks.
 
     Where a `size` above the hop is not a multiple of it, ends are the event's start plus `size`, rounded as starts are.
@@ -37,23 +37,23 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class TimeGrid:
     """Lifetimes begin and end on ``offset + k * hop`` only: between two such points nothing changes."""
 
     hop: int
     offset: int = 0
 
-    def on(self, other: Beat) -> bool:
+    def on(self, other: TimeGrid) -> bool:
         """Whether every point of this beat is also one of `other`."""
         return self.hop % other.hop == 0 and (self.offset - other.offset) % other.hop == 0
 
-    def joined(self, other: Beat) -> Beat:
+    def joined(self, other: TimeGrid) -> TimeGrid:
         """The slowest beat that has the points of both."""
-        return Beat(gcd(self.hop, other.hop, self.offset - other.offset), self.offset)
+        return TimeGrid(gcd(self.hop, other.hop, self.offset - other.offset), self.offset)
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class NonOverlapping:
     """For each combination of values in some columns at most one event is active at any time.
 
     Parameters
@@ -108,24 +108,24 @@ class Properties:
 
     intervals_only: bool = True
     duration: int | None = None
-    grid: Grid | None = None
+    grid: WindowGrid | None = None
     causal: bool = True
-    beat: Beat | None = None
+    beat: TimeGrid | None = None
     starts_only: bool = False
-    apart: Apart | None = None
+    apart: NonOverlapping | None = None
     in_order: bool = False
     mixed: bool = False
     packed: bool = True
-    ahead: Beat | None = None
+    ahead: TimeGrid | None = None
     points: bool = False
 
-    def apart_as(self, names: Mapping[str, str]) -> Apart | None:
+    def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:
         """What is known of overlaps where only these columns are left, under other names."""
         if self.apart is None or not self.apart.per <= names.keys():
             return None
         return replace(self.apart, per=frozenset(names[name] for name in self.apart.per))
 
-    def no_period(self) -> Apart | None:
+    def no_period(self) -> NonOverlapping | None:
         """What is known of overlaps where events may be left out."""
         return None if self.apart is None else replace(self.apart, period=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from whimbrel.plan.properties import Beat
+from whimbrel.plan.properties import TimeGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Reach:
     back: int = 0
     ahead: int = 0
     longest: int | None = None
-    beat: Beat | None = None
+    beat: TimeGrid | None = None
 
     def wider(self, back: int, ahead: int, longest: int | None) -> Reach:
         """That of a step which itself needs so much of its input."""
@@ -38,7 +38,7 @@ class Reach:
         """The same of rows that last no longer than that."""
         return replace(self, longest=longest)
 
-    def on(self, beat: Beat, back: int, ahead: int, longest: int) -> Reach:
+    def on(self, beat: TimeGrid, back: int, ahead: int, longest: int) -> Reach:
         """That of a step which rounds times to a beat: a range that lies on it needs no more than itself."""
         if self.beat is None or beat.on(self.beat):
             return Reach(self.back, self.ahead, longest, beat)

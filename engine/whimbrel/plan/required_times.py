@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from whimbrel.clock import MIN_TIME
 from whimbrel.plan.graph import Node
-from whimbrel.plan.lineage import Exact, Wanted, earlier
+from whimbrel.plan.lineage import Exact, LineageRequest, earlier
 from whimbrel.plan.source import Source
 
 
@@ -18,7 +18,7 @@ def times_needed(plan: Node, start: int, end: int) -> Mapping[Source, tuple[int,
     operator on the way back (:meth:`~whimbrel.plan.Operator.lineage`), so that it holds for any plan; of an operator
     that does not know, all times are needed.
     """
-    wanted = {id(plan): Wanted(start, end, starting=True, exact=Exact.STARTS)}
+    wanted = {id(plan): LineageRequest(start, end, starting=True, exact=Exact.STARTS)}
     found: dict[Source, tuple[int, int]] = {}
     for node in reversed(list(plan.walk())):
         mine = wanted[id(node)]
@@ -36,7 +36,7 @@ def times_needed(plan: Node, start: int, end: int) -> Mapping[Source, tuple[int,
     return found
 
 
-def _both(one: Wanted, other: Wanted) -> Wanted:
+def _both(one: LineageRequest, other: LineageRequest) -> LineageRequest:
     """All that either wants, whatever values it has."""
     return replace(one, start=min(one.start, other.start), end=max(one.end, other.end), where=(),
                    starting=one.starting and other.starting, exact=max(one.exact, other.exact), latest_before=None)

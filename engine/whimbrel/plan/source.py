@@ -16,8 +16,8 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts
-from whimbrel.plan.overload_signal import Relief
-from whimbrel.plan.properties import Beat
+from whimbrel.plan.overload_signal import OverloadSignal
+from whimbrel.plan.properties import TimeGrid
 
 LatePolicy = Literal["raise", "drop", "adjust", "side"]
 
@@ -26,7 +26,7 @@ _FEWEST_BETWEEN_CUTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Disorder:
+class OrderingSpec:
     """What a source promises about order (SEMANTICS 3).
 
     Parameters
@@ -66,7 +66,7 @@ class Disorder:
         return passed - passed % self.every if passed >= MIN_TIME + self.every else MIN_TIME
 
 
-class Position(int):
+class SourceOffset(int):
     """How many rows of a feed were read, and the place behind them that its broker knows.
 
     Parameters
@@ -77,14 +77,14 @@ class Position(int):
 
     Examples
     --------
-    >>> at = Position(1000, {"0": 731, "1": 269})
+    >>> at = SourceOffset(1000, {"0": 731, "1": 269})
     >>> at + 1, at.place["1"]
     (1001, 269)
     """
 
     place: Any
 
-    def __new__(cls, rows: int, place: Any) -> Position:  # noqa: PYI034 - there is no other kind
+    def __new__(cls, rows: int, place: Any) -> SourceOffset:  # noqa: PYI034 - there is no other kind
         made = super().__new__(cls, rows)
         made.place = place
         return made
@@ -111,7 +111,7 @@ class Blocks:
         return len(self.first)
 
     @staticmethod
-    def evenly(times: Ticks, rows: int, *, in_order: bool = False, cuts: Beat | None = None) -> Blocks:
+    def evenly(times: Ticks, rows: int, *, in_order: bool = False, cuts: TimeGrid | None = None) -> Blocks:
         """Blocks of about so many rows, as equal as can be, of rows with these times; cut here if they are in order."""
         ends = np.array([0, len(times)])
         if in_order and cuts is not None:
@@ -201,7 +201,7 @@ class Source(ABC):
     time: str
     arrival: str | None = None
     file_order: bool = False
-    disorder: Disorder = Disorder()
+    disorder: OrderingSpec = OrderingSpec()
     rows: int | None = None
     edges: bool = False
     in_order: bool = False
@@ -209,7 +209,7 @@ class Source(ABC):
     longest: int | None = None
     read_of: str = ""
     live: bool = False
-    relief: Relief | None = None
+    relief: OverloadSignal | None = None
     hidden: tuple[str, ...] = ()
     after: str = ""
     in_memory: bool = False
@@ -230,7 +230,7 @@ class Source(ABC):
         """Rows (from, to) among which is every one with ``start <= time < end``: all, where it cannot tell."""
         return 0, sys.maxsize if self.rows is None else self.rows
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         """Its rows in blocks of about so many; None where they can only be read from the first to the last.
 
         Where blocks can be cut anywhere, none holds rows from both sides of such a cut, if several fit between two.
@@ -251,7 +251,7 @@ class Source(ABC):
 
     def excerpt(self, first: int, stop: int) -> Source:
         """The rows from `first` up to `stop`, which are whole blocks."""
-        return Excerpt(self, first, stop)
+        return SourceSlice(self, first, stop)
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
         """What reads one excerpt after the other, with these columns."""
@@ -280,7 +280,7 @@ class Source(ABC):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         """Rows in arrival order from row `offset`, with these payload columns in this order.
 
-        A feed is read on from a :class:`Position`.
+        A feed is read on from a :class:`SourceOffset`.
 
         ``sync`` and ``other`` carry the lifetime in ticks, not yet sorted. A feed yields None at least every 50 ms
         while it has nothing, so that whoever reads can pause, stop or show what there is. Closing the iterator
@@ -288,7 +288,7 @@ class Source(ABC):
         """
 
 
-class Pruned(Source):
+class FilteredSource(Source):
     """A source of which only some columns are read."""
 
     def __init__(self, source: Source, columns: tuple[str, ...]) -> None:
@@ -307,7 +307,7 @@ class Pruned(Source):
         return self.source.read(columns, offset)
 
 
-class HandedIn(Source):
+class PushSource(Source):
     """Stands in a plan for a source whose rows are handed to its pipeline, by whoever runs the plan.
 
     Its batches are pushed and its time is advanced from outside; there is nothing to read.
@@ -322,7 +322,7 @@ class HandedIn(Source):
         yield None  # asked for its first row it fails, not when a plan over it is taken up
 
 
-class Excerpt(Source):
+class SourceSlice(Source):
     """Some rows of a source that has them in the order of time."""
 
     def __init__(self, source: Source, first: int, stop: int) -> None:
@@ -342,10 +342,10 @@ class Excerpt(Source):
                 batches.close()
 
 
-class Promising(Source):
+class WithOrdering(Source):
     """A source with another promise about its order."""
 
-    def __init__(self, source: Source, disorder: Disorder) -> None:
+    def __init__(self, source: Source, disorder: OrderingSpec) -> None:
         self.source = source
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
@@ -359,7 +359,7 @@ class Promising(Source):
         return self.source.read(columns, offset)
 
 
-class Unsorted(Source):
+class UnsortedSource(Source):
     """A source whose rows are sorted further on in the plan."""
 
     as_it_comes = True

@@ -14,7 +14,7 @@ from whimbrel.batch import Column, numpy_type
 
 
 @dataclass(frozen=True, slots=True)
-class Bag:
+class Multiset:
     """Every value of a group is kept, in order, until its row leaves.
 
     Parameters
@@ -42,7 +42,7 @@ def is_ordered(type_: pa.DataType | None) -> bool:
         pa.types.is_fixed_size_binary, pa.types.is_decimal))
 
 
-class Summary(ABC):
+class SketchState(ABC):
     """What a sketch knows of the values it was given: less than the values, and never more than a bounded size."""
 
     @abstractmethod
@@ -80,15 +80,15 @@ class Sketch:
     new : callable
         The summary of no values.
     load : callable
-        The summary that :meth:`Summary.to_bytes` wrote.
+        The summary that :meth:`SketchState.to_bytes` wrote.
     of_nothing : float or None
         Result of no values.
     """
 
     encode: Callable[[Column], np.ndarray[Any, Any]]
     exact: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, Any]]
-    new: Callable[[], Summary]
-    load: Callable[[bytes], Summary]
+    new: Callable[[], SketchState]
+    load: Callable[[bytes], SketchState]
     of_nothing: float | None
 
 

@@ -2,19 +2,37 @@
 
 from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.collect import batches, collect, collect_together, progress
-from whimbrel.run.execution import Session
-from whimbrel.run.lineage import Behind, behind
+from whimbrel.run.execution import Execution
+from whimbrel.run.lineage import Lineage, behind
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
 from whimbrel.run.query_result import in_order
 from whimbrel.run.run import Run, start
-from whimbrel.run.source_reader import Reader
+from whimbrel.run.source_reader import SourceReader
 from whimbrel.run.state_file import read_state, write_state
 from whimbrel.run.time_partitions import Piece, in_ranges
 
 __all__ = [
-    "Behind", "Checkpoints", "Metrics", "Piece", "Pipeline", "Profile", "Reader", "Run", "Session", "Snapshot",
-    "batches", "behind", "collect", "collect_together", "in_order", "in_ranges", "profile", "progress", "read_state",
-    "start", "write_state",
+    "Checkpoints",
+    "Execution",
+    "Lineage",
+    "Metrics",
+    "Piece",
+    "Pipeline",
+    "Profile",
+    "Run",
+    "Snapshot",
+    "SourceReader",
+    "batches",
+    "behind",
+    "collect",
+    "collect_together",
+    "in_order",
+    "in_ranges",
+    "profile",
+    "progress",
+    "read_state",
+    "start",
+    "write_state",
 ]

@@ -19,7 +19,7 @@ from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.expr import functions_in, identity
 from whimbrel.kernels import state_of
 from whimbrel.plan import Node, Operator, Source, Token, walk
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 from whimbrel.run.state_file import read_state, write_state
 
 _FORMAT = 12
@@ -29,7 +29,7 @@ _SUMS = "sums.json"
 _DAMAGED = "the checkpoint is damaged; restore an older one, or run the query from the start"
 
 
-def save(session: Session, path: str | os.PathLike[str], tokens: Sequence[Token] = ()) -> None:
+def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Token] = ()) -> None:
     """Write what a session needs to go on; a checkpoint that is there already is replaced when the new one is complete.
 
     Raises
@@ -47,7 +47,7 @@ def save(session: Session, path: str | os.PathLike[str], tokens: Sequence[Token]
                               hint="give a folder that can be made, on a disk that has room") from error
 
 
-def _save(session: Session, folder: Path, where: str, tokens: Sequence[Token]) -> None:
+def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token]) -> None:
     if folder.exists() and not (folder / _RUN).is_file():
         raise CheckpointError(f"{str(folder)!r} is there already, and is no checkpoint.", where=where,
                               hint="give a folder that does not exist, or the checkpoint to replace")
@@ -76,7 +76,7 @@ def _save(session: Session, folder: Path, where: str, tokens: Sequence[Token]) -
     shutil.rmtree(previous, ignore_errors=True)
 
 
-def load(session: Session, path: str | os.PathLike[str]) -> list[Token]:
+def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
     """Let a new session go on where another one of the same query was written down.
 
     Returns
@@ -188,7 +188,7 @@ def _step(step: Operator) -> str:
     return f"{step.show()} by functions {identity(*found)}" if found else step.show()
 
 
-def _kernels(session: Session) -> list[str]:
+def _kernels(session: Execution) -> list[str]:
     """What runs, step by step; how sources are read is no part of it."""
     return [node.op.name if isinstance(node.op, Source) else node.op.show() for node in session.pipeline.nodes]
 

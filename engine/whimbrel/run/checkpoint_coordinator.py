@@ -24,7 +24,7 @@ from whimbrel.clock import Duration, duration_seconds
 from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, SinkError, WhimbrelError
 from whimbrel.plan import Sink, Token
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 from whimbrel.run.folder_lock import locked, run_of
 from whimbrel.run.query_result import in_order
 
@@ -101,7 +101,7 @@ class Keeping:
         self._kept: deque[Mapping[int, Any]] = deque(maxlen=1 if checkpoints is None else checkpoints.keep)
         """Where feeds stood at each checkpoint that is kept, of those that this process has written."""
 
-    def open(self, new: Callable[[], Session]) -> Session:
+    def open(self, new: Callable[[], Execution]) -> Execution:
         """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
         try:
             return self._open(new)
@@ -109,7 +109,7 @@ class Keeping:
             self.close()
             raise
 
-    def _open(self, new: Callable[[], Session]) -> Session:
+    def _open(self, new: Callable[[], Execution]) -> Execution:
         run = secrets.token_hex(8)
         if self._checkpoints is not None:
             self._lock = locked(self._folder)
@@ -125,7 +125,7 @@ class Keeping:
         self._due = time.monotonic() + self._every_s
         return session
 
-    def _restored(self, new: Callable[[], Session]) -> tuple[Session, list[Token]]:
+    def _restored(self, new: Callable[[], Execution]) -> tuple[Execution, list[Token]]:
         for folder in reversed(self._written()):
             self._number = max(self._number, int(folder.name))
             session = new()
@@ -152,7 +152,7 @@ class Keeping:
             return []
         return sorted(each for each in self._folder.iterdir() if re.fullmatch(rf"[0-9]{{{_DIGITS}}}", each.name))
 
-    def take(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
+    def take(self, session: Execution, outs: Sequence[list[Batch]] | None) -> None:
         """Settled rows of a step; and a checkpoint, if it is time."""
         self._hand_on(session, outs)
         numbers = range(len(self._sinks))
@@ -167,7 +167,7 @@ class Keeping:
         """Whether sinks that wait for their servers let others be written; a checkpoint is of all of them."""
         return self._checkpoints is None or not waiting
 
-    def _complete(self, session: Session) -> None:
+    def _complete(self, session: Execution) -> None:
         for outs in session.complete():
             self._hand_on(session, outs)
 
@@ -180,14 +180,14 @@ class Keeping:
                     found.add(number)
         return frozenset(found)
 
-    def _hand_on(self, session: Session, outs: Sequence[list[Batch]] | None) -> None:
+    def _hand_on(self, session: Execution, outs: Sequence[list[Batch]] | None) -> None:
         for number, (answer, batches) in enumerate(zip(session.answers, outs or (), strict=False)):
             with self._sink(number) as sink:
                 if sink is not None and batches:
                     for rows in in_order(table_from_batches(answer.schema, batches)).to_batches():
                         sink.write(rows)
 
-    def write(self, session: Session, waiting: AbstractSet[int] = frozenset(), *, last: bool = False) -> None:
+    def write(self, session: Execution, waiting: AbstractSet[int] = frozenset(), *, last: bool = False) -> None:
         """Prepare, write down, commit; but for sinks that are `waiting` for their servers.
 
         What cannot be read again is acknowledged when it is in every checkpoint that is kept, since the newest ones may

@@ -13,7 +13,7 @@ from whimbrel.batch import table_from_batches
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
 from whimbrel.plan import Node
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.query_result import in_order
 from whimbrel.run.time_partitions import collect_side_by_side
@@ -34,7 +34,7 @@ def collect(plan: Node, threads: int = 1) -> pa.Table:
 
 def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
     """The exact answers of several queries, from one reading."""
-    with closing(Session(*plans, hurry=True)) as session, ExitStack() as waiting:
+    with closing(Execution(*plans, hurry=True)) as session, ExitStack() as waiting:
         total = session.reader.total_rows
         if total is None or total > _WORTH_COMPILING_ROWS:
             waiting.enter_context(patience(math.inf if total is None else total / _INTERPRETED_ROWS_PER_S))
@@ -49,7 +49,7 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
 
 def batches(plan: Node) -> Iterator[pa.RecordBatch]:
     """Settled rows as they come; those of one batch are in the order of start."""
-    with closing(Session(plan, keep_rows=0)) as session:
+    with closing(Execution(plan, keep_rows=0)) as session:
         while not session.finished:
             for out in session.step() or []:
                 if out:
@@ -62,7 +62,7 @@ def progress(plan: Node, every: str | int | None,
 
     Or whenever `asked` says so, of the rows that were read and all there are.
     """
-    with closing(Session(plan)) as session:
+    with closing(Execution(plan)) as session:
         total = session.reader.total_rows
         step_rows = 0 if asked is not None else _rows(every, total)
         due = 0

@@ -14,11 +14,11 @@ from whimbrel.plan import Node, check_shown
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.query_result import Answer
-from whimbrel.run.rewind_points import Mark, Marks
-from whimbrel.run.source_reader import Reader
+from whimbrel.run.rewind_points import Marks, RewindPoint
+from whimbrel.run.source_reader import SourceReader
 
 
-class Session:
+class Execution:
     """Reads once for all queries, and can say at any moment what each would answer if the streams ended.
 
     Not safe to share between threads: whoever steps it also asks it.
@@ -52,7 +52,7 @@ class Session:
             check_shown(plan)
         self.plans = plans
         self.pipeline = Pipeline(*optimize_together(plans))
-        self.reader = Reader(self.pipeline, hurry=hurry)
+        self.reader = SourceReader(self.pipeline, hurry=hurry)
         follower = self.reader.follower
         self.clock: ReplayClock | None = None if follower is None else follower.clock
         self.answers = tuple(Answer(plan, self.pipeline, number, keep_rows, self.clock, self.reader)
@@ -117,12 +117,12 @@ class Session:
         seeks, instant = follower.clock.last_seek
         return seeks != follower.seeks and instant < self.reader.came
 
-    def mark(self) -> Mark:
+    def mark(self) -> RewindPoint:
         """Where it is now."""
-        return Mark(self.reader.came, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
+        return RewindPoint(self.reader.came, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
                     tuple(answer.settled_rows for answer in self.answers))
 
-    def go_back(self, mark: Mark) -> None:
+    def go_back(self, mark: RewindPoint) -> None:
         """Be where it was."""
         self.pipeline.become(mark.pipeline)
         self.reader.resume(mark.came)

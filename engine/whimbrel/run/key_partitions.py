@@ -12,13 +12,13 @@ from whimbrel.batch import Batch, Column, Mask
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import encode_keys, ordered
-from whimbrel.plan import Disorder, Node, Source, partition_columns
+from whimbrel.plan import Node, OrderingSpec, Source, partition_columns
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Spreads keys that follow each other over all shares (Knuth, The Art of Computer Programming 3, 6.4)."""
 
 
-class Share(Source):
+class KeyPartition(Source):
     """The rows of a source whose key falls into one of several shares.
 
     Parameters
@@ -75,9 +75,9 @@ def in_shares(plan: Node, parts: int) -> list[Node]:
     """
     ways = partition_columns(plan)
     sources = plan.sources()
-    if not ways or any(source.disorder != Disorder() or source.live or source.edges or source.as_it_comes
+    if not ways or any(source.disorder != OrderingSpec() or source.live or source.edges or source.as_it_comes
                        for source in sources):
         return []
     by = ways[0]
-    return [plan.rewrite(lambda node, part=part: Node(Share(node.op, by[node.op], part, parts))  # type: ignore[misc]
+    return [plan.rewrite(lambda node, part=part: Node(KeyPartition(node.op, by[node.op], part, parts))  # type: ignore[misc]
                          if isinstance(node.op, Source) else node) for part in range(parts)]

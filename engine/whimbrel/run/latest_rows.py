@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema, table_from_batches
-from whimbrel.plan import Wanted
+from whimbrel.plan import LineageRequest
 from whimbrel.run.query_result import in_order
 
 
@@ -17,7 +17,7 @@ class Newest:
     ----------
     schema : Schema
         What the rows are made of.
-    most : int
+    maximum : int
         How many to keep: those that start last.
     number : str, optional
         A column that tells rows apart: one that comes by twice is counted once.
@@ -28,9 +28,9 @@ class Newest:
         How many there were.
     """
 
-    def __init__(self, schema: Schema, most: int, number: str | None = None) -> None:
+    def __init__(self, schema: Schema, maximum: int, number: str | None = None) -> None:
         self.rows = 0
-        self._schema, self._most, self._number = schema, most, number
+        self._schema, self._most, self._number = schema, maximum, number
         self._kept = table_from_batches(schema, [])
         self._seen = np.zeros(0, np.uint8)
 
@@ -67,7 +67,7 @@ class Search:
         Where they go.
     """
 
-    def __init__(self, wanted: Wanted, found: Newest) -> None:
+    def __init__(self, wanted: LineageRequest, found: Newest) -> None:
         self._wanted, self._found = wanted, found
         self._latest: list[Batch] = []
 

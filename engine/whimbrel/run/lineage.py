@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.connect.tables.captured_rows import Events, Reread
+from whimbrel.connect.tables.captured_rows import Events, ReplaySlice
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.expr import Col, Expr, end_time, start_time
-from whimbrel.operators import Band, LateRows, Revise, Select, Where
-from whimbrel.plan import Disorder, Node, Operator, Source, Wanted, earlier
-from whimbrel.run.execution import Session
+from whimbrel.operators import Changelog, LatenessBand, LateRows, Select, Where
+from whimbrel.plan import LineageRequest, Node, Operator, OrderingSpec, Source, earlier
+from whimbrel.run.execution import Execution
 from whimbrel.run.latest_rows import Newest, Search
 from whimbrel.run.row_selector import asked
 
@@ -65,7 +65,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Behind:
+class Lineage:
     """The events that a row of an answer is made of.
 
     Attributes
@@ -79,7 +79,7 @@ class Behind:
     origins: tuple[Origin, ...]
     paths: tuple[Path, ...]
     _plan: Node
-    _wanted: Wanted
+    _wanted: LineageRequest
 
     @property
     def events(self) -> dict[str, pa.Table]:
@@ -108,7 +108,7 @@ class Behind:
         if not self.complete:
             raise PlanError("There are more events than are here.", where="behind(...).again()",
                             hint=f"behind(..., most={max(origin.rows for origin in self.origins)})")
-        if any(isinstance(node.op, LateRows | Revise) for node in self._plan.walk()):
+        if any(isinstance(node.op, LateRows | Changelog) for node in self._plan.walk()):
             raise PlanError("Which rows came late depends on all that came.", where="behind(...).again()",
                             hint="ask the query without its latencies")
         seen = {origin.source: Events(origin.source, origin.table) for origin in self.origins}
@@ -125,7 +125,7 @@ class Behind:
         return "\n".join([", ".join(counts), *(" → ".join(path) for path in self.paths)])
 
 
-def behind(plan: Node, row: Mapping[str, Any], *, most: int = 1000, read: Read | None = None) -> Behind:
+def behind(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read | None = None) -> Lineage:
     """Find the events that a row of a query's answer is made of, by reading its sources once more.
 
     An operator says which rows of its inputs the wanted rows of its output need (:meth:`Operator.lineage`); a log that
@@ -138,7 +138,7 @@ def behind(plan: Node, row: Mapping[str, Any], *, most: int = 1000, read: Read |
         As written.
     row : mapping of str to value
         start, perhaps end, and columns that tell which row is asked about.
-    most : int
+    limit : int
         Events of each source to show, the newest; others are counted only.
     read : mapping, optional
         What a run has read so far; without it sources are read to their end.
@@ -148,19 +148,19 @@ def behind(plan: Node, row: Mapping[str, Any], *, most: int = 1000, read: Read |
     SourceError
         When a source is a feed whose rows are gone.
     """
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise PlanError(f"{most!r} is no number of events.", where=f"behind(..., most={most!r})", hint="1 or more")
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise PlanError(f"{limit!r} is no number of events.", where=f"behind(..., most={limit!r})", hint="1 or more")
     wanted = asked(plan.schema, row)
     segments = list(_segments(plan, replace(wanted, result=True), ()))
     origins = []
     for source in plan.sources():
         log, rows = _log(source, (read or {}).get(source))
-        found = Newest(_carried(source), most, _NUMBER)
+        found = Newest(_carried(source), limit, _NUMBER)
         for segment in segments:
             if segment.source is source:
                 _answer(segment.carrying(log, rows), segment.wanted, found)
         origins.append(_origin(source, found))
-    return Behind(tuple(origins), tuple(dict.fromkeys(segment.path for segment in segments)), plan, wanted)
+    return Lineage(tuple(origins), tuple(dict.fromkeys(segment.path for segment in segments)), plan, wanted)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class _Segment:
     """
 
     chain: tuple[Node, ...]
-    wanted: Wanted
+    wanted: LineageRequest
     path: Path
 
     @property
@@ -190,11 +190,11 @@ class _Segment:
 
     def carrying(self, log: Source, rows: int) -> Node:
         """The steps, asked for what rows were at the source, of those rows that may be wanted."""
-        numbered = Reread(log, *self._part(log, rows), _NUMBER)
+        numbered = ReplaySlice(log, *self._part(log, rows), _NUMBER)
         node = Node(numbered)
         if isinstance(op := self.chain[0].op, LateRows):
             node = Node(replace(op, source=numbered), (node,))
-        elif isinstance(op, Band):
+        elif isinstance(op, LatenessBand):
             node = Node(op, (node,))
         carried = _values(self.source)
         kept = tuple((name, Col(name)) for name in node.schema.names if name != _NUMBER)
@@ -217,7 +217,7 @@ class _Segment:
 
     def _part(self, log: Source, rows: int) -> tuple[int, int]:
         """Rows of the source among which are all that may be wanted."""
-        if log.disorder != Disorder() or log.live or log.edges or not log.cuts(2):
+        if log.disorder != OrderingSpec() or log.live or log.edges or not log.cuts(2):
             return 0, rows
         wanted = self.wanted
         for node in reversed(self.chain[1:]):
@@ -229,7 +229,7 @@ class _Segment:
         return min(first, rows), min(stop, rows)
 
 
-def _segments(node: Node, wanted: Wanted, path: Path) -> Iterator[_Segment]:
+def _segments(node: Node, wanted: LineageRequest, path: Path) -> Iterator[_Segment]:
     """The ways back from the wanted rows of a node, as far as its rows can be told apart."""
     chain = _chain(node)
     if chain and (len(chain) == 1 or _operator(node).suffices(wanted)):
@@ -242,7 +242,7 @@ def _segments(node: Node, wanted: Wanted, path: Path) -> Iterator[_Segment]:
 
 def _chain(node: Node) -> tuple[Node, ...]:
     """From a source to this node, where each row behind a step below it is one row of the source; else nothing."""
-    if isinstance(node.op, Source | Band | LateRows):
+    if isinstance(node.op, Source | LatenessBand | LateRows):
         return (node,)
     if len(node.inputs) != 1:
         return ()
@@ -269,9 +269,9 @@ def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:
                           hint="ask the same query on a log of the feed: query.on(log).behind(...)")
     if not again.edges:
         return again, rows
-    plan = Node(Select(columns=_values(source)[1:]), (Node(Reread(again, 0, rows, _NUMBER)),))
+    plan = Node(Select(columns=_values(source)[1:]), (Node(ReplaySlice(again, 0, rows, _NUMBER)),))
     facts = Newest(plan.schema, INF)
-    _answer(plan, Wanted(), facts)
+    _answer(plan, LineageRequest(), facts)
     return Events(source, facts.table().select(range(2, 4 + len(source.schema.names)))), INF
 
 
@@ -293,10 +293,10 @@ def _origin(source: Source, found: Newest) -> Origin:
     return Origin(source, found.rows, table.rename_columns(["start", "end", *source.schema.names]), lifetimes)
 
 
-def _answer(plan: Node, wanted: Wanted, found: Newest) -> None:
+def _answer(plan: Node, wanted: LineageRequest, found: Newest) -> None:
     """Look for rows in the answer of a plan, and no longer than any can come."""
     search = Search(wanted, found)
-    with closing(Session(plan, keep_rows=0, hurry=True)) as session:
+    with closing(Execution(plan, keep_rows=0, hurry=True)) as session:
         while not session.finished and session.pipeline.told[-1] < wanted.end:
             for batch in (session.step() or [[]])[0]:
                 search.add(batch)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from whimbrel.batch import Schema
 from whimbrel.clock import INF, MIN_TIME, format_instant
 from whimbrel.clock.instant import Moment
-from whimbrel.connect.feeds.runtime.feed_status import FeedState
-from whimbrel.run.operator_metrics import Step
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
+from whimbrel.run.operator_metrics import OperatorMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Metrics:
     settled_rows: int = 0
     forgotten_rows: int = 0
     elapsed_s: float = 0.0
-    feeds: Mapping[str, FeedState] = field(default_factory=dict, hash=False)
+    feeds: Mapping[str, FeedStatus] = field(default_factory=dict, hash=False)
     sink: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[OperatorMetrics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from whimbrel.kernels import Kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OperatorMetrics:
     """An operator of the plan that runs, and its counters.
 
     Attributes
@@ -35,7 +35,7 @@ class Step:
     buffered_rows: int
 
 
-class Work:
+class OperatorCounters:
     """Counters of one operator.
 
     Two looks at a clock and a few additions for each batch, whatever is in it: a microsecond or two, where an operator
@@ -48,9 +48,9 @@ class Work:
         self.batches = self.rows_out = 0
         self.seconds = 0.0
 
-    def copy(self) -> Work:
+    def copy(self) -> OperatorCounters:
         """The same counters, which go their own way."""
-        twin = Work()
+        twin = OperatorCounters()
         twin.batches, twin.rows_out, twin.seconds = self.batches, self.rows_out, self.seconds
         return twin
 
@@ -72,10 +72,10 @@ class Work:
         self.rows_out += sum(batch.rows for batch in out)
         return out
 
-    def advance(self, kernel: Kernel, frontier: int, port: int = 0) -> list[Batch]:
+    def advance(self, kernel: Kernel, watermark: int, port: int = 0) -> list[Batch]:
         """Let the operator learn how far time has come."""
         began = perf_counter()
-        out = kernel.advance(frontier, port)
+        out = kernel.advance(watermark, port)
         self.seconds += perf_counter() - began
         if out:
             self.rows_out += sum(batch.rows for batch in out)

@@ -14,9 +14,9 @@ from whimbrel.kernels import patience
 from whimbrel.operators import GroupAggregate, HoppingWindow
 from whimbrel.optimize import optimize
 from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
-from whimbrel.plan import Disorder, Excerpt, HandedIn, Node, Operator, Source
+from whimbrel.plan import Node, Operator, OrderingSpec, PushSource, Source, SourceSlice
 from whimbrel.run.pipeline import Pipeline
-from whimbrel.run.source_reader import Reader
+from whimbrel.run.source_reader import SourceReader
 
 _SAMPLE = 1 << 15
 _FEWER = 4
@@ -43,7 +43,7 @@ class CutWindows:
         """Whether states are far fewer than rows, going by the first rows; else to merge them takes as long."""
         source, = self.parts[0].sources()
         rows = min(_SAMPLE, source.rows or 0)
-        sample = _over(self.parts[0], Excerpt(source, 0, rows))
+        sample = _over(self.parts[0], SourceSlice(source, 0, rows))
         return sum(map(len, states_of(sample, threading.Event()))) * _FEWER < rows
 
     def answer(self, states: Sequence[list[Batch]]) -> pa.Table:
@@ -58,7 +58,7 @@ class CutWindows:
 def states_of(part: Node, stop: threading.Event) -> list[Batch]:
     """What a part makes of its rows; less if it is told to stop."""
     made: list[Batch] = []
-    with closing(Reader(Pipeline(optimize(part)), hurry=True)) as reader, patience():
+    with closing(SourceReader(Pipeline(optimize(part)), hurry=True)) as reader, patience():
         while not reader.finished and not stop.is_set():
             for out in reader.step() or []:
                 made += out
@@ -72,7 +72,7 @@ def cut_windows(plan: Node, parts: int) -> CutWindows | None:
         chain.append(chain[-1].inputs[0])
     source = chain[-1].op
     place = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
-    if place is None or not isinstance(source, Source) or source.disorder != Disorder() or (
+    if place is None or not isinstance(source, Source) or source.disorder != OrderingSpec() or (
             source.live or source.edges or source.as_it_comes):
         return None
     split = states_of_windows(chain[place])
@@ -85,8 +85,8 @@ def cut_windows(plan: Node, parts: int) -> CutWindows | None:
     window = chain[place].inputs[0].op
     assert isinstance(window, HoppingWindow)
     behind = [node.op for node in reversed(chain[:place]) if isinstance(node.op, Operator)]
-    handed = Node(HandedIn("states", source.time, states.schema, window.hop))
-    return CutWindows([_over(states, Excerpt(source, *rows)) for rows in cuts], above(handed, (*after, *behind)))
+    handed = Node(PushSource("states", source.time, states.schema, window.hop))
+    return CutWindows([_over(states, SourceSlice(source, *rows)) for rows in cuts], above(handed, (*after, *behind)))
 
 
 def _over(plan: Node, source: Source) -> Node:

@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 from whimbrel.batch import SPACIOUS_BYTES, Batch, Storage, check_memory, keep_freed_memory, out_of_memory
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.disorder import EdgeIngress, Ingress, Judge
+from whimbrel.disorder import AdvancesWhenIdle, EdgeIngress, Ingress
 from whimbrel.errors import KernelError
-from whimbrel.kernels import PORTION_ROWS, Kernel, Thrift
+from whimbrel.kernels import PORTION_ROWS, CompilePolicy, Kernel
 from whimbrel.operators import Select
 from whimbrel.plan import Node, Source, walk
-from whimbrel.run.operator_metrics import Work
+from whimbrel.run.operator_metrics import OperatorCounters
 
-_MOST_SHOWN_PORTIONS = 32
+_MAX_SHOWN_PORTIONS = 32
 """What is due in so many portions is not looked at before it is settled: that would take seconds."""
 _WORTH_COMPILING_ROWS = 2_000
 """Interpreted they take some hundredths of a second, and the compiler takes a second for a kernel."""
@@ -43,7 +43,7 @@ class Pipeline:
         What each kernel has done.
     in_portions : bool
         Whether :meth:`next_portion` gives what kernels give in portions. Otherwise all of it is in one answer.
-    most_portions : int, optional
+    max_portions : int, optional
         How many portions may be in one answer; with more it is an error.
     failures : dict of int to Exception
         Plans in which a kernel has failed while others go on: kernels that they do not share are as they were, and
@@ -64,14 +64,14 @@ class Pipeline:
                 self.sources.append(node.op)
                 self.entries.append(number)
         self.told = [MIN_TIME] * len(self.nodes)
-        self.work = [Work() for _ in self.nodes]
+        self.work = [OperatorCounters() for _ in self.nodes]
         self.failures: dict[int, Exception] = {}
         self._out: list[list[Batch]] = [[] for _ in plans]
-        self._thrift = Thrift(_WORTH_COMPILING_ROWS)  # of all forks together
+        self._thrift = CompilePolicy(_WORTH_COMPILING_ROWS)  # of all forks together
         self.in_portions = False
         self._failed: set[int] = set()
         self._given_bytes = 0
-        self.most_portions: int | None = None
+        self.max_portions: int | None = None
         self._join_up(range(len(plans)))
 
     def keep(self, plans: Collection[int]) -> None:
@@ -135,13 +135,14 @@ class Pipeline:
         Those who judge its rows are told, which need not be the one who takes them in.
         """
         entry, news = self.entries[source], False
-        judges = [judge for judge, _ in self._consumers[entry] if isinstance(self._kernels[judge], Judge)] or [entry]
+        judges = [judge for judge, _ in self._consumers[entry] if isinstance(self._kernels[judge],
+                                                                             AdvancesWhenIdle)] or [entry]
         with self._thrift.of(0):
             for judge in judges:
                 kernel = self._kernels[judge]
-                assert isinstance(kernel, Judge)
+                assert isinstance(kernel, AdvancesWhenIdle)
                 out = kernel.come_to(time)
-                news = news or kernel.frontier > self.told[judge]
+                news = news or kernel.watermark > self.told[judge]
                 self._spread(judge, out)
         self._drain()
         return self._take() if news else None
@@ -171,7 +172,7 @@ class Pipeline:
     def _drain(self) -> None:
         portions = 0
         while not self.in_portions and self.pending:
-            if portions == self.most_portions:
+            if portions == self.max_portions:
                 raise KernelError("More rows are due than can be shown before they are settled.")
             self._give_portion()
             portions += 1
@@ -197,7 +198,7 @@ class Pipeline:
     def rest(self, plans: Collection[int]) -> list[list[Batch]]:
         """What would still come of these plans if every source ended now. Changes nothing."""
         twin = self.fork(plans)
-        twin.in_portions, twin.most_portions = False, _MOST_SHOWN_PORTIONS
+        twin.in_portions, twin.max_portions = False, _MAX_SHOWN_PORTIONS
         rest: list[list[Batch]] = [[] for _ in self._roots]
         for source, entry in enumerate(self.entries):
             if any(entry in self.needs[plan] for plan in plans):
@@ -226,7 +227,7 @@ class Pipeline:
         What operators remember beside rows stays: numbers of keys, and compiled code.
         """
         for kernel in self._kernels:
-            kernel.frontier = MIN_TIME
+            kernel.watermark = MIN_TIME
             if isinstance(kernel, Ingress):
                 kernel.begin_again(row)
         self.told = [MIN_TIME] * len(self.nodes)
@@ -284,12 +285,12 @@ class Pipeline:
                     self._fail(consumer, error)
                 else:
                     self._spread(consumer, out)
-        frontier = self._kernels[number].frontier
-        if frontier > self.told[number]:
-            self.told[number] = frontier
+        watermark = self._kernels[number].watermark
+        if watermark > self.told[number]:
+            self.told[number] = watermark
             for consumer, port in consumers:
                 try:
-                    out = self.work[consumer].advance(self._kernels[consumer], frontier, port)
+                    out = self.work[consumer].advance(self._kernels[consumer], watermark, port)
                 except Exception as error:  # noqa: BLE001
                     self._fail(consumer, error)
                 else:

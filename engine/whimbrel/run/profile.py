@@ -14,7 +14,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.kernels import Kernel, patience, watched
 from whimbrel.plan import Node, Source
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def profile(plan: Node) -> Profile:
     """Run a query to its end, on one thread, and measure."""
     watch = _Watch()
     began = time.perf_counter()
-    with watched(watch.told), patience(), closing(Session(plan, keep_rows=0, hurry=True)) as session:
+    with watched(watch.told), patience(), closing(Execution(plan, keep_rows=0, hurry=True)) as session:
         waited = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
         while not session.finished:
             session.step()

@@ -18,19 +18,19 @@ from whimbrel.clock import INF, MIN_TIME, as_ticks, round_spans
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.kernels import ascends, ordered
-from whimbrel.operators import Band, Ingest, LateRows
+from whimbrel.operators import Ingest, LatenessBand, LateRows
 from whimbrel.operators.rows.late_rows import LateKernel
 from whimbrel.operators.rows.lateness_band import BandKernel
 from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
-from whimbrel.run.operator_metrics import Step
+from whimbrel.run.operator_metrics import OperatorMetrics
 from whimbrel.run.pipeline import Pipeline
-from whimbrel.run.source_reader import Reader
+from whimbrel.run.source_reader import SourceReader
 
 Gate = Ingress | BandKernel | LateKernel
 
 _LATELY_S = 5.0
-_MOST_PARTITIONS = 100
+_MAX_PARTITIONS = 100
 _LONG = 4_096
 """Rows of a stretch of an answer that is put elsewhere as it is; shorter ones are gathered row by row."""
 
@@ -66,7 +66,7 @@ class Answer:
     """
 
     def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None,
-                 clock: ReplayClock | None = None, reader: Reader | None = None) -> None:
+                 clock: ReplayClock | None = None, reader: SourceReader | None = None) -> None:
         self._reader = reader
         self.schema = plan.schema
         self.finished = False
@@ -178,7 +178,7 @@ class Answer:
             rows=rows,
             rows_per_s=self._rate(now, rows),
             share=self._share(rows),
-            watermark=moment(min(self._ticks(number, gate.frontier) for number, gate in self._gates.items()),
+            watermark=moment(min(self._ticks(number, gate.watermark) for number, gate in self._gates.items()),
                              self.schema),
             newest=moment(newest, self.schema),
             age_s=None if self._clock is None or newest == MIN_TIME else self._clock.age_s(newest, self.schema.unit),
@@ -215,11 +215,11 @@ class Answer:
         kernels = self._pipeline.kernels
         return {name: "\n\n".join(text) for name, number in self._names.items() if (text := kernels[number].sources)}
 
-    def _steps(self, buffered: Mapping[str, int]) -> tuple[Step, ...]:
+    def _steps(self, buffered: Mapping[str, int]) -> tuple[OperatorMetrics, ...]:
         steps = []
         for (name, number), inputs in zip(self._names.items(), self._inputs, strict=True):
             done, rows_in = self._pipeline.work[number], self._pipeline.rows_in(number)
-            steps.append(Step(name, inputs, rows_in, done.rows_out, done.seconds, buffered[name]))
+            steps.append(OperatorMetrics(name, inputs, rows_in, done.rows_out, done.seconds, buffered[name]))
         return tuple(steps)
 
     @cached_property
@@ -247,7 +247,7 @@ class Answer:
         gates = {entry: entry for entry in (self._pipeline.entries[source] for source in self.sources)}
         for number in self._nodes:
             node = self._pipeline.nodes[number]
-            if isinstance(node.op, Band | Ingest | LateRows):
+            if isinstance(node.op, LatenessBand | Ingest | LateRows):
                 entry = self._pipeline.position(node.inputs[0])
                 gates[entry] = max(gates[entry], number, key=self._breadth)
         kernels = {number: self._pipeline.kernels[number] for number in gates.values()}
@@ -256,7 +256,7 @@ class Answer:
     def _breadth(self, number: int) -> float:
         """Of the steps that judge rows of one source, that which counts: it lets in what the others do, and more."""
         match self._pipeline.nodes[number].op:
-            case Band(upto=upto):
+            case LatenessBand(upto=upto):
                 return upto
             case Ingest():
                 return INF
@@ -277,7 +277,7 @@ class Answer:
         found: dict[str, Counter[Any]] = {}
         for gate in self._gates.values():
             if isinstance(gate, Ingress) and gate.disorder.partition is not None:
-                found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MOST_PARTITIONS))
+                found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MAX_PARTITIONS))
         return found
 
     def _late_by(self) -> dict[str, dict[int, int]]:
@@ -307,13 +307,13 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.take(Column(pa.int64(), np.concatenate(starts).argsort(kind="stable")).to_arrow())
 
 
-def _stretches(runs: Sequence[Ticks], most: int) -> list[tuple[int, int]] | None:
+def _stretches(runs: Sequence[Ticks], maximum: int) -> list[tuple[int, int]] | None:
     """Where stretches of runs in order begin, and their rows, so that they are in order together; None if too many."""
     before = [0, *accumulate(map(len, runs))]
     heads = [(int(run[0]), number, 0) for number, run in enumerate(runs)]
     heapify(heads)
     found: list[tuple[int, int]] = []
-    while heads and len(found) < most:
+    while heads and len(found) < maximum:
         _, number, first = heappop(heads)
         run = runs[number]
         stop = len(run)

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column
-from whimbrel.kernels import Parts, state_of
+from whimbrel.kernels import ObjectState, state_of
 from whimbrel.run.pipeline import Pipeline
 
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _APART_ROWS = 4_096
 _APART_S = 0.1
 _WORTH = 20
 
 
 @dataclass(frozen=True)
-class Mark:
+class RewindPoint:
     """A run at one moment.
 
     Parameters
@@ -54,14 +54,14 @@ class Marks:
     ----------
     first : Mark
         Before any row; it is never forgotten.
-    most_bytes : int
+    max_bytes : int
         What all others may hold together.
     """
 
-    def __init__(self, first: Mark, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, first: RewindPoint, max_bytes: int = _MAX_BYTES) -> None:
         self._marks = [first]
         self._bytes = [0]
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._apart_s, self._cost_s = _APART_S, 0.0
         self._worked_s = 0.0
 
@@ -73,14 +73,14 @@ class Marks:
         """What they hold, where nothing is shared."""
         return sum(self._bytes)
 
-    def back_to(self, instant: int) -> Mark:
+    def back_to(self, instant: int) -> RewindPoint:
         """The last one before a row was read that came behind an instant (a nanosecond); later ones are forgotten."""
         kept = bisect_right(self._marks, instant, key=lambda mark: mark.came)
         del self._marks[kept:], self._bytes[kept:]
         self._worked_s = 0.0
         return self._marks[-1]
 
-    def worked(self, seconds: float, rows: int, mark: Callable[[], Mark]) -> None:
+    def worked(self, seconds: float, rows: int, mark: Callable[[], RewindPoint]) -> None:
         """So much more work was done, and so many rows are read now: maybe it is time for a mark."""
         self._worked_s += seconds
         if rows >= self._marks[-1].rows + _APART_ROWS and self._worked_s >= max(self._apart_s, _WORTH * self._cost_s):
@@ -88,10 +88,10 @@ class Marks:
             self._add(mark())
             self._cost_s, self._worked_s = time.perf_counter() - began, 0.0
 
-    def _add(self, mark: Mark) -> None:
+    def _add(self, mark: RewindPoint) -> None:
         self._marks.append(mark)
         self._bytes.append(sum(_nbytes(state_of(kernel)) for kernel in mark.pipeline.kernels))
-        while self.nbytes > self._most_bytes and len(self) > 1:
+        while self.nbytes > self._max_bytes and len(self) > 1:
             del self._marks[1::2], self._bytes[1::2]
             self._apart_s *= 2
 
@@ -102,7 +102,7 @@ def _nbytes(state: Any) -> int:
             return int(state.nbytes)
         case Column():
             return int(state.values.nbytes)
-        case Parts(parts):
+        case ObjectState(parts):
             return _nbytes(parts)
         case dict():
             return sum(map(_nbytes, state.values()))

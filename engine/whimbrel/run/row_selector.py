@@ -13,12 +13,12 @@ from whimbrel.batch import Schema
 from whimbrel.clock import INF, parse_instant
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Expr, lift, type_of
-from whimbrel.plan import Exact, Wanted
+from whimbrel.plan import Exact, LineageRequest
 
 _HINT = "behind(row) for a row of the answer, or behind(start=..., key=...) for what holds at that time"
 
 
-def asked(schema: Schema, row: Mapping[str, Any]) -> Wanted:
+def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
     """What is wanted of a stream by somebody who asks for a row.
 
     Parameters
@@ -42,7 +42,7 @@ def asked(schema: Schema, row: Mapping[str, Any]) -> Wanted:
                         hint=_HINT)
     where = tuple(each for name, value in row.items() if name not in ("start", "end")
                   if (each := _condition(name, value, schema)) is not None)
-    return Wanted(start, end, exact=Exact.VALUES, where=where)
+    return LineageRequest(start, end, exact=Exact.VALUES, where=where)
 
 
 def _condition(name: str, value: Any, schema: Schema) -> Expr | None:

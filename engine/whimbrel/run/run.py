@@ -12,10 +12,10 @@ from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.plan import Node, Sink
 from whimbrel.run.checkpoint import load
 from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
-from whimbrel.run.execution import Session
-from whimbrel.run.lineage import Behind, Read, behind
+from whimbrel.run.execution import Execution
+from whimbrel.run.lineage import Lineage, Read, behind
 from whimbrel.run.metrics import Metrics, Snapshot
-from whimbrel.run.run_loop import FilePath, Loop, Shown, State
+from whimbrel.run.run_loop import FilePath, Loop, QueryHandle, State
 
 
 def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = None,
@@ -43,12 +43,12 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
                         where="start(checkpoints=...)", hint='such as checkpoints=wb.Checkpoints("folder")')
     keeping = None
     if checkpoints is None and not any(to):
-        session = Session(*plans, keep_rows=keep_rows, rewindable=True)
+        session = Execution(*plans, keep_rows=keep_rows, rewindable=True)
         if restore is not None:
             load(session, restore)
     else:
         keeping = Keeping([*to, *[None] * (len(plans) - len(to))], checkpoints)
-        session = keeping.open(lambda: Session(*plans, keep_rows=keep_rows))
+        session = keeping.open(lambda: Execution(*plans, keep_rows=keep_rows))
     loop = Loop(session, keeping)
     runs = tuple(Run(loop, shown) for shown in loop.shown)
     loop.begin()
@@ -68,7 +68,7 @@ class Run:
         What ended it, when it failed.
     """
 
-    def __init__(self, loop: Loop, shown: Shown) -> None:
+    def __init__(self, loop: Loop, shown: QueryHandle) -> None:
         self._loop = loop
         self._shown = shown
         self._end = weakref.finalize(self, loop.stop, shown, keep=False)
@@ -114,7 +114,7 @@ class Run:
         """
         return self._loop.snapshot(self._shown, timeout, after)
 
-    def behind(self, row: Mapping[str, Any] | None = None, /, *, most: int = 1000, **columns: Any) -> Behind:
+    def behind(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
         """The events behind a row of the answer, among those that were read so far. See :meth:`whimbrel.Stream.behind`.
 
         The sources are read once more, by the calling thread; the run goes on.
@@ -125,7 +125,7 @@ class Run:
             When a source is a feed whose rows are gone.
         """
         plan = self._loop.session.plans[self._shown.number]
-        return behind(plan, {**(row or {}), **columns}, most=most, read=self.read)
+        return behind(plan, {**(row or {}), **columns}, limit=limit, read=self.read)
 
     @property
     def read(self) -> Read:

@@ -13,7 +13,7 @@ from whimbrel.batch import table_from_batches
 from whimbrel.errors import CheckpointError, SourceError, WhimbrelError
 from whimbrel.run.checkpoint import save
 from whimbrel.run.checkpoint_coordinator import Keeping
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.query_result import Answer
 
@@ -23,7 +23,7 @@ State = Literal["running", "paused", "finished", "stopped", "failed"]
 _IDLE_S, _PAUSE_S = 0.05, 0.002
 
 
-class Shown:
+class QueryHandle:
     """What is seen of one query from outside of the thread."""
 
     def __init__(self, number: int, answer: Answer) -> None:
@@ -57,10 +57,10 @@ class Shown:
 class Loop:
     """What the thread runs. It does not know its handles, so that they can be let go."""
 
-    def __init__(self, session: Session, keeping: Keeping | None = None) -> None:
+    def __init__(self, session: Execution, keeping: Keeping | None = None) -> None:
         self.session = session
         self.keeping = keeping
-        self.shown = [Shown(number, answer) for number, answer in enumerate(session.answers)]
+        self.shown = [QueryHandle(number, answer) for number, answer in enumerate(session.answers)]
         self._error: WhimbrelError | None = None
         for number in session.left:
             self._end(self.shown[number], "stopped")
@@ -92,7 +92,7 @@ class Loop:
         self._changed.notify_all()
         self.session.reader.ring()
 
-    def _ended(self) -> list[Shown]:
+    def _ended(self) -> list[QueryHandle]:
         return [shown for shown in self.shown if shown.state == "finished"]
 
     def _revive(self) -> None:
@@ -123,10 +123,10 @@ class Loop:
                 self._write_checkpoints()
                 self._changed.notify_all()
 
-    def _going(self) -> list[Shown]:
+    def _going(self) -> list[QueryHandle]:
         return [shown for shown in self.shown if shown.going]
 
-    def _end(self, shown: Shown, state: State, error: WhimbrelError | None = None) -> None:
+    def _end(self, shown: QueryHandle, state: State, error: WhimbrelError | None = None) -> None:
         """What is left to show: settled rows, and those that a stop or a broken source left unsettled."""
         answer = shown.answer
         answer.end()
@@ -190,7 +190,7 @@ class Loop:
         """Whether nothing changes once all that has come is read: who waits for that finds it in the metrics."""
         return self.session.clock is not None and self.session.clock.paused
 
-    def _measure(self, going: list[Shown]) -> None:
+    def _measure(self, going: list[QueryHandle]) -> None:
         for shown in going:
             shown.metrics = shown.answer.metrics()
         self._measured, self._unmeasured = time.perf_counter(), False
@@ -242,7 +242,7 @@ class Loop:
                 self.session.leave(shown.number)
         self._changed.notify_all()
 
-    def _look(self, asked: list[Shown]) -> None:
+    def _look(self, asked: list[QueryHandle]) -> None:
         if not asked:
             return
         began = time.perf_counter()
@@ -281,7 +281,7 @@ class Loop:
                                   where=f"checkpoint({str(path)!r})", hint="run.error says why")
         save(self.session, path)
 
-    def snapshot(self, shown: Shown, timeout: float, after: int | None) -> Snapshot:
+    def snapshot(self, shown: QueryHandle, timeout: float, after: int | None) -> Snapshot:
         with self._changed:
             if after is not None:
                 shown.awaited = after if shown.awaited is None else min(after, shown.awaited)
@@ -296,25 +296,25 @@ class Loop:
             none = table_from_batches(shown.answer.schema, [])
             return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
 
-    def metrics(self, shown: Shown) -> Metrics:
+    def metrics(self, shown: QueryHandle) -> Metrics:
         """The last ones, with what is the matter with its sink now: the thread may be waiting for just that."""
         trouble = "" if self.keeping is None else self.keeping.trouble(shown.number)
         return replace(shown.metrics, sink=trouble) if trouble else shown.metrics
 
-    def pause(self, by: Shown) -> None:
+    def pause(self, by: QueryHandle) -> None:
         self._switch(by, "running", "paused")
 
-    def resume(self, by: Shown) -> None:
+    def resume(self, by: QueryHandle) -> None:
         self._switch(by, "paused", "running")
 
-    def _switch(self, by: Shown, before: State, after: State) -> None:
+    def _switch(self, by: QueryHandle, before: State, after: State) -> None:
         with self._changed:
             if by.state == before:
                 for shown in self._going():
                     shown.state = after
                 self._call()
 
-    def stop(self, shown: Shown, *, keep: bool) -> None:
+    def stop(self, shown: QueryHandle, *, keep: bool) -> None:
         with self._changed:
             shown.keep = keep
             shown.stopping = True

@@ -12,13 +12,13 @@ from typing import Any
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF, MIN_TIME, as_ticks, finest
-from whimbrel.connect import Replayed, follow
-from whimbrel.connect.feeds.runtime.feed_reader import Reading
-from whimbrel.connect.feeds.runtime.feed_status import FeedState
+from whimbrel.connect import ReplayReader, follow
+from whimbrel.connect.feeds.runtime.feed_reader import FeedReader
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
 from whimbrel.connect.replay.clock_subscriber import NEVER, Follower
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.operators.windows.adaptive_window import WideningKernel
-from whimbrel.plan import Position, Promising, Pruned, Relief, Source, Unsorted
+from whimbrel.plan import FilteredSource, OverloadSignal, Source, SourceOffset, UnsortedSource, WithOrdering
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.statistics_watermark import ahead_of
 
@@ -27,7 +27,7 @@ _WAIT_S, _PAUSE_S = 0.05, 0.002
 _FEWEST_ROWS = 256
 
 
-class Reader:
+class SourceReader:
     """Drives a pipeline from its sources, one small step at a time.
 
     The source that is furthest behind in time is read next, so that a join buffers as little as possible; replays are
@@ -61,9 +61,9 @@ class Reader:
         self._bell = threading.Event()
         self._quiet = False
         self._places: dict[int, Any] = {}
-        self._states: dict[int, FeedState] = {}
+        self._states: dict[int, FeedStatus] = {}
         self._reached: dict[int, int] = {}
-        self._reliefs: dict[Relief, Relief] = {}
+        self._reliefs: dict[OverloadSignal, OverloadSignal] = {}
         self._ahead = [ahead_of(source) for source in pipeline.sources]
         self._unit = finest(source.schema.unit for source in pipeline.sources)
         self.resume()
@@ -82,10 +82,10 @@ class Reader:
         self._rest.clear()
         self._places = dict(places or {})
         self.rows = sum(ingress.rows for ingress in self.pipeline.ingresses)
-        self._streams = {number: source.read(source.schema.names, Position(ingress.rows, self._places[number])
+        self._streams = {number: source.read(source.schema.names, SourceOffset(ingress.rows, self._places[number])
                                              if number in self._places else ingress.rows)
                          for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
-                                                                        strict=True)) if ingress.frontier != INF}
+                                                                        strict=True)) if ingress.watermark != INF}
         for reading in self._readings.values():
             reading.bell = self._bell
             if reading.relief is not None:
@@ -93,10 +93,10 @@ class Reader:
         self._follow()
         self.came = self._latest() if came is None else came
 
-    def _own(self, relief: Relief) -> Relief:
+    def _own(self, relief: OverloadSignal) -> OverloadSignal:
         """One of this run alone in the place of a feed's, which other runs may read, too."""
         if relief not in self._reliefs:
-            self._reliefs[relief] = Relief(relief.hop)
+            self._reliefs[relief] = OverloadSignal(relief.hop)
             for kernel in self.pipeline.kernels:
                 if isinstance(kernel, WideningKernel) and kernel.relief is relief:
                     kernel.relief = self._reliefs[relief]
@@ -105,14 +105,14 @@ class Reader:
     def _latest(self) -> int:
         """When rows that were read came at the latest: the next one came no sooner."""
         read = [stream for number, stream in self._streams.items()
-                if isinstance(stream, Replayed) and self.pipeline.ingresses[number].rows]
+                if isinstance(stream, ReplayReader) and self.pipeline.ingresses[number].rows]
         for stream in read:
             while stream.due is None:
                 stream.look()
         return max((stream.due for stream in read if stream.due is not None), default=-NEVER)
 
     def _follow(self) -> None:
-        replays = [stream for stream in self._streams.values() if isinstance(stream, Replayed)]
+        replays = [stream for stream in self._streams.values() if isinstance(stream, ReplayReader)]
         if replays or self.follower is not None:
             self.follower = follow(replays, self.follower)
 
@@ -126,9 +126,9 @@ class Reader:
         return self.follower is not None and not self._readings
 
     @property
-    def _readings(self) -> dict[int, Reading]:
+    def _readings(self) -> dict[int, FeedReader]:
         """The feeds that are being read."""
-        return {number: stream for number, stream in self._streams.items() if isinstance(stream, Reading)}
+        return {number: stream for number, stream in self._streams.items() if isinstance(stream, FeedReader)}
 
     @property
     def places(self) -> dict[int, Any]:
@@ -147,12 +147,12 @@ class Reader:
             if place is not None:
                 reading.acknowledge(place)
 
-    def feeds(self, sources: Collection[int]) -> dict[str, FeedState]:
+    def feeds(self, sources: Collection[int]) -> dict[str, FeedStatus]:
         """What the feeds among these sources say about themselves, by name; others of one name are numbered."""
         for number, reading in self._readings.items():
             reading.unworked = len(self._rest.get(number, ()))
             self._states[number] = reading.state
-        found: dict[str, FeedState] = {}
+        found: dict[str, FeedStatus] = {}
         same = Counter[str]()
         for number in sorted(self._states.keys() & sources):
             name = self.pipeline.sources[number].name
@@ -178,7 +178,7 @@ class Reader:
         found: dict[Source, tuple[Source, int]] = {}
         for source, ingress in zip(self.pipeline.sources, self.pipeline.ingresses, strict=True):
             log = source
-            while isinstance(log, Pruned | Promising | Unsorted):
+            while isinstance(log, FilteredSource | WithOrdering | UnsortedSource):
                 log = log.source
             written: Source | None = log
             while written is not None:
@@ -202,7 +202,7 @@ class Reader:
             return self.pipeline.next_portion()
         for number in self._order():
             stream = self._streams[number]
-            spans = isinstance(stream, Replayed) and stream.whole
+            spans = isinstance(stream, ReplayReader) and stream.whole
             if number not in self._rest:
                 try:
                     batch = next(stream)
@@ -213,11 +213,11 @@ class Reader:
                     return self.pipeline.finish(number)
                 if batch is None and spans:
                     return None  # what others have comes after it, or runs would differ
-                if batch is None and isinstance(stream, Reading) and (out := self._pass(number, stream)) is not None:
+                if batch is None and isinstance(stream, FeedReader) and (out := self._pass(number, stream)) is not None:
                     return out
                 if batch is None:
                     continue
-                if isinstance(stream, Replayed):
+                if isinstance(stream, ReplayReader):
                     self.came = max(self.came, stream.came)
                 self._rest[number] = batch
             return self._process(number, whole=spans)
@@ -230,7 +230,7 @@ class Reader:
         """Wait no longer for feeds: there is something else to do. Any thread may say so."""
         self._bell.set()
 
-    def _pass(self, number: int, reading: Reading) -> list[list[Batch]] | None:
+    def _pass(self, number: int, reading: FeedReader) -> list[list[Batch]] | None:
         """Time goes on where a feed is idle, or partitions of it are; None if it has not."""
         ingress, idle_ticks = self.pipeline.ingresses[number], reading.idle_ticks
         if ingress.source.edges:
@@ -248,14 +248,14 @@ class Reader:
     def _met(self, number: int) -> int:
         """How far the sources have come whose rows those of this one meet."""
         entries, unit = self.pipeline.entries, self.pipeline.sources[number].schema.unit
-        met = [(ingress.source.schema.unit, (self._reached.get(other, MIN_TIME), ingress.newest, ingress.frontier))
+        met = [(ingress.source.schema.unit, (self._reached.get(other, MIN_TIME), ingress.newest, ingress.watermark))
                for other, (entry, ingress) in enumerate(zip(entries, self.pipeline.ingresses, strict=True))
                if any({entry, entries[number]} <= nodes for nodes in self.pipeline.needs)]
         return max(as_ticks(time, other, unit) for other, times in met for time in times if time != INF)
 
     def _order(self) -> list[int]:
         """Sources as they are to be asked; of replays only that whose row comes next."""
-        replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, Replayed)}
+        replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, ReplayReader)}
         for stream in replays.values():
             stream.look()
         first = min(replays, key=lambda number: (number not in self._rest, replays[number].following), default=None)
@@ -282,7 +282,7 @@ class Reader:
     def _look_ahead(self, number: int, out: list[list[Batch]]) -> None:
         """Time goes on to the earliest row that may follow, where that is known; what this settles goes out too."""
         ahead, ingress = self._ahead[number], self.pipeline.ingresses[number]
-        if ahead is not None and (earliest := ahead.earliest(ingress.rows)) > ingress.frontier:
+        if ahead is not None and (earliest := ahead.earliest(ingress.rows)) > ingress.watermark:
             for settled, more in zip(out, self.pipeline.advance(number, earliest), strict=True):
                 settled.extend(more)
 
@@ -325,5 +325,5 @@ class Reader:
 
 
 def _close(stream: Iterator[Batch | None]) -> None:
-    if isinstance(stream, Generator | Replayed | Reading):
+    if isinstance(stream, Generator | ReplayReader | FeedReader):
         stream.close()

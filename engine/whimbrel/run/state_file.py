@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
-from whimbrel.kernels import FIXED, Parts
+from whimbrel.kernels import FIXED, ObjectState
 
 _METADATA = b"whimbrel.state"
 _COMPRESSION = "zstd" if pa.Codec.is_available("zstd") else None
@@ -69,7 +69,7 @@ def _tree(value: Any, name: str, arrays: dict[str, pa.Array]) -> Tree:
         case Batch():
             parts = {part.name: getattr(value, part.name) for part in fields(Batch)}
             return {"batch": _trees(parts, name, arrays)}
-        case Parts(parts):
+        case ObjectState(parts):
             return {"parts": _trees(parts, name, arrays)}
         case list() | tuple():
             kind = "list" if isinstance(value, list) else "tuple"
@@ -106,7 +106,7 @@ def _state(tree: Tree, array: Callable[[str], pa.Array]) -> Any:
         case "batch":
             return Batch(**{name: _state(part, array) for name, part in what.items()})
         case "parts":
-            return Parts({name: _state(part, array) for name, part in what.items()})
+            return ObjectState({name: _state(part, array) for name, part in what.items()})
         case "list":
             return [_state(item, array) for item in what]
         case "tuple":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from whimbrel.plan import Blocks, Disorder, Promising, Pruned, Source, Unsorted
+from whimbrel.plan import Blocks, FilteredSource, OrderingSpec, Source, UnsortedSource, WithOrdering
 
 _BLOCK_ROWS = 65_536
 """Rows of a block at least: time goes on behind blocks, and each time costs something."""
 
 
-class Ahead:
+class StatisticsWatermark:
     """How early rows that follow can be, going by the bounds of the blocks that they lie in.
 
         block       1       2       3
@@ -24,7 +24,7 @@ class Ahead:
 
     Examples
     --------
-    >>> ahead = Ahead(Blocks(*np.array([[0, 3, 6], [3, 6, 9], [2, 7, 18], [9, 20, 30]])))
+    >>> ahead = StatisticsWatermark(Blocks(*np.array([[0, 3, 6], [3, 6, 9], [2, 7, 18], [9, 20, 30]])))
     >>> [ahead.earliest(rows) for rows in (0, 2, 3, 6, 8)]
     [2, 2, 7, 18, 18]
     """
@@ -39,9 +39,9 @@ class Ahead:
         return int(self._earliest[min(block, len(self._stop) - 1)])
 
 
-def ahead_of(source: Source) -> Ahead | None:
+def ahead_of(source: Source) -> StatisticsWatermark | None:
     """What a source that promises no order knows; None where that is nothing, or rows tell as much themselves."""
-    while isinstance(source, Pruned | Promising | Unsorted):
+    while isinstance(source, FilteredSource | WithOrdering | UnsortedSource):
         source = source.source
-    blocks = None if source.live or source.disorder == Disorder() else source.blocks(_BLOCK_ROWS)
-    return None if blocks is None or not len(blocks) else Ahead(blocks)
+    blocks = None if source.live or source.disorder == OrderingSpec() else source.blocks(_BLOCK_ROWS)
+    return None if blocks is None or not len(blocks) else StatisticsWatermark(blocks)

@@ -19,8 +19,8 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import patience
 from whimbrel.optimize import optimize
-from whimbrel.plan import Beat, Disorder, Excerpt, Node, Reach, Source
-from whimbrel.run.execution import Session
+from whimbrel.plan import Node, OrderingSpec, Reach, Source, SourceSlice, TimeGrid
+from whimbrel.run.execution import Execution
 from whimbrel.run.key_partitions import in_shares
 from whimbrel.run.partial_windows import CutWindows, cut_windows, states_of
 from whimbrel.run.query_result import in_order
@@ -49,7 +49,7 @@ class Piece:
 
     def answer(self, stop: threading.Event | None = None) -> pa.Table:
         """Its rows, in the order of start; fewer of them if it is told to stop."""
-        with closing(Session(self.plan, hurry=True)) as session, patience():
+        with closing(Execution(self.plan, hurry=True)) as session, patience():
             while not session.finished and not (stop is not None and stop.is_set()):
                 session.step()
             table = session.answers[0].settled()
@@ -123,7 +123,7 @@ def _uneven(pieces: Sequence[Piece], threads: int) -> bool:
 
 
 def _can_be_cut(source: Source) -> bool:
-    return source.disorder == Disorder() and not (source.live or source.edges or source.as_it_comes)
+    return source.disorder == OrderingSpec() and not (source.live or source.edges or source.as_it_comes)
 
 
 def _cuts(sources: Sequence[Source], reach: Reach, threads: int) -> list[int]:
@@ -140,8 +140,8 @@ def _cuts(sources: Sequence[Source], reach: Reach, threads: int) -> list[int]:
         spans = (largest.rows_between(cut - reach.back, cut + reach.ahead) for cut in cuts)
         if cuts and sum(stop - first for first, stop in spans) <= _HALO_SHARE * rows * len(cuts) / parts:
             found.append((_longest([0, *map(before.__getitem__, cuts), rows], threads), cuts))
-    least = min((longest for longest, _ in found), default=0)
-    return next((cuts for longest, cuts in found if longest <= (1 + _SLACK) * least), [])
+    minimum = min((longest for longest, _ in found), default=0)
+    return next((cuts for longest, cuts in found if longest <= (1 + _SLACK) * minimum), [])
 
 
 def _longest(rows: Sequence[int], threads: int) -> int:
@@ -152,16 +152,16 @@ def _longest(rows: Sequence[int], threads: int) -> int:
     return max(busy)
 
 
-def _rounded(time: int, beat: Beat | None) -> int:
+def _rounded(time: int, beat: TimeGrid | None) -> int:
     """The nearest time at which a range may end."""
     return time if beat is None else time + beat.hop // 2 - (time + beat.hop // 2 - beat.offset) % beat.hop
 
 
-def _excerpt(source: Source, reach: Reach, start: int, end: int) -> Excerpt:
+def _excerpt(source: Source, reach: Reach, start: int, end: int) -> SourceSlice:
     first = 0 if start == MIN_TIME else source.rows_between(start - reach.back, end)[0]
     rows = source.rows or 0
     stop = rows if end == INF else min(rows, source.rows_between(start, end + reach.ahead)[1] + 1)
-    return Excerpt(source, first, stop)
+    return SourceSlice(source, first, stop)
 
 
 def _instead(plan: Node, given: Mapping[Source, Source]) -> Node:

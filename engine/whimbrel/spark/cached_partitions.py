@@ -17,11 +17,11 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.connect.files.parquet import joined
 from whimbrel.connect.tables.columnar_source import TimedSource
 from whimbrel.errors import PlanError, SourceError
-from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Source
+from whimbrel.plan import Blocks, Excerpts, OrderingSpec, Source, TimeGrid
 from whimbrel.spark.detect_parquet_scan import only_steps_over
 from whimbrel.spark.errors import short_cause
 from whimbrel.spark.job import job_batches
-from whimbrel.spark.rows import Rows, as_type
+from whimbrel.spark.rows import SparkRows, as_type
 from whimbrel.spark.session import check_running
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _AHEAD = 2
 """Partitions that are fetched while one is being worked on."""
 
 
-class Told(NamedTuple):
+class RowDigest(NamedTuple):
     """What is compared of rows: how many, their first and last time, and all times by exclusive or."""
 
     rows: int
@@ -40,9 +40,9 @@ class Told(NamedTuple):
     latest: int
     mixed: int
 
-    def and_also(self, other: Told) -> Told:
+    def and_also(self, other: RowDigest) -> RowDigest:
         """Of both together."""
-        return Told(self.rows + other.rows, min(self.earliest, other.earliest), max(self.latest, other.latest),
+        return RowDigest(self.rows + other.rows, min(self.earliest, other.earliest), max(self.latest, other.latest),
                     self.mixed ^ other.mixed)
 
 
@@ -78,11 +78,11 @@ class CachedPartitions(Source):
         self.disorder, self.longest, self.hidden = source.disorder, source.longest, source.hidden
         self.timeline = source.timeline
         self._frame, self._fields, self._where = frame, fields, where
-        self._partitions = _counted(Rows(frame, self.schema, self.timeline), where)
+        self._partitions = _counted(SparkRows(frame, self.schema, self.timeline), where)
         self.rows: int = sum(each.rows for each in self._partitions.values())
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
-        if self.disorder != Disorder(None) or not self._partitions:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
+        if self.disorder != OrderingSpec(None) or not self._partitions:
             return None
         told = np.array([*self._partitions.values()], np.int64)
         first = told[:, 0].cumsum() - told[:, 0]
@@ -104,14 +104,14 @@ class CachedPartitions(Source):
         if offset:
             raise PlanError(f"Reading cannot go on at row {offset:,}: partitions are read whole.",
                             where=self._where, hint="write the DataFrame to Parquet and read that")
-        come = Told(0, INF, MIN_TIME, 0)
+        come = RowDigest(0, INF, MIN_TIME, 0)
         with closing(self._record_batches(self.timeline.needed(columns))) as parts:
             for batch in self.timeline.batches(parts, columns, 0):
                 times = batch.sync
-                come = come.and_also(Told(len(batch), int(times.min()), int(times.max()),
+                come = come.and_also(RowDigest(len(batch), int(times.min()), int(times.max()),
                                           int(np.bitwise_xor.reduce(times))))
                 yield batch
-        counted = reduce(Told.and_also, self._partitions.values(), Told(0, INF, MIN_TIME, 0))
+        counted = reduce(RowDigest.and_also, self._partitions.values(), RowDigest(0, INF, MIN_TIME, 0))
         if come != counted:
             raise SourceError(f"Spark made other rows when it made partitions again: {come.rows:,}, and "
                               f"{counted.rows:,} were counted.", where=self._where,
@@ -155,7 +155,7 @@ class PartitionExcerpts(Excerpts):
         return list(self.source.excerpt(first, stop).read(self.columns))
 
 
-def _counted(rows: Rows, where: str) -> dict[int, Told]:
+def _counted(rows: SparkRows, where: str) -> dict[int, RowDigest]:
     """Partitions that have rows, by number."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
@@ -164,7 +164,7 @@ def _counted(rows: Rows, where: str) -> dict[int, Told]:
     at = rows.frame.select(f.spark_partition_id().alias("number"), rows.ticks().alias("ticks"))
     told = at.groupBy("number").agg(f.count("*"), f.min("ticks"), f.max("ticks"), f.bit_xor("ticks"))
     try:
-        return {number: Told(*values) for number, *values in sorted(told.collect())}
+        return {number: RowDigest(*values) for number, *values in sorted(told.collect())}
     except PySparkException as error:
         raise SourceError(f"Spark could not count the rows: {short_cause(error)}", where=where,
                           hint="Spark's own log has the full trace") from error

@@ -16,7 +16,7 @@ _QUERY = "query.json"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CommittedBatch:
     """A micro-batch whose answer is where it belongs.
 
     Parameters
@@ -81,14 +81,14 @@ class Book:
         return self.folder / "states"
 
     @property
-    def last(self) -> Entry | None:
+    def last(self) -> CommittedBatch | None:
         """The last micro-batch whose answer is in its place."""
         numbers = [int(file.stem) for file in self.folder.glob("[0-9]*.json")]
         if not numbers:
             return None
-        return Entry(**json.loads((self.folder / f"{max(numbers)}.json").read_text(encoding="utf-8")))
+        return CommittedBatch(**json.loads((self.folder / f"{max(numbers)}.json").read_text(encoding="utf-8")))
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: CommittedBatch) -> None:
         """Let a micro-batch count; what came before its predecessor is forgotten."""
         _write(self.folder / f"{entry.number}.json", asdict(entry))
         for file in self.folder.glob("[0-9]*.json"):

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from whimbrel.clock import INF, MIN_TIME, finest, ticks_in
 from whimbrel.optimize import optimize
-from whimbrel.plan import Disorder, Node, Reach, Source
+from whimbrel.plan import Node, OrderingSpec, Reach, Source
 from whimbrel.spark.expressions import native
-from whimbrel.spark.rows import TICKS, Reader, Rows, quoted
+from whimbrel.spark.rows import TICKS, RowReader, SparkRows, quoted
 from whimbrel.spark.sql_partial_aggregates import names_of
 from whimbrel.spark.stages import How, Stage
-from whimbrel.spark.tasks import RANGE, SOURCE, Sent, Work, sent, travelling
+from whimbrel.spark.tasks import RANGE, SOURCE, Sent, TaskWork, sent, travelling
 from whimbrel.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _CELLS_A_RANGE = 16
 _CELL, _FROM, _TO = "whimbrel_cell", "whimbrel_from", "whimbrel_to"
 
 
-def answered(stage: Stage, given: Sequence[Rows], out: pa.Schema, *, ticks: bool) -> DataFrame:
+def answered(stage: Stage, given: Sequence[SparkRows], out: pa.Schema, *, ticks: bool) -> DataFrame:
     """What the tasks of a stage answer.
 
     Parameters
@@ -42,7 +42,7 @@ def answered(stage: Stage, given: Sequence[Rows], out: pa.Schema, *, ticks: bool
     plan = sendable(stage)
     inputs = _Inputs(plan, given)
     frame, schema = inputs.frame(), spark_schema(out)
-    work = Work(plan, inputs.readers, out, ticks=ticks)
+    work = TaskWork(plan, inputs.readers, out, ticks=ticks)
     match stage.how:
         case How.PLACE:
             way = "stream" if all(sent(source).as_it_comes for source in plan.sources()) else "in_chunks"
@@ -52,7 +52,7 @@ def answered(stage: Stage, given: Sequence[Rows], out: pa.Schema, *, ticks: bool
         case How.TIME:
             assert stage.reach is not None
             ranges = _ranges(frame, stage.reach)
-            work = Work(plan, inputs.readers, out, ticks=ticks, ranges=tuple(ranges))
+            work = TaskWork(plan, inputs.readers, out, ticks=ticks, ranges=tuple(ranges))
             parts = _into_ranges(frame, ranges, stage.reach).repartition(len(ranges), RANGE)
             return (parts.sortWithinPartitions(RANGE, TICKS).drop(TICKS)
                     .mapInArrow(travelling(work, "by_range"), schema))
@@ -66,7 +66,7 @@ def sendable(stage: Stage) -> Node:
     sources = stage.plan.sources()
     in_place = stage.how is How.PLACE
     stateless = in_place and all(isinstance(node.op, Source) or node.op.takes_any_order for node in stage.plan.walk())
-    stand_ins = {source: Sent(source, number, Disorder(None if in_place else 0), as_it_comes=stateless)
+    stand_ins = {source: Sent(source, number, OrderingSpec(None if in_place else 0), as_it_comes=stateless)
                  for number, source in enumerate(sources)}
     return optimize(stage.plan.rewrite(
         lambda node: Node(stand_ins[node.op]) if isinstance(node.op, Source) else node))
@@ -75,11 +75,11 @@ def sendable(stage: Stage) -> Node:
 class _Inputs:
     """The sources of a plan in one DataFrame: of each only the rows and columns that the plan asks for."""
 
-    def __init__(self, plan: Node, given: Sequence[Rows]) -> None:
+    def __init__(self, plan: Node, given: Sequence[SparkRows]) -> None:
         wanted = {sent(source).number: source for source in plan.sources()}
         self.given = given
         self.sent = [sent(wanted[number]) for number in range(len(given))]
-        self.readers: tuple[Reader, ...] = tuple(rows.reader(wanted[number].schema.names)
+        self.readers: tuple[RowReader, ...] = tuple(rows.reader(wanted[number].schema.names)
                                                  for number, rows in enumerate(given))
 
     def frame(self) -> DataFrame:
@@ -174,7 +174,7 @@ def _into_ranges(rows: DataFrame, ranges: Sequence[tuple[int, int]], reach: Reac
         found += [(cell, number, start, stop) for cell in range(low, high + 1)]
     known = rows.sparkSession.createDataFrame(found, f"{_CELL} int, {RANGE} int, {_FROM} long, {_TO} long")
     # Between the first and the last cut a difference is no larger than what they span; outside there is one cell each.
-    inside = f.least(f.greatest(f.col(TICKS), f.lit(first - 1)), f.lit(first + width * cells))
+    inside = f.minimum(f.greatest(f.col(TICKS), f.lit(first - 1)), f.lit(first + width * cells))
     cell = f.floor((inside - first) / width).cast("int")
     exact = (f.col(TICKS) >= f.col(_FROM)) & (f.col(TICKS) < f.col(_TO))
     together = rows.withColumn(_CELL, cell).join(f.broadcast(known), _CELL).where(exact)

@@ -11,18 +11,18 @@ from whimbrel.batch import Schema, table_schema
 from whimbrel.connect import ArrowSource
 from whimbrel.errors import MissingExtraError, PlanError
 from whimbrel.operators import GroupAggregate
-from whimbrel.plan import Disorder, Node, Source, check_shown
+from whimbrel.plan import Node, OrderingSpec, Source, check_shown
 from whimbrel.run import Piece, in_ranges
 from whimbrel.spark.detect_parquet_scan import check_texts
 from whimbrel.spark.errors import failure, interrupted
 from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.load import SparkSource
-from whimbrel.spark.rows import Rows, stage_fields
+from whimbrel.spark.rows import SparkRows, stage_fields
 from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql, states_in_sql
 from whimbrel.spark.stages import Before, Exchange, How, Stage, divide
 from whimbrel.spark.tasks import Task
-from whimbrel.spark.to_dataframe import MOST_SENT_BYTES, rows_of
+from whimbrel.spark.to_dataframe import MAX_SENT_BYTES, rows_of
 from whimbrel.spark.types import fitting, spark_schema, told_apart
 from whimbrel.spark.workers import check_workers
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 WHERE = "on_spark(...)"
 
 
-class Carriage:
+class SparkExecution:
     """A query on its way through Spark.
 
     Parameters
@@ -92,10 +92,10 @@ class Carriage:
             self._made[stage] = says(stage.plan, self._rows(source))
         return self._made[stage]
 
-    def _given(self, stage: Stage) -> list[Rows]:
+    def _given(self, stage: Stage) -> list[SparkRows]:
         return [self._rows(source) for source in stage.plan.sources()]
 
-    def _rows(self, source: Source) -> Rows:
+    def _rows(self, source: Source) -> SparkRows:
         if not isinstance(source, Before):
             return rows_of(source, self.spark, WHERE)
         told_apart(source.schema.names, self.spark, WHERE)
@@ -103,7 +103,7 @@ class Carriage:
         if frame is None:
             fields = stage_fields(source.schema, WHERE)
             frame = answered(source.stage, self._given(source.stage), fields, ticks=True)
-        return Rows(frame, Schema(source.schema.fields, source.schema.unit, source.schema.zone))
+        return SparkRows(frame, Schema(source.schema.fields, source.schema.unit, source.schema.zone))
 
 
 def stages(last: Stage) -> Iterator[Stage]:
@@ -115,7 +115,7 @@ def stages(last: Stage) -> Iterator[Stage]:
 
 def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
     """The answer as a table, in the order of start."""
-    carriage = Carriage(plan, spark)  # it says so where pyspark is not installed
+    carriage = SparkExecution(plan, spark)  # it says so where pyspark is not installed
 
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -143,7 +143,7 @@ def _pieces(plan: Node, spark: SparkSession) -> list[Piece]:
     if not pieces and sum(source.rows or 0 for source in sources) <= ROWS_A_TASK:
         pieces = [Piece(plan)]
     held = sum(source.nbytes for source in sources if isinstance(source, ArrowSource))
-    return pieces if held <= MOST_SENT_BYTES else []
+    return pieces if held <= MAX_SENT_BYTES else []
 
 
 def _answering(pieces: list[Piece], fields: pa.Schema) -> Task:
@@ -173,6 +173,6 @@ def _check_source(source: Source) -> None:
     if source.edges:
         raise PlanError(f"{source.name} has start and end edges, which Spark would tear apart.", where=WHERE,
                         hint="give points or intervals")
-    if source.disorder not in (Disorder(), Disorder(None)):
+    if source.disorder not in (OrderingSpec(), OrderingSpec(None)):
         raise PlanError(f"Which rows of {source.name} are late depends on their order, which Spark has not.",
                         where=WHERE, hint="leave out reorder_latency= and late=: history is sorted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whimbrel.plan import Node, explain
-from whimbrel.spark.execution import Carriage, stages
+from whimbrel.spark.execution import SparkExecution, stages
 from whimbrel.spark.stages import Before, How, Stage
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def explain_on_spark(plan: Node, spark: SparkSession) -> str:
     """The stages of a query, the first one first: who makes them, which rows a task gets, and the plan that it runs."""
-    carriage = Carriage(plan, spark)
+    carriage = SparkExecution(plan, spark)
     if carriage.pieces:
         tasks = len(carriage.pieces)
         each = "which reads its rows itself" if tasks == 1 else "each of which reads a range of time itself"

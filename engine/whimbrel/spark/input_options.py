@@ -18,7 +18,7 @@ from whimbrel.errors import MissingExtraError, PlanError, SchemaError, SourceErr
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.spark.errors import short_cause
 from whimbrel.spark.expressions import native
-from whimbrel.spark.rows import Rows, quoted
+from whimbrel.spark.rows import SparkRows, quoted
 from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_partial_aggregates import names_of
 from whimbrel.spark.types import told_apart
@@ -165,7 +165,7 @@ def told_to_spark(frame: DataFrame, schema: Schema, conditions: Sequence[Expr], 
     PlanError
         For a condition that Spark might answer otherwise.
     """
-    rows = Rows(frame, schema)
+    rows = SparkRows(frame, schema)
     names = names_of(rows)
     for condition in conditions:
         if not pa.types.is_boolean(type_of(condition, schema)):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from whimbrel.errors import SchemaError, SourceError
 from whimbrel.spark.detect_parquet_scan import check_texts
 from whimbrel.spark.errors import short_cause
-from whimbrel.spark.row_receiver import Delivery
+from whimbrel.spark.row_receiver import RowReceiver
 from whimbrel.spark.row_sender import pusher
 from whimbrel.spark.rows import quoted
 from whimbrel.spark.session import check_running
@@ -61,7 +61,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
     tag = f"whimbrel-{uuid.uuid4().hex}"
     local = context.master.startswith("local")
     cores = context.defaultParallelism
-    delivery = Delivery("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
+    delivery = RowReceiver("127.0.0.1" if local else context.getConf().get("spark.driver.host", "127.0.0.1") or "",
                         where=where, in_turn=order == "time" or only is not None)
 
     names = [quoted(name) for name in columns]

@@ -16,7 +16,7 @@ from whimbrel.connect import ColumnarSource
 from whimbrel.connect.tables.time_column_markers import Stated, in_file_order
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, columns_of, lifetime_of, predicate
-from whimbrel.plan import Beat, Blocks, Disorder, Source
+from whimbrel.plan import Blocks, OrderingSpec, Source, TimeGrid
 from whimbrel.spark import input_options
 from whimbrel.spark.cached_partitions import CachedPartitions, is_cached
 from whimbrel.spark.detect_parquet_scan import plain_parquet
@@ -24,7 +24,7 @@ from whimbrel.spark.expressions import native
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.job import job_batches
 from whimbrel.spark.parquet_files import PlainFiles
-from whimbrel.spark.rows import Rows, as_type
+from whimbrel.spark.rows import SparkRows, as_type
 from whimbrel.spark.sql_partial_aggregates import names_of
 from whimbrel.spark.types import arrow_schema
 
@@ -104,7 +104,7 @@ class SparkSource(ColumnarSource):
         return 0 if self.order == "time" else None
 
     def where(self, conditions: Sequence[Expr]) -> Source:
-        if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
+        if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or not conditions:
             return self  # which rows are late depends on the rows before them, whatever those hold
         twin = copy.copy(self)
         twin.source = self
@@ -115,15 +115,15 @@ class SparkSource(ColumnarSource):
             twin.read_of = f"{twin._files.rows:,} of {self._files.rows:,} rows"  # noqa: SLF001
             twin.rows = None if self.conditions else twin._files.rows  # noqa: SLF001
             return twin
-        names = names_of(Rows(self.frame, self.schema))
+        names = names_of(SparkRows(self.frame, self.schema))
         told = [native(condition, names, self.schema, may_fail=False) for condition in conditions]
         for each in told:
             twin.frame = twin.frame if each is None else twin.frame.where(each)
         twin.read_of = "filtered by Spark"
         return self if all(each is None for each in told) else twin
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
-        if self._files is None or self.conditions or self.disorder not in (Disorder(), Disorder(None)):
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
+        if self._files is None or self.conditions or self.disorder not in (OrderingSpec(), OrderingSpec(None)):
             return None
         return self._files.blocks(self.timeline)
 
@@ -162,7 +162,7 @@ class SparkSource(ColumnarSource):
             parts = self._files.record_batches(columns, offset)
         elif offset == 0:
             parts = job_batches(self.frame, columns, where=self._where, order=self.order,
-                                ticks=Rows(self.frame, self.schema, self.timeline).ticks() if self.order else None)
+                                ticks=SparkRows(self.frame, self.schema, self.timeline).ticks() if self.order else None)
         else:
             raise PlanError(f"Reading cannot go on at row {offset:,}: Spark's partitions have no order.",
                             where=self._where, hint="write the DataFrame to Parquet and read that")

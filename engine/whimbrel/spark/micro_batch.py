@@ -14,9 +14,9 @@ import pyarrow as pa
 from whimbrel.batch import Batch, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.plan import Node
-from whimbrel.run import Session, in_order
+from whimbrel.run import Execution, in_order
 from whimbrel.run.checkpoint import load, save
-from whimbrel.spark.rows import Reader
+from whimbrel.spark.rows import RowReader
 from whimbrel.spark.tasks import Sent, unpacked
 
 PART, IS_ROW = "whimbrel_part", "whimbrel_is_row"
@@ -50,7 +50,7 @@ class MicroBatch:
     """
 
     plan: bytes
-    reader: Reader
+    reader: RowReader
     out: pa.Schema
     folder: str
     number: int
@@ -65,7 +65,7 @@ class MicroBatch:
 
     def _partition(self, partition: int, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan: Node = unpacked(self.plan)
-        session = Session(plan)
+        session = Execution(plan)
         if self.before is not None:
             load(session, Path(self.folder) / str(self.before) / str(partition))
         pipeline = session.pipeline
@@ -87,7 +87,7 @@ class MicroBatch:
         if batches:
             yield from in_order(table_from_batches(plan.schema, batches)).cast(self.out).to_batches()
 
-    def _save(self, session: Session, partition: int) -> None:
+    def _save(self, session: Execution, partition: int) -> None:
         """Under the name of the attempt first: of several, the first one to be done stays."""
         from pyspark import TaskContext
 

@@ -34,7 +34,7 @@ class _Partition:
     digests: list[bytes] = field(default_factory=list)
 
 
-class Delivery:
+class RowReceiver:
     """Record batches from the tasks of one job, as they come.
 
     A partition may be sent twice: its task failed half way and is tried again, or runs twice for speed. Batches are

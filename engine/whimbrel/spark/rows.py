@@ -25,7 +25,7 @@ _TICK_US: dict[TickUnit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 @dataclass(frozen=True)
-class Reader:
+class RowReader:
     """Makes rows with lifetimes of the columns that Spark sends.
 
     Parameters
@@ -54,7 +54,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SparkRows:
     """A stream as a DataFrame.
 
     Parameters
@@ -70,14 +70,14 @@ class Rows:
     schema: Schema
     timeline: Timeline | None = None
 
-    def reader(self, names: Sequence[str]) -> Reader:
+    def reader(self, names: Sequence[str]) -> RowReader:
         """How a task reads these columns."""
         schema = self.schema.select(names)
         if self.timeline is None:
             ticks = [pa.field(TICKS, pa.int64()), pa.field(ENDS, pa.int64())]
-            return Reader(schema, pa.schema([*ticks, *(pa.field(field.name, field.type) for field in schema)]), None)
+            return RowReader(schema, pa.schema([*ticks, *(pa.field(field.name, field.type) for field in schema)]), None)
         needed = self.timeline.needed(names)
-        return Reader(schema, pa.schema([(name, self.schema.type_of(name)) for name in needed]), self.timeline)
+        return RowReader(schema, pa.schema([(name, self.schema.type_of(name)) for name in needed]), self.timeline)
 
     def ticks(self) -> SparkColumn:
         """When rows start; one that does not say so is an error."""

@@ -15,7 +15,7 @@ BATCH = "batch"
 
 
 @dataclass(frozen=True)
-class Sink:
+class SparkSink:
     """A folder or a table; the column `batch` says which micro-batch settled a row.
 
     A micro-batch that is written again replaces what was written of it.

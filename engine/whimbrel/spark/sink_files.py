@@ -17,7 +17,7 @@ from whimbrel.spark.sink import BATCH
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 
 
 class SinkFiles:
@@ -66,8 +66,8 @@ class SinkFiles:
                     lost.append(f"{name} of {rows:,} rows {why}")
         if not lost:
             return
-        more = f"; and {len(lost) - _MOST_NAMED:,} more" if len(lost) > _MOST_NAMED else ""
-        raise SinkError(f"Rows that the query wrote are missing: {'; '.join(lost[:_MOST_NAMED])}{more}.",
+        more = f"; and {len(lost) - _MAX_NAMED:,} more" if len(lost) > _MAX_NAMED else ""
+        raise SinkError(f"Rows that the query wrote are missing: {'; '.join(lost[:_MAX_NAMED])}{more}.",
                         where=f"start_on_spark(path={str(self._folder)!r})",
                         hint="restore these files from a copy; or begin again, with an empty folder and another "
                              "checkpoint")

@@ -12,9 +12,9 @@ from whimbrel.aggregates.mean import HUGE, HUGE_UNIT
 from whimbrel.batch import Schema
 from whimbrel.expr import type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Select, SlidingWindow, Where
-from whimbrel.plan import Aggregate, Node, Part, Source
+from whimbrel.plan import Aggregate, AggregatePhase, Node, Source
 from whimbrel.spark.expressions import Names, native
-from whimbrel.spark.rows import ENDS, TICKS, Rows, quoted
+from whimbrel.spark.rows import ENDS, TICKS, SparkRows, quoted
 from whimbrel.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class _Grouped:
     states: tuple[Column, ...]
 
 
-def states_in_sql(plan: Node, given: Rows) -> DataFrame | None:
+def states_in_sql(plan: Node, given: SparkRows) -> DataFrame | None:
     """The states of a window's panes as rows for the next stage; None where Spark would count otherwise.
 
     Parameters
@@ -55,11 +55,11 @@ def states_in_sql(plan: Node, given: Rows) -> DataFrame | None:
                        *(f.col(column).alias(name) for column, name in zip(columns, names, strict=True)))
 
 
-def _grouped(plan: Node, given: Rows) -> _Grouped | None:
+def _grouped(plan: Node, given: SparkRows) -> _Grouped | None:
     from pyspark.sql import functions as f
 
     aggregate, window = plan.op, plan.inputs[0].op
-    if not isinstance(aggregate, GroupAggregate) or aggregate.part is not Part.STATES or not isinstance(
+    if not isinstance(aggregate, GroupAggregate) or aggregate.part is not AggregatePhase.STATES or not isinstance(
             window, HoppingWindow):
         return None
     chosen = _chosen(plan.inputs[0].inputs[0], given)
@@ -85,7 +85,7 @@ def _grouped(plan: Node, given: Rows) -> _Grouped | None:
                     tuple(column for state in states if state is not None for column in state))
 
 
-def rows_in_sql(plan: Node, given: Rows) -> DataFrame | None:
+def rows_in_sql(plan: Node, given: SparkRows) -> DataFrame | None:
     """Filters and choices of columns of points as rows for the next stage; None where Spark would count otherwise."""
     from pyspark.sql import functions as f
 
@@ -99,7 +99,7 @@ def rows_in_sql(plan: Node, given: Rows) -> DataFrame | None:
     return rows.select(TICKS, (f.col(TICKS) + 1).alias(ENDS), *(names[name].alias(name) for name in plan.schema.names))
 
 
-def _chosen(node: Node, given: Rows) -> tuple[DataFrame, Names, Schema] | None:
+def _chosen(node: Node, given: SparkRows) -> tuple[DataFrame, Names, Schema] | None:
     """The rows that a chain of filters and choices leaves, with their start, and what stands for their columns."""
     steps: list[Node] = []
     while not isinstance(node.op, Source):
@@ -128,7 +128,7 @@ def _is_strict(frame: DataFrame) -> bool:
     return frame.sparkSession.conf.get("spark.sql.ansi.enabled", "false") == "true"
 
 
-def names_of(given: Rows) -> Names:
+def names_of(given: SparkRows) -> Names:
     """The columns of a source whose values are the same to Spark and to the engine."""
     from pyspark.sql import functions as f
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from whimbrel.optimize import optimize
 from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
-from whimbrel.plan import HandedIn, Node, Reach, Source, partition_columns
+from whimbrel.plan import Node, PushSource, Reach, Source, partition_columns
 from whimbrel.spark.computed_keys import computed_first, keys_as_columns
 
 Exchange = Literal["key", "time", "order"]
@@ -50,7 +50,7 @@ class Stage:
         return (source.stage for source in self.plan.sources() if isinstance(source, Before))
 
 
-class Before(HandedIn):
+class Before(PushSource):
     """What an earlier stage answers."""
 
     def __init__(self, stage: Stage) -> None:

@@ -14,15 +14,15 @@ from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.optimize import optimize
-from whimbrel.plan import Disorder, Node, Source, check_shown
+from whimbrel.plan import Node, OrderingSpec, Source, check_shown
 from whimbrel.run.checkpoint import words
-from whimbrel.spark.commit_log import Book, Entry
+from whimbrel.spark.commit_log import Book, CommittedBatch
 from whimbrel.spark.errors import failure
 from whimbrel.spark.exchange import answered
 from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.micro_batch import IS_ROW, PART, Followed, MicroBatch
-from whimbrel.spark.rows import TICKS, Rows, quoted, stage_fields
-from whimbrel.spark.sink import Sink
+from whimbrel.spark.rows import TICKS, SparkRows, quoted, stage_fields
+from whimbrel.spark.sink import SparkSink
 from whimbrel.spark.sink_files import SinkFiles, local_folder
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql
 from whimbrel.spark.stages import Before, divide
@@ -47,7 +47,7 @@ class SparkRun:
         Spark's own handle.
     """
 
-    def __init__(self, plan: Node, sink: Sink, checkpoint: Path, partitions: int | None, *, every: Duration | None,
+    def __init__(self, plan: Node, sink: SparkSink, checkpoint: Path, partitions: int | None, *, every: Duration | None,
                  available_now: bool) -> None:
         trigger: dict[str, Any] = {"availableNow": True} if available_now else _each(every) if every else {}
         self._feed = _feed_of(plan)
@@ -72,7 +72,8 @@ class SparkRun:
         if last is not None:
             self._files.check(last.number)
         self._cause: Exception | None = None
-        followed = Followed(self._source, 0, Disorder(None, self._feed.disorder.late))  # how far time has come is told
+        # how far time has come is told
+        followed = Followed(self._source, 0, OrderingSpec(None, self._feed.disorder.late))
         followed.name = self._feed.name
         sent = plan_of_tasks.rewrite(lambda node: Node(followed) if isinstance(node.op, Source) else node)
         self._plan = packed(sent)
@@ -85,7 +86,7 @@ class SparkRun:
         self.query: StreamingQuery = (stream.trigger(**trigger) if trigger else stream).start()
 
     @property
-    def progress(self) -> Entry | None:
+    def progress(self) -> CommittedBatch | None:
         """The last micro-batch whose answer is in its place: its number, and the rows seen and late until then."""
         return self._book.last
 
@@ -121,7 +122,8 @@ class SparkRun:
         last = self._book.last
         if last is not None and not last.closed:
             nothing = self._spark.createDataFrame([], self._feed.frame.schema)
-            self._answer(nothing, Entry(last.number + 1, last.newest, last.rows, last.late_rows, closed=True), last)
+            self._answer(nothing, CommittedBatch(last.number + 1, last.newest, last.rows, last.late_rows, closed=True),
+                         last)
 
     def _take(self, frame: DataFrame, number: int) -> None:
         """What Spark calls with each micro-batch, and once more with one that it is not sure of."""
@@ -130,15 +132,16 @@ class SparkRun:
         last = self._book.last
         if last is not None and last.number >= number:
             return
-        rows = Rows(frame, self._feed.schema, self._feed.timeline)
+        rows = SparkRows(frame, self._feed.schema, self._feed.timeline)
         frame = frame.withColumn(TICKS, rows.ticks()).persist()
         try:
-            before = last or Entry(-1)
+            before = last or CommittedBatch(-1)
             late = f.count_if(f.col(TICKS) < self._watermark(before))
             found = frame.agg(f.max(TICKS), f.count(f.lit(1)), late).head()
             assert found is not None
             newest, count, too_late = found
-            entry = Entry(number, before.newest if newest is None else max(before.newest, newest), before.rows + count,
+            entry = CommittedBatch(number, before.newest if newest is None else max(before.newest, newest),
+                                   before.rows + count,
                           before.late_rows + too_late)
             self._answer(frame, entry, last)
         except Exception as error:
@@ -147,7 +150,7 @@ class SparkRun:
         finally:
             frame.unpersist()
 
-    def _answer(self, frame: DataFrame, entry: Entry, last: Entry | None) -> None:
+    def _answer(self, frame: DataFrame, entry: CommittedBatch, last: CommittedBatch | None) -> None:
         """Let tasks take a micro-batch, write what they settle, and let it count."""
         number, watermark = entry.number, MIN_TIME if last is None else self._watermark(last)
         work = MicroBatch(self._plan, self._reader, self._out, str(self._book.states), number,
@@ -159,16 +162,16 @@ class SparkRun:
         self._files.add(number)
         self._book.write(entry)
 
-    def _rows(self, frame: DataFrame) -> Rows:
+    def _rows(self, frame: DataFrame) -> SparkRows:
         """The rows of a micro-batch, with the keys that the query computes."""
-        rows = Rows(frame, self._feed.schema, self._feed.timeline)
+        rows = SparkRows(frame, self._feed.schema, self._feed.timeline)
         if not isinstance(self._source, Before):
             return rows
         first, schema = self._source.stage, self._source.schema
         made = rows_in_sql(first.plan, rows)
         if made is None:
             made = answered(first, [rows], stage_fields(schema, _WHERE), ticks=True)
-        return Rows(made, Schema(schema.fields, schema.unit, schema.zone))
+        return SparkRows(made, Schema(schema.fields, schema.unit, schema.zone))
 
     def _needed(self) -> Sequence[str]:
         """The columns that are taken from the stream."""
@@ -189,7 +192,7 @@ class SparkRun:
         return none.union(frame.select(key.cast("int"), f.lit(True),
                                        *(f.col(quoted(name)) for name in self._reader.sent.names)))
 
-    def _watermark(self, entry: Entry) -> int:
+    def _watermark(self, entry: CommittedBatch) -> int:
         latency = self._feed.disorder.reorder_latency
         return MIN_TIME if latency is None else max(MIN_TIME, entry.newest - latency)
 

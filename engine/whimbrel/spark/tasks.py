@@ -17,9 +17,9 @@ from whimbrel.batch import Batch, table_from_batches
 from whimbrel.clock import as_ticks, finest
 from whimbrel.expr import Expr
 from whimbrel.kernels import patience
-from whimbrel.plan import Disorder, HandedIn, Node, Source
+from whimbrel.plan import Node, OrderingSpec, PushSource, Source
 from whimbrel.run import Pipeline, in_order
-from whimbrel.spark.rows import Reader, arrow_of
+from whimbrel.spark.rows import RowReader, arrow_of
 
 SOURCE, RANGE = "whimbrel_source", "whimbrel_range"
 """Which source a row is of, where there are several; and which range of time it is for."""
@@ -28,7 +28,7 @@ _CHUNK_ROWS = 1 << 20
 _WORTH_COMPILING_ROWS = 5_000
 
 
-class Sent(HandedIn):
+class Sent(PushSource):
     """Stands in a plan that travels for a source whose rows will be sent.
 
     Parameters
@@ -50,7 +50,7 @@ class Sent(HandedIn):
 
     conditions: tuple[Expr, ...] = ()
 
-    def __init__(self, source: Source, number: int, disorder: Disorder, *, as_it_comes: bool = False) -> None:
+    def __init__(self, source: Source, number: int, disorder: OrderingSpec, *, as_it_comes: bool = False) -> None:
         super().__init__(source.name, source.time, source.schema, source.longest)
         self.number, self.disorder, self.as_it_comes = number, disorder, as_it_comes
 
@@ -61,7 +61,7 @@ class Sent(HandedIn):
 
 
 @dataclass(frozen=True)
-class Work:
+class TaskWork:
     """What a task does.
 
     Parameters
@@ -79,7 +79,7 @@ class Work:
     """
 
     plan: Node
-    readers: tuple[Reader, ...]
+    readers: tuple[RowReader, ...]
     out: pa.Schema
     ticks: bool = False
     ranges: tuple[tuple[int, int], ...] = ()
@@ -125,12 +125,12 @@ class Work:
 class _Running:
     """A pipeline and what goes through it."""
 
-    def __init__(self, work: Work, within: tuple[int, int] | None = None) -> None:
+    def __init__(self, work: TaskWork, within: tuple[int, int] | None = None) -> None:
         self.work, self.within = work, within
         self.pipeline = Pipeline(work.plan)
         self.pipeline.in_portions = True
         self.numbers = {sent(source).number: place for place, source in enumerate(self.pipeline.sources)}
-        self.in_order = all(sent(source).disorder == Disorder() for source in self.pipeline.sources)
+        self.in_order = all(sent(source).disorder == OrderingSpec() for source in self.pipeline.sources)
 
     def push(self, part: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield from self._out(self._settled(part))

@@ -12,16 +12,16 @@ from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 from whimbrel.spark.errors import failure
 from whimbrel.spark.load import SparkSource
-from whimbrel.spark.rows import Rows, quoted
+from whimbrel.spark.rows import SparkRows, quoted
 from whimbrel.spark.types import fitting, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_SENT_BYTES = 64 << 20
+MAX_SENT_BYTES = 64 << 20
 
 
-def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
+def rows_of(source: Source, spark: SparkSession, where: str) -> SparkRows:
     """The rows of a source where Spark's tasks can have them.
 
     Raises
@@ -35,15 +35,15 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> Rows:
     """
     match source:
         case SparkSource():
-            return Rows(source.frame, source.schema, source.timeline)
+            return SparkRows(source.frame, source.schema, source.timeline)
         case ParquetSource():
-            return Rows(_read(source, spark, where), source.schema, source.timeline)
-        case ArrowSource() if source.nbytes <= MOST_SENT_BYTES:
+            return SparkRows(_read(source, spark, where), source.schema, source.timeline)
+        case ArrowSource() if source.nbytes <= MAX_SENT_BYTES:
             table = source.table
             fields = pa.schema([(field.name, fitting(field.type, field.name, where)) for field in source.schema])
             sent = pa.Table.from_arrays([_spelled_out(table.column(field.name), field, where) for field in fields],
                                         schema=fields)
-            return Rows(spark.createDataFrame(sent, spark_schema(fields)), source.schema, source.timeline)
+            return SparkRows(spark.createDataFrame(sent, spark_schema(fields)), source.schema, source.timeline)
         case ArrowSource():
             raise PlanError(f"{source.name} has {source.nbytes >> 20:,} MiB in memory here, too much to send along.",
                             where=where, hint="write it to Parquet and read that, or read it with Spark")

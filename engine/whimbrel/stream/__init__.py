@@ -27,7 +27,7 @@ from whimbrel.stream.aggregates import (
     window_start,
 )
 from whimbrel.stream.latencies import asked_at
-from whimbrel.stream.latency_bands import Bands
+from whimbrel.stream.latency_bands import LatencyBands
 from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.restore import restore
@@ -36,7 +36,8 @@ from whimbrel.stream.start import start
 from whimbrel.stream.stream import Stream
 
 __all__ = [
-    "Bands", "Lateness", "Served", "Stream", "aggregate", "all", "any", "approx_count_distinct", "approx_quantile",
+    "LatencyBands", "Lateness", "Served", "Stream", "aggregate", "all", "any", "approx_count_distinct",
+    "approx_quantile",
     "asked_at", "collect", "count", "count_distinct", "datasets", "feeds", "first", "from_arrow", "from_edges",
     "from_pandas", "from_spark", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min",
     "product", "quantile", "read_parquet", "replay", "restore", "serve", "sinks", "start", "std", "sum",

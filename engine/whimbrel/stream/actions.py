@@ -14,8 +14,8 @@ from whimbrel import run as running
 from whimbrel.clock import Duration
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
-from whimbrel.progressive import Progress
-from whimbrel.run import Behind, Checkpoints, Pipeline, Profile, Run
+from whimbrel.progressive import ProgressiveQuery
+from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run
 
 if TYPE_CHECKING:
     from whimbrel.stream.lateness import Lateness
@@ -78,9 +78,9 @@ class Actions:
         PlanError
             For feeds, sources whose rows may be late, and what cannot be done as asked.
         """
-        from whimbrel.spark import Carriage  # when it is asked for
+        from whimbrel.spark import SparkExecution  # when it is asked for
 
-        return Carriage(self.node, spark, exchange=exchange, native=native).frame()
+        return SparkExecution(self.node, spark, exchange=exchange, native=native).frame()
 
     def start_on_spark(self, *, path: str | os.PathLike[str] | None = None, table: str | None = None,
                        checkpoint: str | os.PathLike[str], every: str | None = None, available_now: bool = False,
@@ -121,9 +121,9 @@ class Actions:
         SinkError
             When files with rows of the answer are gone or were cut since; looked for in a folder of this machine's.
         """
-        from whimbrel.spark import Sink, SparkRun  # when it is asked for
+        from whimbrel.spark import SparkRun, SparkSink  # when it is asked for
 
-        sink = Sink(None if path is None else os.fspath(path), table)
+        sink = SparkSink(None if path is None else os.fspath(path), table)
         return SparkRun(self.node, sink, Path(checkpoint), partitions, every=every, available_now=available_now)
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
@@ -153,8 +153,8 @@ class Actions:
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
                  seed: int = 0, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None, late: Lateness | None = None,
-                 intervals: Literal["approximate", "guaranteed"] = "approximate") -> Progress:
-        """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.Progress`.
+                 intervals: Literal["approximate", "guaranteed"] = "approximate") -> ProgressiveQuery:
+        """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.ProgressiveQuery`.
 
         Where a query aggregates rows of tables or files over tumbling or hopping windows, they are read block by block
         in random order, and each answer has intervals. Others are answered in the order of time, and say why.
@@ -175,7 +175,7 @@ class Actions:
         block_rows : int, optional
             Of a block, where the source can cut blocks anywhere. Default: a 200th of all, within bounds.
         resume : str or path, optional
-            What :meth:`whimbrel.Progress.keep` wrote: goes on from there, without reading what was read.
+            What :meth:`whimbrel.ProgressiveQuery.keep` wrote: goes on from there, without reading what was read.
         late : Lateness, optional
             Of earlier rows: intervals allow for late ones, of windows that a feed has passed, or a log that ends now.
         intervals : {"approximate", "guaranteed"}
@@ -210,14 +210,14 @@ class Actions:
         """
         return running.profile(self.node)
 
-    def behind(self, row: Mapping[str, Any] | None = None, /, *, most: int = 1000, **columns: Any) -> Behind:
+    def behind(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
         """The events that a row of the answer is made of, found by reading the sources once more.
 
         Parameters
         ----------
         row : mapping of str to value, optional
             A row of the answer, such as one of ``to_pylist()``: start, end, columns.
-        most : int
+        limit : int
             Events of each source to show, the newest; all are counted.
         **columns
             Instead of a row, or beside it: ``start=`` (what holds at that time), and values of columns such as keys.
@@ -238,7 +238,7 @@ class Actions:
         >>> found.again().to_pylist()
         [{'start': 0, 'end': 10, 'k': 'a', 'total': 40}]
         """
-        return running.behind(self.node, {**(row or {}), **columns}, most=most)
+        return running.behind(self.node, {**(row or {}), **columns}, limit=limit)
 
     def start(self, *, keep_rows: int = 1_000_000, to: Sink | None = None,
               checkpoints: Checkpoints | None = None) -> Run:

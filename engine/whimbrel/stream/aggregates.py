@@ -18,6 +18,7 @@ from whimbrel.aggregates import (
     CountDistinct,
     First,
     Interpolation,
+    LargestValues,
     Last,
     Max,
     Mean,
@@ -28,7 +29,6 @@ from whimbrel.aggregates import (
     Std,
     Sum,
     SumOfSquares,
-    TopK,
     UserFunctions,
     Var,
     check_installed,
@@ -260,8 +260,8 @@ def collect(value: Value) -> Collect:
     return Collect(expr=trace(value, where="collect()"))
 
 
-def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
-    """The `k` largest values with their ranks, largest first. See :class:`whimbrel.aggregates.TopK`.
+def top_k(value: Value, k: int, *, ties: bool = True) -> LargestValues:
+    """The `k` largest values with their ranks, largest first. See :class:`whimbrel.aggregates.LargestValues`.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> TopK:
     """
     if not isinstance(k, Integral) or not 1 <= k < 2**31:
         raise PlanError(f"k is {k!r}.", where=f"top_k(..., {k!r})", hint="a whole number above 0, such as 5")
-    return TopK(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
+    return LargestValues(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
 
 
 def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callable[..., Any] | None = None,

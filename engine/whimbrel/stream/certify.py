@@ -15,7 +15,7 @@ from whimbrel.batch import Batch
 from whimbrel.connect import Replay
 from whimbrel.disorder import timekeeper
 from whimbrel.errors import PlanError
-from whimbrel.plan import Disorder, Node, Promising, Source
+from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.stream.rebind import rebind
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def certify(query: Stream, history: Stream, live_log: Stream, spark: Any, thread
     def answer(source: Source) -> pa.Table:
         return replace(query, node=rebind(query.node, source)).collect()
 
-    logged, on_time, live = answer(Promising(log, Disorder(None))), answer(judged), answer(Replay(log, math.inf))
+    logged, on_time, live = answer(WithOrdering(log, OrderingSpec(None))), answer(judged), answer(Replay(log, math.inf))
     found = [(place, *each, "unexplained") for place, other in answers.items() for each in _unlike(whole, other)]
     # From history to the same log read whole, to its rows that were on time, to these as they came: only the second
     # step leaves rows out because they were late, so whatever differs there differs because of them.
@@ -110,7 +110,7 @@ class Judged(Source):
     def __init__(self, log: Source) -> None:
         self.source = log
         self.name, self.time, self.schema, self.longest = log.name, log.time, log.schema, log.longest
-        self.disorder = Disorder(None)
+        self.disorder = OrderingSpec(None)
         self.late_rows = 0
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from whimbrel.connect.feeds import Conflate, DeadLetters, Feed, FeedState, Overload, Sample, WidenHop
+from whimbrel.connect.feeds import Conflate, DeadLetterSource, Feed, FeedStatus, Overload, Sample, WidenHop
 from whimbrel.connect.feeds.files.directory import DirectoryFeed
 from whimbrel.connect.feeds.files.tail import TailFeed
 from whimbrel.connect.feeds.flight import FlightFeed
@@ -21,7 +21,7 @@ from whimbrel.connect.feeds.nats import NatsFeed
 from whimbrel.connect.feeds.postgres.postgres_cdc import PostgresChangesFeed
 from whimbrel.connect.feeds.postgres.postgres_feed import PostgresFeed
 from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
-from whimbrel.connect.feeds.runtime.hybrid_source import HandOver
+from whimbrel.connect.feeds.runtime.hybrid_source import HybridSource
 from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
@@ -50,7 +50,7 @@ kafka = _stream_of(KafkaFeed)
 mqtt = _stream_of(MqttFeed)
 nats = _stream_of(NatsFeed)
 postgres = _stream_of(PostgresFeed)
-postgres_changes = _stream_of(PostgresChangesFeed)
+postgres_cdc = _stream_of(PostgresChangesFeed)
 redis = _stream_of(RedisFeed)
 socket = _stream_of(SocketFeed)
 synthetic = _stream_of(SyntheticFeed)
@@ -85,12 +85,12 @@ def dead_letters(feed: Stream) -> Stream:
     if not isinstance(source, Feed):
         raise PlanError("Dead letters are asked of a feed.", where="dead_letters(...)",
                         hint="give a feed as it was made, without further steps")
-    return Stream(Node(DeadLetters(source.name, source.letters)))
+    return Stream(Node(DeadLetterSource(source.name, source.letters)))
 
 
-__all__ = ["Avro", "Conflate", "Csv", "FeedState", "HandOver", "Overload", "Protobuf", "Sample", "WidenHop",
+__all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
            "dead_letters", "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
-           "postgres_changes", "redis", "socket", "synthetic", "tail", "websocket"]
+           "postgres_cdc", "redis", "socket", "synthetic", "tail", "websocket"]
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Keys
-from whimbrel.operators import Select, SelectMany
+from whimbrel.operators import Explode, Select
 from whimbrel.plan import Node, Operator, Operators
 
 
@@ -49,7 +49,7 @@ def keeping(op: Operator, group: tuple[str, ...]) -> Operator:
         return op
     made = dict(op.columns) if isinstance(op, Select) else {}
     taken = [name for name, expr in made.items() if name in group and not (isinstance(expr, Col) and expr.name == name)]
-    taken += [op.column] if isinstance(op, SelectMany) and op.column in group else []
+    taken += [op.column] if isinstance(op, Explode) and op.column in group else []
     if taken:
         raise PlanError(f"{taken[0]!r} is the key of the group.", where=op.show(), hint="choose another name")
     if not isinstance(op, Select):

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from whimbrel.clock import Duration, Instant, duration_ticks, parse_instant, quote_ticks
 from whimbrel.connect.feeds import Feed
-from whimbrel.connect.feeds.runtime.cutover import ByKey, ByOffset, ByTime, Seam
-from whimbrel.connect.feeds.runtime.hybrid_source import HandOver
+from whimbrel.connect.feeds.runtime.cutover import Cutover, KeyCutover, OffsetCutover, TimeCutover
+from whimbrel.connect.feeds.runtime.hybrid_source import HybridSource
 from whimbrel.connect.validation import column_names
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
@@ -19,7 +19,7 @@ _WAYS = 'offset="n"; keys=["id"], span="1h"; or at="2024-01-01"'
 
 
 def hand_over(history: object, feed: object, *, offset: str | None, within: str | None, keys: Sequence[str],
-              span: Duration | None, at: Instant | None) -> HandOver:
+              span: Duration | None, at: Instant | None) -> HybridSource:
     """See :meth:`whimbrel.Stream.then`."""
     where = "then(...)"
     if not isinstance(history, Source) or history.live:
@@ -48,11 +48,11 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
             within = part
         else:
             feed = feed.of_one_part(offset)
-    return HandOver(history, feed, _seam(history, feed, offset, within, columns, span, at, where))
+    return HybridSource(history, feed, _cutover(history, feed, offset, within, columns, span, at, where))
 
 
-def _seam(history: Source, feed: Feed, offset: str | None, within: str | None, keys: tuple[str, ...],
-          span: Duration | None, at: Instant | None, where: str) -> Seam:
+def _cutover(history: Source, feed: Feed, offset: str | None, within: str | None, keys: tuple[str, ...],
+          span: Duration | None, at: Instant | None, where: str) -> Cutover:
     schema: Any = history.schema
     if sum(way is not None and way != () for way in (offset, keys, at)) != 1:
         raise PlanError("How history and feed overlap must be said in one way.", where=where, hint=_WAYS)
@@ -61,9 +61,9 @@ def _seam(history: Source, feed: Feed, offset: str | None, within: str | None, k
             raise SchemaError(f"offset={offset!r} is {schema.type_of(offset)}, no integer.", where=where, hint=_WAYS)
         if within is not None:
             schema.type_of(within, where=where)
-        return ByOffset(offset, within)
+        return OffsetCutover(offset, within)
     if at is not None:
-        return ByTime(history.time, parse_instant(at, schema.unit, schema.zone, name=history.time, where=where,
+        return TimeCutover(history.time, parse_instant(at, schema.unit, schema.zone, name=history.time, where=where,
                                                   rounding="up"))
     for key in keys:
         schema.type_of(key, where=where)
@@ -74,4 +74,4 @@ def _seam(history: Source, feed: Feed, offset: str | None, within: str | None, k
     if span_ticks < latest:  # what the history has and the feed sends again may be as late as that
         raise PlanError(f"span={span!r} is shorter than rows may be late: rows would come twice.", where=where,
                         hint=f"{quote_ticks(latest, schema.unit)} or more, which both are promised to keep")
-    return ByKey(keys, span_ticks)
+    return KeyCutover(keys, span_ticks)

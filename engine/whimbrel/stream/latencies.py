@@ -9,12 +9,13 @@ from dataclasses import replace
 from whimbrel.connect import Replay, ReplayClock
 from whimbrel.errors import PlanError
 from whimbrel.plan import Source
-from whimbrel.stream.latency_bands import Bands
+from whimbrel.stream.latency_bands import LatencyBands
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream import Stream
 
 
-def asked_at(query: Stream | Bands, latencies: Sequence[int], clock: ReplayClock | None = None) -> Stream | Bands:
+def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
+             clock: ReplayClock | None = None) -> Stream | LatencyBands:
     """The query as its sources answer it when they promise another latency; at several, if so many are given.
 
     Rows that are later are dropped, where they would have been an error.
@@ -42,14 +43,14 @@ def asked_at(query: Stream | Bands, latencies: Sequence[int], clock: ReplayClock
     """
     if not latencies:
         raise PlanError("A query is asked at one latency at least.", where="asked_at()", hint="such as 0")
-    asked = query.query if isinstance(query, Bands) else query
+    asked = query.query if isinstance(query, LatencyBands) else query
     sources = {source: source.on_clock(clock) if isinstance(source, Replay) and clock is not None else source
                for source in asked.sources}
     if isinstance(query, Stream) and len(latencies) == 1:
         promised = {source: _promising(read, latencies[0]) for source, read in sources.items()}
         return replace(asked, node=rebind(asked.node, promised))
     again = replace(asked, node=rebind(asked.node, sources))
-    if isinstance(query, Bands):
+    if isinstance(query, LatencyBands):
         return again.at_latencies(*latencies, partial=query.partial, merge=query.merge)
     return again.at_latencies(*latencies)
 

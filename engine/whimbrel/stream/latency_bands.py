@@ -15,9 +15,9 @@ from whimbrel import run as running
 from whimbrel.clock import Duration, as_ticks, duration_ticks, show_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import can_be_key
-from whimbrel.operators import Band, LateRows, Revise, Union
+from whimbrel.operators import Changelog, LatenessBand, LateRows, Union
 from whimbrel.optimize import optimize_together
-from whimbrel.plan import Disorder, Node, Source, explain_together
+from whimbrel.plan import Node, OrderingSpec, Source, explain_together
 from whimbrel.run import Run
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Query = Callable[["Stream"], "Stream"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bands(Sequence["Stream"]):
+class LatencyBands(Sequence["Stream"]):
     """The answers of one query at several reorder latencies: a sequence of streams, the earliest first.
 
     Each answer is what a run over exactly those rows gives that came no later than its latency. Together they read the
@@ -87,16 +87,16 @@ class Bands(Sequence["Stream"]):
 
     @cached_property
     def revisions(self) -> tuple[Stream, ...]:
-        """The answers, with what each row is to the band before. See :class:`whimbrel.operators.Revise`."""
+        """The answers, with what each row is to the band before. See :class:`whimbrel.operators.Changelog`."""
         first = self.streams[0]
         apart = first.node.properties.apart
         keys = tuple(field.name for field in first.schema
                      if (can_be_key(field.type) if apart is None else field.name in apart.per))
         inputs = [(first.node,), *((earlier.node, later.node) for earlier, later in pairwise(self.streams))]
-        return tuple(type(first)(Node(Revise(keys=keys, band=name), given))
+        return tuple(type(first)(Node(Changelog(keys=keys, band=name), given))
                      for name, given in zip(self.latencies, inputs, strict=True))
 
-    def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> Bands:
+    def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> LatencyBands:
         """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
         return replace(self, streams=tuple(stream.on(other) for stream in self.streams), query=self.query.on(other))
 
@@ -106,7 +106,7 @@ class Bands(Sequence["Stream"]):
         if len(sources) > 1:
             raise PlanError(f"The query reads {len(sources)} sources.", where="late_rows()",
                             hint="ask each of them: wb.late_rows(source)")
-        promise = Disorder(self.last_ticks, "side")
+        promise = OrderingSpec(self.last_ticks, "side")
         return type(self.streams[0])(Node(LateRows(source=sources[0], promise=promise), (Node(sources[0]),)))
 
     def collect(self) -> pa.Table:
@@ -142,7 +142,8 @@ class Bands(Sequence["Stream"]):
         return f"Bands({', '.join(self.latencies)}) of {self.streams[0]!r}"
 
 
-def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | None, merge: Query | None) -> Bands:
+def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | None,
+                 merge: Query | None) -> LatencyBands:
     """See :meth:`whimbrel.Stream.at_latencies`."""
     unit = query.schema.unit
     where = f"at_latencies({', '.join(map(repr, latencies))})"
@@ -166,7 +167,7 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
         streams = tuple(_at(query, -1, upto) for upto in ticks)
     else:
         streams = _merged(query, ticks, partial, merge)
-    return Bands(tuple(show_ticks(each, unit) for each in ticks), streams, ticks[-1], query, partial, merge)
+    return LatencyBands(tuple(show_ticks(each, unit) for each in ticks), streams, ticks[-1], query, partial, merge)
 
 
 def _merged(rows: Stream, ticks: Sequence[int], partial: Query, merge: Query) -> tuple[Stream, ...]:
@@ -199,15 +200,15 @@ def _at(query: Stream, over: int, upto: int) -> Stream:
         if not isinstance(place.op, Source):
             return place
         unit = place.schema.unit
-        least, most = (as_ticks(late, query.schema.unit, unit) for late in (over, upto))
-        return Node(Band(over=least, upto=most, unit=unit), (place,))
+        minimum, maximum = (as_ticks(late, query.schema.unit, unit) for late in (over, upto))
+        return Node(LatenessBand(over=minimum, upto=maximum, unit=unit), (place,))
 
     return type(query)(query.node.rewrite(banded), query.keys, query.group)
 
 
 def _check(node: Node, where: str) -> None:
     for place in node.walk():
-        if isinstance(place.op, Band):
+        if isinstance(place.op, LatenessBand):
             raise PlanError("The query is one of several latencies already.", where=where,
                             hint="ask the query itself for all its latencies at once")
         if isinstance(place.op, LateRows):

@@ -17,8 +17,8 @@ from whimbrel.clock import Duration, duration_ticks, grid_offset, show_ticks, te
 from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import patience
-from whimbrel.operators import Band, LateRows
-from whimbrel.plan import Disorder, Node, Promising, Source
+from whimbrel.operators import LatenessBand, LateRows
+from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.progressive.query.validation import check_confidence
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream import Stream
@@ -138,9 +138,9 @@ class Lateness:
         for kind, number in self.arrived.kinds.items():
             shares = self.arrived.missing(size, size, grid_offset(window, unit), kind=number)
             rows = np.full(len(ages), np.median(shares.rows) if shares.windows else 1.0)
-            most = shares.most(ages, rows, 1 - confidence)
+            maximum = shares.maximum(ages, rows, 1 - confidence)
             columns = {"after": self._shown(ticks), "expected": shares.expected(ages),
-                       "at_most": pa.array(most, mask=most >= 1)}
+                       "at_most": pa.array(maximum, mask=maximum >= 1)}
             found.append(pa.table(columns if self.by is None else {self.by: [kind] * len(ages), **columns}))
         return pa.concat_tables(found, promote_options="permissive")
 
@@ -222,7 +222,7 @@ class Lateness:
         if self.source not in query.sources:
             raise PlanError(f"The query does not read {self.source.name}.", where=where,
                             hint="give a query over the source whose lateness this is")
-        if any(isinstance(place.op, Band) for place in query.node.walk()):
+        if any(isinstance(place.op, LatenessBand) for place in query.node.walk()):
             raise PlanError("The query is one of several latencies already.", where=where,
                             hint="give the query itself, without at_latencies(...)")
 
@@ -236,13 +236,13 @@ class Lateness:
         def answer(source: Source) -> pa.Table:
             return replace(query, node=rebind(query.node, {self.source: source})).collect()
 
-        whole = answer(Promising(self._log, Disorder(None)))
+        whole = answer(WithOrdering(self._log, OrderingSpec(None)))
         changed = [_changed(whole, answer(self._losing(latency))) for latency in latencies]
         return {"results": [whole.num_rows] * len(changed), "results_changed": changed,
                 "share_changed": [rows / whole.num_rows if whole.num_rows else 0.0 for rows in changed]}
 
     def _losing(self, latency: int) -> Source:
-        return Promising(self._log, replace(self.source.disorder, reorder_latency=latency, late="drop"))
+        return WithOrdering(self._log, replace(self.source.disorder, reorder_latency=latency, late="drop"))
 
     @property
     def _log(self) -> Source:
@@ -302,7 +302,7 @@ def lateness_of(source: Source, by: str | None = None) -> Lateness:
         raise PlanError(f"Edges of {log.name} come twice an event.", where=f"lateness({log.name})",
                         hint="lateness is measured on logs of points or intervals")
     columns = list(dict.fromkeys(name for name in (log.disorder.partition, by) if name is not None))
-    keeper = timekeeper(Promising(log, replace(log.disorder, reorder_latency=None)))
+    keeper = timekeeper(WithOrdering(log, replace(log.disorder, reorder_latency=None)))
     batches, late_by = [], [np.empty(0, np.int64)]
     with closing(log.read(columns)) as parts:  # type: ignore[type-var]
         for batch in parts:

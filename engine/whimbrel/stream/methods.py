@@ -378,10 +378,9 @@ class Methods:
         """
         return self._unary(operators.drop, *names)
 
-    def select_many(self, column: str, values: Sequence[Column] | Condition = (), *,
-                    times: int | Condition | None = None, split: str | None = None,
-                    item_type: ItemType | None = None) -> Stream:
-        """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
+    def explode(self, column: str, values: Sequence[Column] | Condition = (), *, times: int | Condition | None = None,
+                split: str | None = None, item_type: ItemType | None = None) -> Stream:
+        """A row for each item of a list. See :class:`whimbrel.operators.Explode`.
 
         Parameters
         ----------
@@ -396,7 +395,7 @@ class Methods:
         item_type : pyarrow.DataType, optional
             Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
         """
-        return self._unary(operators.select_many, column, values, times=times, split=split, item_type=item_type)
+        return self._unary(operators.explode, column, values, times=times, split=split, item_type=item_type)
 
     def rename(self, /, **names: str | Col) -> Stream:
         """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
@@ -410,7 +409,7 @@ class Methods:
         return self._unary(operators.rename, **names)
 
     def sample(self, share: float, *columns: str | Expr, seed: int = 0) -> Stream:
-        """Keep the events of a share of all keys. See :class:`whimbrel.operators.Sample`.
+        """Keep the events of a share of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
         Parameters
         ----------

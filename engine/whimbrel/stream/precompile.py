@@ -49,7 +49,7 @@ def _queries() -> list[Stream]:
         events.group_by("k", "name").hopping_window(8, 4).aggregate(**measures),
         filtered.group_by("k").sliding_window(8).aggregate(**measures),
         outlier.sliding_window(2).aggregate(total=sum(col.y)),
-        events.sliding_window(64).aggregate(least=min(col.name), names=collect(col.name)),
+        events.sliding_window(64).aggregate(minimum=min(col.name), names=collect(col.name)),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k"),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k", how="full"),
         events.clip(events, on="k"),

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from whimbrel.clock import Duration, Instant
-from whimbrel.connect import ArrowSource, EdgeSource, ParquetSource, Partitions, Replay, ReplayClock, pandas_source
+from whimbrel.connect import (
+    ArrowSource,
+    EdgeSource,
+    ParquetSource,
+    PartitionWatermarks,
+    Replay,
+    ReplayClock,
+    pandas_source,
+)
 from whimbrel.connect.files.parquet_row_numbers import NumberedParquet
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, is_stated
@@ -17,7 +25,7 @@ from whimbrel.stream.stream import Stream
 
 def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
-                 partition: str | Partitions | None = None, name: str | None = None) -> Stream:
+                 partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
     """Events of Parquet files; only the footer is read now.
 
     Parameters
@@ -41,7 +49,7 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         What happens to rows later than that; "side" is "drop", and says that :func:`whimbrel.late_rows` are asked for.
     partition : str or Partitions, optional
         The column by which rows are in order, where they are not as a whole: late is what comes too late in its own
-        partition. See :class:`whimbrel.Partitions`, which also says when rows settle.
+        partition. See :class:`whimbrel.PartitionWatermarks`, which also says when rows settle.
     name : str, optional
         For plans, errors and ``on({...})``.
 
@@ -65,7 +73,7 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
 
 def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
-               partition: str | Partitions | None = None, name: str | None = None) -> Stream:
+               partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
     """Events of a table in memory: Arrow, Polars, DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
 
     The table stays as it is, and so do arrays that it shares memory with: the order of its rows is looked at once.
@@ -82,7 +90,7 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
 
 def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
-               partition: str | Partitions | None = None, name: str | None = None) -> Stream:
+               partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
     """Events of a table that says when they start and when they end in rows of their own.
 
     An end edge has the payload of its start edge; ends of equal starts and payloads are taken first in, first out.
@@ -103,7 +111,7 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
     late : {"raise", "drop", "adjust", "side"}, optional
         What happens to rows later than that. A start edge that is dropped or moved takes its end edge with it.
     partition : str or Partitions, optional
-        The column by which rows are in order, where they are not as a whole. See :class:`whimbrel.Partitions`.
+        The column by which rows are in order, where they are not as a whole. See :class:`whimbrel.PartitionWatermarks`.
     name : str, optional
 
     Examples
@@ -119,7 +127,7 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
 
 def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                 reorder_latency: Duration | None = None, late: str | None = None,
-                partition: str | Partitions | None = None, name: str | None = None) -> Stream:
+                partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
     """Events of a pandas DataFrame. Parameters as in :func:`read_parquet`.
 
     The index is no column, unless `time`, `end`, `arrival` or `partition` names one of its levels.
@@ -179,7 +187,7 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
 def replay(log: Stream | Source, speed: float | None = None, *, start: Instant | None = None,
            end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
            reorder_latency: Duration | None = None, late: str | None = None,
-           partition: str | Partitions | None = None) -> Stream:
+           partition: str | PartitionWatermarks | None = None) -> Stream:
     """A log that happens again, as a live feed: rows come when they came, `speed` times as fast.
 
     Parameters

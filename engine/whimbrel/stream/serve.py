@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Address = tuple[str, int] | int
 
-_MOST_PORT = 65_535
+_MAX_PORT = 65_535
 
 
 class Served:
@@ -158,7 +158,7 @@ def _close(run: Run, rows: Published, servers: Sequence[FlightServer | WebSocket
 
 def _check(name: str, address: object) -> None:
     port = address[1] if isinstance(address, tuple) and len(address) == 2 and isinstance(address[0], str) else address
-    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= _MOST_PORT:
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= _MAX_PORT:
         raise PlanError(f"{address!r} is no address.", where=f"serve({name}={address!r})",
                         hint='a port, or host and port, such as ("0.0.0.0", 8815); 0 is any port that is free')
 

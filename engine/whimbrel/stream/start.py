@@ -8,7 +8,7 @@ from whimbrel import run as running
 from whimbrel.errors import PlanError
 from whimbrel.plan import Sink
 from whimbrel.run import Checkpoints, Run
-from whimbrel.stream.latency_bands import Bands
+from whimbrel.stream.latency_bands import LatencyBands
 from whimbrel.stream.stream import Stream
 
 
@@ -64,4 +64,4 @@ def check(queries: tuple[Stream, ...], where: str) -> None:
         if not isinstance(query, Stream):
             raise PlanError(f"Cannot start a {type(query).__name__}.", where=where,
                             hint="several latencies start together by bands.start(), or as wb.start(*bands, ...)"
-                            if isinstance(query, Bands) else "give streams")
+                            if isinstance(query, LatencyBands) else "give streams")

@@ -16,7 +16,7 @@ from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, ex
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hand_over
-from whimbrel.stream.latency_bands import Bands, Query, at_latencies
+from whimbrel.stream.latency_bands import LatencyBands, Query, at_latencies
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.time_units import in_one_unit
@@ -151,10 +151,11 @@ class Stream(Methods, Actions):
         return Stream(Node(hand_over(self.node.op, feed.node.op if isinstance(feed, Stream) else feed, offset=offset,
                                      within=within, keys=keys, span=span, at=at)))
 
-    def at_latencies(self, *latencies: Duration, partial: Query | None = None, merge: Query | None = None) -> Bands:
+    def at_latencies(self, *latencies: Duration, partial: Query | None = None,
+                     merge: Query | None = None) -> LatencyBands:
         """The answers at several reorder latencies together: early ones, and what late rows make of them.
 
-        Rows later than the last latency are left out, and counted. See :class:`whimbrel.stream.Bands`.
+        Rows later than the last latency are left out, and counted. See :class:`whimbrel.stream.LatencyBands`.
 
         Parameters
         ----------

@@ -5,6 +5,6 @@
 
 from whimbrel.testing.laws import check_operator
 from whimbrel.testing.query import Query
-from whimbrel.testing.rows import EXAMPLE_SCHEMA, Rows
+from whimbrel.testing.rows import EXAMPLE_SCHEMA, BatchedRows
 
-__all__ = ["EXAMPLE_SCHEMA", "Query", "Rows", "check_operator"]
+__all__ = ["EXAMPLE_SCHEMA", "BatchedRows", "Query", "check_operator"]

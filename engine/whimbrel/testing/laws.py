@@ -21,14 +21,14 @@ from whimbrel.batch import Batch, table_schema
 from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import Tier, tier
 from whimbrel.operators import Fill
-from whimbrel.plan import Aggregate, Disorder, Node, Operator, partition_columns
-from whimbrel.run import Session, collect_together
+from whimbrel.plan import Aggregate, Node, Operator, OrderingSpec, partition_columns
+from whimbrel.run import Execution, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact, coalesced
 from whimbrel.testing.property_checks import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
-from whimbrel.testing.rows import EXAMPLE_SCHEMA, InBlocks, Rows, facts_from_table
+from whimbrel.testing.rows import EXAMPLE_SCHEMA, BatchedRows, InBlocks, facts_from_table
 from whimbrel.testing.trial import Build, Reference, Trial, outcome
 
 Law = Callable[[Trial], None]
@@ -62,10 +62,10 @@ def disorder_changes_nothing(trial: Trial) -> None:
     for latency in (0, 3, 30):
         arrived = replace(trial, inputs=tuple(_arrivals(facts, latency, chance) for facts in trial.inputs))
         for rows in (1, 3):
-            trial.same(arrived.run(partial(_every, rows=rows), disorder=Disorder(latency, "raise")),
+            trial.same(arrived.run(partial(_every, rows=rows), disorder=OrderingSpec(latency, "raise")),
                        f"up to {latency} ticks late, {rows} rows a batch, inputs {arrived.inputs}")
     parted = replace(trial, inputs=tuple(_by_partition(facts, 9, chance) for facts in trial.inputs))
-    trial.same(parted.run(partial(_every, rows=2), disorder=Disorder(0, "raise", partition="key", lag=9, every=2)),
+    trial.same(parted.run(partial(_every, rows=2), disorder=OrderingSpec(0, "raise", partition="key", lag=9, every=2)),
                f"in order by key only, inputs {parted.inputs}")
 
 
@@ -101,7 +101,7 @@ def late_rows_follow_the_policy(trial: Trial) -> None:
         arrived = tuple(_arrivals(facts, 20, chance) for facts in trial.inputs)
         for policy in ("raise", "drop", "adjust"):
             late = replace(trial, inputs=arrived, reference=_after_ingress(trial, latency, policy))
-            late.same(late.run(partial(_every, rows=3), disorder=Disorder(latency, policy)),
+            late.same(late.run(partial(_every, rows=3), disorder=OrderingSpec(latency, policy)),
                       f"reorder latency {latency}, late rows: {policy}, inputs {arrived}")
 
 
@@ -127,7 +127,7 @@ def partitions_change_nothing(trial: Trial) -> None:
 def empty_input_is_safe(trial: Trial) -> None:
     """No rows, empty batches only, or punctuations only: the answer is that of the empty stream."""
     empty = replace(trial, inputs=tuple([] for _ in trial.inputs))
-    for disorder in (Disorder(None), Disorder(0, "raise")):
+    for disorder in (OrderingSpec(None), OrderingSpec(0, "raise")):
         empty.same(empty.run(lambda _: [], disorder=disorder), "no batch at all")
         empty.same(empty.run(lambda _: [[], []], disorder=disorder), "empty batches only")
         empty.same(empty.run(lambda _: [], disorder=disorder, idle=True), "a feed that never says anything")
@@ -183,7 +183,7 @@ def snapshots_change_nothing(trial: Trial) -> None:
     if isinstance(trial.expected(), type):
         return
     arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, trial.random()) for facts in trial.inputs))
-    for disorder in (Disorder(None), Disorder(5, "raise")):
+    for disorder in (OrderingSpec(None), OrderingSpec(5, "raise")):
         query = arrived.stream(arrived.sources(partial(_every, rows=2), disorder=disorder))
         snapshots = list(query.progress(every="1%"))
         told = ["start", "end", *query.schema.names]  # and not the ends between which values lie
@@ -208,7 +208,7 @@ def restored_runs_go_on(trial: Trial) -> None:
     chance = trial.random()
     arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, chance) for facts in trial.inputs))
     steps = 2 + sum(len(facts) for facts in arrived.inputs)
-    for disorder in (Disorder(None), Disorder(5, "raise")):
+    for disorder in (OrderingSpec(None), OrderingSpec(5, "raise")):
         for at in (0, chance.randrange(steps), chance.randrange(steps)):
             def plan() -> Any:
                 return arrived.stream(arrived.sources(partial(_every, rows=1), disorder=disorder)).node  # noqa: B023
@@ -220,12 +220,12 @@ def restored_runs_go_on(trial: Trial) -> None:
 def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Table]:
     """What a run settles in so many steps, and what a run of an equal plan settles that goes on from there."""
     with TemporaryDirectory() as folder:
-        with closing(Session(plan)) as session:
+        with closing(Execution(plan)) as session:
             for _ in range(steps):
                 session.step()
             save(session, f"{folder}/run")
             before = session.answers[0].settled()
-        with closing(Session(again)) as session:
+        with closing(Execution(again)) as session:
             load(session, f"{folder}/run")
             while not session.finished:
                 session.step()
@@ -239,10 +239,10 @@ def runs_that_went_back_go_on(trial: Trial) -> None:
     chance = trial.random()
     arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, chance) for facts in trial.inputs))
     steps = 2 + sum(len(facts) for facts in arrived.inputs)
-    for disorder in (Disorder(None), Disorder(5, "raise")):
+    for disorder in (OrderingSpec(None), OrderingSpec(5, "raise")):
         plan = arrived.stream(arrived.sources(partial(_every, rows=1), disorder=disorder)).node
         for at in (0, chance.randrange(steps)):
-            with closing(Session(plan)) as session:
+            with closing(Execution(plan)) as session:
                 _go_on(session, at)
                 mark = session.mark()
                 for further in (chance.randrange(steps), steps):
@@ -253,7 +253,7 @@ def runs_that_went_back_go_on(trial: Trial) -> None:
                 trial.same(facts_from_table(session.answers[0].settled()), f"back to {at} steps, {disorder}")
 
 
-def _go_on(session: Session, steps: int) -> None:
+def _go_on(session: Execution, steps: int) -> None:
     for _ in range(steps):
         if not session.finished:
             session.step()
@@ -264,7 +264,7 @@ def properties_hold(trial: Trial) -> None:
     if isinstance(trial.expected(), type):
         return
     arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, trial.random()) for facts in trial.inputs))
-    for inputs, disorder in ((trial, Disorder(None)), (arrived, Disorder(5, "raise"))):
+    for inputs, disorder in ((trial, OrderingSpec(None)), (arrived, OrderingSpec(5, "raise"))):
         query = inputs.stream(inputs.sources(partial(_every, rows=3), disorder=disorder))
         broken = broken_promises(query.node)
         assert not broken, broken
@@ -413,11 +413,11 @@ def _after_ingress(trial: Trial, latency: int, policy: Any) -> Reference:
     return reference
 
 
-class _TakenOver(Rows):
+class _TakenOver(BatchedRows):
     """Sorted rows: batches before `at` are worked on interpreted, those after it by compiled kernels."""
 
     def __init__(self, batches: Sequence[Sequence[Fact]], at: int, name: str) -> None:
-        super().__init__(batches, name=name, disorder=Disorder(0, "raise"))
+        super().__init__(batches, name=name, disorder=OrderingSpec(0, "raise"))
         self.at = at
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:

@@ -1,7 +1,8 @@
 """The oracle behind the words that users type, so that one query text can be asked of the engine and of the model.
 
 ``Model(facts)`` stands where a query has a stream, :data:`MODEL_API` where it has ``wb``, and
-``whimbrel.testing.oracle.Columns()`` where it has ``col``. Only what naming and argument forms add is written here;
+``whimbrel.testing.oracle.OracleColumns()`` where it has ``col``. Only what naming and argument forms add is written
+here;
 what the operators mean is written in the oracle.
 """
 
@@ -15,11 +16,11 @@ from typing import Any
 from whimbrel.testing import oracle
 from whimbrel.testing.model_joins import JoinWords
 from whimbrel.testing.model_lifetimes import LifetimeWords
-from whimbrel.testing.oracle import Columns, Fact, Payload, Term
+from whimbrel.testing.oracle import Fact, OracleColumns, Payload, Term
 from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows, snapshots
 from whimbrel.testing.oracle.results import results as oracle_results
 
-_col = Columns()
+_col = OracleColumns()
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Model(LifetimeWords, JoinWords):
 
     def aggregate(self, *, emit: str = "change", fill: Any = False, **results: Any) -> Model:
         columns = _terms(results)
-        bounded = any(isinstance(each, WindowBound) for each in columns.values())
+        bounded = any(isinstance(each, ModelWindowBound) for each in columns.values())
         answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill,
                                 by_window=bounded or emit == "close" or fill is not False)
         return Model(answer, columns=(*self.keys, *columns))
@@ -118,7 +119,7 @@ class ModelAggregate(Term):
         return ModelAggregate(self.kind, self.of, both, self.options)
 
 
-class WindowBound(Term):
+class ModelWindowBound(Term):
     """``wb.window_start()`` and ``wb.window_end()``."""
 
     def __init__(self, which: int) -> None:
@@ -137,31 +138,31 @@ class ModelPattern:
     def __or__(self, other: ModelPattern) -> ModelPattern:
         return ModelPattern(oracle.Either(self.form, other.form))
 
-    def repeat(self, least: int = 1, most: int | None = None) -> ModelPattern:
-        return ModelPattern(oracle.Repeat(self.form, least, most))
+    def repeat(self, min: int = 1, max: int | None = None) -> ModelPattern:
+        return ModelPattern(oracle.Repeat(self.form, min, max))
 
     def optional(self) -> ModelPattern:
         return ModelPattern(oracle.Optional(self.form))
 
 
 def _event(predicate: Term, /, **updates: Any) -> ModelPattern:
-    return ModelPattern(oracle.Event(predicate, _terms(updates)))
+    return ModelPattern(oracle.EventStep(predicate, _terms(updates)))
 
 
-def _all_at_once(*, some: Term | None = None, every: Term | None = None, none: Term | None = None, least: int = 1,
-                 most: float = oracle.INF) -> ModelPattern:
+def _simultaneous(*, any: Term | None = None, all: Term | None = None, none: Term | None = None, min: int = 1,
+                  max: float = oracle.INF) -> ModelPattern:
     def holds(events: Sequence[Payload]) -> bool:
-        def truths(of: Term) -> list[bool]:
-            return [of(event) is True for event in events]
+        def count(of: Term) -> int:
+            return sum(of(event) is True for event in events)
 
-        return (least <= len(events) <= most and (some is None or any(truths(some)))
-                and (every is None or all(truths(every))) and (none is None or not any(truths(none))))
+        return (min <= len(events) <= max and (any is None or count(any) > 0)
+                and (all is None or count(all) == len(events)) and (none is None or count(none) == 0))
 
-    return ModelPattern(oracle.AllAtOnce(holds))
+    return ModelPattern(oracle.SimultaneousStep(holds))
 
 
 def _sequence(**parts: Term | ModelPattern) -> ModelPattern:
-    first, *rest = (ModelPattern(_named(part.form if isinstance(part, ModelPattern) else oracle.Event(part), name))
+    first, *rest = (ModelPattern(_named(part.form if isinstance(part, ModelPattern) else oracle.EventStep(part), name))
                     for name, part in parts.items())
     for each in rest:
         first = first.then(each)
@@ -171,9 +172,9 @@ def _sequence(**parts: Term | ModelPattern) -> ModelPattern:
 def _named(pattern: oracle.Pattern, name: str) -> oracle.Pattern:
     """The pattern with a name for those of its events that have none."""
     match pattern:
-        case oracle.Event():
+        case oracle.EventStep():
             return pattern if pattern.name else replace(pattern, name=name)
-        case oracle.AllAtOnce():
+        case oracle.SimultaneousStep():
             return pattern
         case oracle.Then(first, second):
             return oracle.Then(_named(first, name), _named(second, name))
@@ -235,9 +236,9 @@ MODEL_API = SimpleNamespace(
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
     start_time=lambda: Term(lambda seen: seen["start_time()"]),
     end_time=lambda: Term(lambda seen: seen["end_time()"]),
-    all_at_once=_all_at_once,
-    window_start=lambda: WindowBound(0),
-    window_end=lambda: WindowBound(1),
+    simultaneous=_simultaneous,
+    window_start=lambda: ModelWindowBound(0),
+    window_end=lambda: ModelWindowBound(1),
     event=_event,
     sequence=_sequence,
     register=_Memory("register"),

@@ -71,7 +71,7 @@ class LifetimeWords:
         return self._payloads(tuple(new.get(name, name) for name in self.names),
                               lambda row: {new.get(name, name): value for name, value in row.items()})
 
-    def select_many(self, column: str, values: Any = (), *, split: str | None = None, times: Any = None) -> Self:
+    def explode(self, column: str, values: Any = (), *, split: str | None = None, times: Any = None) -> Self:
         def items(row: Payload) -> list[Any]:
             if callable(values):  # a function of a whole row
                 return list(values(SimpleNamespace(**row)))

@@ -12,7 +12,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.kernels import Kernel
 from whimbrel.optimize import optimize
-from whimbrel.plan import Apart, Node, Operator
+from whimbrel.plan import Node, NonOverlapping, Operator
 from whimbrel.run import Pipeline
 
 
@@ -41,11 +41,11 @@ class _Watched(Kernel):
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         return self._kept(self.kernel.push(batch, port))
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        return self._kept(self.kernel.advance(frontier, port))
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        return self._kept(self.kernel.advance(watermark, port))
 
     def _kept(self, out: list[Batch]) -> list[Batch]:
-        self.frontier = self.kernel.frontier
+        self.watermark = self.kernel.watermark
         self.out += out
         return out
 
@@ -72,7 +72,7 @@ class _Watched(Kernel):
             yield f"{name}: not {known.apart.show()}"
 
 
-def _overlap(rows: list[Batch], apart: Apart) -> bool:
+def _overlap(rows: list[Batch], apart: NonOverlapping) -> bool:
     events: dict[tuple[Any, ...], list[list[int]]] = {}
     for batch in rows:
         keys = list(zip(*(batch.column(name).to_arrow().to_pylist() for name in sorted(apart.per)), strict=True))

@@ -9,7 +9,7 @@ from typing import Any
 
 import whimbrel
 from whimbrel.testing.model import MODEL_API, Model
-from whimbrel.testing.oracle import Columns, Fact
+from whimbrel.testing.oracle import Fact, OracleColumns
 from whimbrel.testing.rows import EXAMPLE_SCHEMA
 
 INPUT_NAMES = ("s", "t")
@@ -45,7 +45,7 @@ class Query:
 
     def reference(self, *inputs: Iterable[Fact]) -> list[Fact]:
         """The facts that the model answers."""
-        answer: Model = self._evaluate(MODEL_API, Columns(), [Model(list(facts), columns=EXAMPLE_SCHEMA.names)
+        answer: Model = self._evaluate(MODEL_API, OracleColumns(), [Model(list(facts), columns=EXAMPLE_SCHEMA.names)
                                                                 for facts in inputs])
         return answer.facts
 

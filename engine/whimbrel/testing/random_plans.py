@@ -16,8 +16,8 @@ EXAMPLE_COLUMNS = {"time": "int", "key": "str", "k2": "wide", "x": "int", "y": "
 """
 
 _NEVER_KEYS = ("time", "first_time", "events")
-_MOST_ROWS = 100
-_MOST_BINARY = 2
+_MAX_ROWS = 100
+_MAX_BINARY = 2
 
 
 @st.composite
@@ -32,7 +32,7 @@ def patterns(draw: st.DrawFn, predicates: st.SearchStrategy[str], depth: int = 2
 
 
 @dataclass
-class Plan:
+class RandomPlan:
     """A query that the planner must accept, step by step.
 
     Parameters
@@ -47,7 +47,7 @@ class Plan:
 
     draw: st.DrawFn
     rows: int = 12
-    binary: int = _MOST_BINARY
+    binary: int = _MAX_BINARY
     ordered: bool = False
     grouped: bool = False
     columns: dict[str, str] = field(default_factory=lambda: dict(EXAMPLE_COLUMNS))
@@ -65,15 +65,15 @@ class Plan:
             choices += [(self._unpivot, 4), (self._group_apply, 2)]
         if self.binary:
             choices += [(self._join, 4)] * 2 + [(self._match, 2)] * 2 + [(self._union, 2)]
-        _, times = chosen = self.pick([each for each in choices if each[1] == 1 or self.rows * each[1] <= _MOST_ROWS])
+        _, times = chosen = self.pick([each for each in choices if each[1] == 1 or self.rows * each[1] <= _MAX_ROWS])
         self.rows *= times
         chosen[0]()
 
     def pick(self, choices: Sequence[Any]) -> Any:
         return self.draw(st.sampled_from(choices))
 
-    def number(self, least: int, most: int) -> int:
-        return self.draw(st.integers(least, most))
+    def number(self, minimum: int, maximum: int) -> int:
+        return self.draw(st.integers(minimum, maximum))
 
     def maybe(self) -> bool:
         return self.draw(st.booleans())
@@ -162,13 +162,13 @@ class Plan:
     def _select_many(self) -> None:
         texts = self.of_kind("str")
         if texts and self.maybe():
-            self.add(f".select_many({self.pick(texts)!r}, split='a')")
+            self.add(f".explode({self.pick(texts)!r}, split='a')")
             return
         (one, kind), (other, also) = self.value(), self.value()
         new = self.fresh("m")
         times = self.pick(["", ", times=2", *(f", times=col.{name} % 3" for name in self.of_kind("int"))])
         items = f"{one}, {other if also == kind else one}"
-        self.add(f".select_many({new!r}, [{items}]{times})")
+        self.add(f".explode({new!r}, [{items}]{times})")
         self.columns[new] = kind
 
     def _pivot(self) -> None:
@@ -259,8 +259,8 @@ class Plan:
     def _possible_keys(self) -> list[str]:
         return [name for name in self.of_kind("str", "wide", "int", "bool") if name not in _NEVER_KEYS]
 
-    def _group_by(self, most: int) -> list[str]:
-        keys = [name for name in self._possible_keys() if self.maybe()][:most]
+    def _group_by(self, maximum: int) -> list[str]:
+        keys = [name for name in self._possible_keys() if self.maybe()][:maximum]
         if keys:
             self.add(f".group_by({', '.join(map(repr, keys))})")
             if self.maybe():
@@ -355,7 +355,7 @@ class Plan:
     def _group_apply(self) -> None:
         if names := self._possible_keys():
             keys = [self.pick(names)]
-            inner = Plan(self.draw, self.rows, 0, grouped=True, numbers=self.numbers,
+            inner = RandomPlan(self.draw, self.rows, 0, grouped=True, numbers=self.numbers,
                          columns={name: kind for name, kind in self.columns.items() if name not in keys})
             for _ in range(self.number(1, 3)):
                 inner.step()
@@ -371,7 +371,7 @@ class Plan:
         self.binary -= 1
         self.ordered = False
         name = self.pick(["t", "t", "s"])
-        other = Plan(self.draw, 6, 0, numbers=self.numbers)
+        other = RandomPlan(self.draw, 6, 0, numbers=self.numbers)
         for _ in range(self.number(0, 2)):
             other.step()
         return name + "".join(other.steps), other.columns
@@ -397,7 +397,7 @@ class Plan:
         word, options = self.pick(words)
         options += self.pick(["", ", strict=True"]) if word == "asof_join" else ""
         options += self.pick(["", ", nulls_equal=True"])
-        both = Plan(self.draw, columns=self.columns | joined)
+        both = RandomPlan(self.draw, columns=self.columns | joined)
         condition = f", where={both.predicate(0)}" if word == "join" and self.maybe() else ""
         self.add(f".{word}({right}, on={on}{options}{condition}, suffix={suffix!r}, allow_lookahead=True)")
         self.columns = both.columns

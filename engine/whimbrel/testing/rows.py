@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
-from whimbrel.plan import Beat, Blocks, Disorder, Source
+from whimbrel.plan import Blocks, OrderingSpec, Source, TimeGrid
 from whimbrel.testing import oracle
 from whimbrel.testing.oracle import Fact
 
@@ -24,10 +24,10 @@ EXAMPLE_SCHEMA = Schema((
 Encoding = Literal["mask", "encode"] | None
 
 _ENCODINGS: tuple[Encoding, ...] = (None, "mask", "encode")
-_HISTORY = Disorder(None)
+_HISTORY = OrderingSpec(None)
 
 
-class Rows(Source):
+class BatchedRows(Source):
     """Facts in arrival order, cut into the batches that the test wants, empty ones included.
 
     Parameters
@@ -46,7 +46,7 @@ class Rows(Source):
     time = "time"
 
     def __init__(self, batches: Sequence[Sequence[Fact]], *, schema: Schema = EXAMPLE_SCHEMA,
-                 disorder: Disorder = _HISTORY, name: str = "rows", idle: bool = False,
+                 disorder: OrderingSpec = _HISTORY, name: str = "rows", idle: bool = False,
                  dictionaries: bool = False) -> None:
         self.batches = [list(batch) for batch in batches]
         self.schema = schema
@@ -68,10 +68,10 @@ class Rows(Source):
             yield None
 
 
-class InBlocks(Rows):
+class InBlocks(BatchedRows):
     """Facts of which each batch is a block whose bounds are known, as row groups of Parquet are."""
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         times = [[start for start, _, _ in batch] for batch in self.batches if batch]
         stop = np.cumsum([len(block) for block in times])
         return Blocks(stop - [len(block) for block in times], stop, np.array(list(map(min, times)), np.int64),

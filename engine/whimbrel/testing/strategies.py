@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from whimbrel.testing.oracle import INF, Fact
 from whimbrel.testing.query import Query
-from whimbrel.testing.random_plans import Plan, patterns
+from whimbrel.testing.random_plans import RandomPlan, patterns
 
 _INT64_EXTREMES = (-(2**63), 2**63 - 1)
 
@@ -59,7 +59,7 @@ def queries(draw: st.DrawFn, *, max_steps: int = 4, ordered: bool = False) -> Qu
 
     `ordered` allows aggregates that depend on the order of starts, which the model reads off the column `time`.
     """
-    plan = Plan(draw, ordered=ordered)
+    plan = RandomPlan(draw, ordered=ordered)
     for _ in range(draw(st.integers(1, max_steps))):
         plan.step()
     return Query(tuple(plan.steps))

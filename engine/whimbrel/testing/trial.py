@@ -12,7 +12,7 @@ from whimbrel.plan import Node
 from whimbrel.stream import Stream
 from whimbrel.testing.oracle import INF, Fact, coalesced, differences
 from whimbrel.testing.query import INPUT_NAMES
-from whimbrel.testing.rows import Rows, facts_from_table
+from whimbrel.testing.rows import BatchedRows, facts_from_table
 
 Build = Callable[..., Any]
 Reference = Callable[..., list[Fact]]
@@ -51,17 +51,18 @@ class Trial:
     def random(self) -> random.Random:
         return random.Random(self.seed)  # noqa: S311 - chooses test data
 
-    def stream(self, sources: Iterable[Rows]) -> Any:
+    def stream(self, sources: Iterable[BatchedRows]) -> Any:
         """The query over these sources."""
         return self.build(*(Stream(Node(source)) for source in sources))
 
-    def answer(self, sources: Iterable[Rows]) -> Outcome:
+    def answer(self, sources: Iterable[BatchedRows]) -> Outcome:
         """The engine's answer over these sources."""
         return outcome(lambda: facts_from_table(self.stream(sources).collect()))
 
-    def sources(self, cut: Cut = _whole, **options: Any) -> list[Rows]:
-        """The inputs, cut like this, with these options of :class:`Rows`; by default read whole in one batch."""
-        return [Rows(cut(facts), name=name, **options) for name, facts in zip(INPUT_NAMES, self.inputs, strict=False)]
+    def sources(self, cut: Cut = _whole, **options: Any) -> list[BatchedRows]:
+        """The inputs, cut like this, with these options of :class:`BatchedRows`; by default read whole in one batch."""
+        return [BatchedRows(cut(facts), name=name, **options) for name, facts in zip(INPUT_NAMES, self.inputs,
+                                                                                     strict=False)]
 
     def run(self, cut: Cut = _whole, **options: Any) -> Outcome:
         """The engine's answer over the inputs, cut and promised like this."""

@@ -112,7 +112,7 @@ def test_lists_are_in_order_of_start_and_stay_so_when_rows_leave() -> None:
 
 def test_a_rank_list_is_exploded_to_rows() -> None:
     rows = wb.from_arrow(pa.table({"at": [0, 0, 0], "x": [4, 9, 4]}), time="at")
-    top = rows.aggregate(top=wb.top_k(col.x, 2)).select_many("top")
+    top = rows.aggregate(top=wb.top_k(col.x, 2)).explode("top")
     table = top.select(rank=col.top.field("rank"), x=col.top.field("value")).collect()
     assert table.select(["rank", "x"]).to_pylist() == [{"rank": 1, "x": 9}, {"rank": 2, "x": 4}, {"rank": 2, "x": 4}]
 

@@ -17,7 +17,7 @@ from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 
 TYPES = [pa.decimal32(9, 2), pa.decimal64(18, 4), pa.decimal128(5, -2), pa.decimal128(4, -12), pa.decimal128(9, 9),
          pa.decimal128(18, 3), pa.decimal128(19, 3), pa.decimal128(37, 4), pa.decimal256(10, 2), pa.decimal256(38, 7),
@@ -190,12 +190,12 @@ def test_a_run_goes_on_from_its_checkpoint(query: str, tmp_path: Path) -> None:
     whole = QUERIES[query][0](source).collect()
     for stop in (1, 4):
         asked = QUERIES[query][0](source)
-        with closing(Session(asked.node)) as session:
+        with closing(Execution(asked.node)) as session:
             for _ in range(stop):
                 session.step()
             save(session, tmp_path / str(stop))
             before = session.answers[0].settled()
-        with closing(Session(asked.node)) as later:
+        with closing(Execution(asked.node)) as later:
             load(later, tmp_path / str(stop))
             while not later.finished:
                 later.step()

@@ -16,7 +16,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.kernels import tier
-from whimbrel.plan import Aggregate, State, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, State
 from whimbrel.testing import Query, check_operator, laws, strategies
 from whimbrel.testing.oracle import INF, Fact
 from whimbrel.testing.trial import Trial
@@ -103,14 +103,14 @@ def test_random_streams_give_the_reference(kind: str, shape: str, facts: list[Fa
                        laws=[laws.matches_the_reference, laws.batches_change_nothing])
 
 
-def run(steps: Steps, values: list[float], at: int = 0) -> State:
+def run(steps: AggregateFunctions, values: list[float], at: int = 0) -> State:
     state = steps.init
     for start, value in enumerate(values, at):
         state = steps.accumulate(state, value, start) if steps.timed else steps.accumulate(state, value)
     return state
 
 
-def forms(aggregate: Aggregate) -> list[tuple[Steps, type]]:
+def forms(aggregate: Aggregate) -> list[tuple[AggregateFunctions, type]]:
     return [(aggregate.steps(type_, removable=removable), kind)
             for type_, kind in ((pa.int64(), int), (pa.float64(), float)) for removable in (False, True)]
 

@@ -12,7 +12,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import KernelError
 from whimbrel.kernels import tier
-from whimbrel.plan import Objects, Steps
+from whimbrel.plan import AggregateFunctions, Objects
 
 TIERS = ("interpreted", "primitives", "fused")
 
@@ -107,7 +107,7 @@ def test_arguments_are_plain_python() -> None:
 
 def test_numbers_are_compiled_and_all_else_is_left_to_python() -> None:
     compiled = accumulated(lambda s, x: (s[0] + x, s[1] + 1), (0.0, 0), lambda s: s[0] / s[1] if s[1] else None)
-    assert isinstance(compiled(col.x).steps(pa.float64(), removable=False), Steps)
+    assert isinstance(compiled(col.x).steps(pa.float64(), removable=False), AggregateFunctions)
     for left in (accumulated(lambda s, x: s + int(str(x))), accumulated(lambda s, x: x ** s),
                  accumulated(lambda s, x: s + x if x > 3 else s / 2), accumulated(eval("lambda s, x: s + x"))):
         assert isinstance(left(col.x).steps(pa.int64(), removable=False), Objects)
@@ -118,5 +118,5 @@ def test_a_helper_is_compiled_with_the_function_that_calls_it() -> None:
         return x * x
 
     mine = accumulated(lambda s, x: s + squared(x))
-    assert isinstance(mine(col.x).steps(pa.int64(), removable=False), Steps)
+    assert isinstance(mine(col.x).steps(pa.int64(), removable=False), AggregateFunctions)
     assert answers(mine, [3, 4]) == [25] * 3

@@ -17,7 +17,7 @@ from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 
 TABLE = pa.table({
     "at": [0, 1, 2, 5, 6, 12, 13, 20], "k": list("aabbabab"), "x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None, 8.0],
@@ -139,12 +139,12 @@ def test_a_run_goes_on_from_its_checkpoint(case: str, window: str, tmp_path: Pat
     query = queries(row_by_row(), EVERYWHERE[case])[window]
     whole = query.collect()
     for stop in (0, 3, 5, 7):
-        with closing(Session(query.node)) as session:
+        with closing(Execution(query.node)) as session:
             for _ in range(stop):
                 session.step()
             save(session, tmp_path / str(stop))
             before = session.answers[0].settled()
-        with closing(Session(query.node)) as later:
+        with closing(Execution(query.node)) as later:
             load(later, tmp_path / str(stop))
             while not later.finished:
                 later.step()
@@ -164,7 +164,7 @@ def test_several_latencies_end_in_the_same_answer(case: str) -> None:
 def test_a_state_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
     bare = wb.aggregate(init=Model, accumulate=lambda s, x: s.with_point(x, x), result=lambda s: s.slope(), name="bare")
     query = row_by_row().tumbling_window(5).aggregate(v=bare(col.x))
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         session.step()
         with pytest.raises(KernelError, match="A state of bare cannot be written down: it holds a Model") as caught:
             save(session, tmp_path / "never")

@@ -16,7 +16,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 
 
 class Held:
@@ -96,12 +96,12 @@ def test_rows_that_leave_later_are_kept_whatever_their_type(kind: str, tmp_path:
     query = log.sliding_window(5).aggregate(v=saved(col.x))
     whole = query.collect().to_pylist()
     for stop in range(1, len(rows) + 1):
-        with closing(Session(query.node)) as session:
+        with closing(Execution(query.node)) as session:
             for _ in range(stop):
                 session.step()
             before = session.answers[0].settled()
             save(session, tmp_path / str(stop))
-        with closing(Session(query.node)) as later:
+        with closing(Execution(query.node)) as later:
             load(later, tmp_path / str(stop))
             while not later.finished:
                 later.step()

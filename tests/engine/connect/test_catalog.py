@@ -14,7 +14,7 @@ from tests.engine.connect.reading import batches
 from whimbrel.connect import ParquetSource, flights
 from whimbrel.connect.datasets import catalog
 from whimbrel.errors import MissingExtraError, SourceError
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "flights_nyc_2013.parquet"
 COLUMNS = ["departure", "landed", "carrier", "flight", "origin", "dest", "distance", "dep_delay", "arr_delay",
@@ -41,7 +41,7 @@ def table(cache: Path) -> pa.Table:
 @needs_package
 def test_the_log_is_a_source_in_the_order_of_landing(source: ParquetSource, cache: Path) -> None:
     assert (source.name, source.time, source.arrival, source.rows) == ("flights", "departure", "landed", 327_346)
-    assert source.disorder == Disorder(None)
+    assert source.disorder == OrderingSpec(None)
     assert list(source.schema.names) == COLUMNS
     landed = table(cache)["landed"].cast(pa.int64()).to_numpy()
     assert (landed[1:] >= landed[:-1]).all()

@@ -44,7 +44,7 @@ def table(source: Source, found: list[Batch]) -> pa.Table:
 def test_they_have_the_rows_of_each_excerpt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str,
                                             end: str | None, columns: tuple[str, ...]) -> None:
     if stored == "large row groups":
-        monkeypatch.setattr(parquet_blocks, "_MOST_BYTES", 0)
+        monkeypatch.setattr(parquet_blocks, "_MAX_BYTES", 0)
     for number, part in enumerate((LOG.slice(0, 320), LOG.slice(320))):
         pq.write_table(part, tmp_path / f"{number}.parquet", row_group_size=64)
     source: Source = (ArrowSource(LOG if stored == "one chunk" else pa.concat_tables([LOG.slice(0, 99), LOG.slice(99)]),

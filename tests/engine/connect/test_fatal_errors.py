@@ -16,7 +16,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.ended import ended
-from whimbrel.connect.fatal_errors import why_vain
+from whimbrel.connect.fatal_errors import fatal_reason
 from whimbrel.errors import SinkError
 
 TOLD: Any = {"time": "at", "schema": {"at": "int64"}}
@@ -108,12 +108,12 @@ def test_flight(refusal: type[Exception]) -> None:
     "failed to resolve host 'h': [Errno -2] Name or service not known",
     "<urlopen error [Errno -2] Name or service not known>", "address lookup failed for h:1: Domain name not found"])
 def test_a_name_that_no_server_has(said: str) -> None:
-    assert why_vain(ConnectionError(said), before=False).startswith("no server has this name")
-    assert why_vain(ConnectionError(said), before=True) == ""
+    assert fatal_reason(ConnectionError(said), before=False).startswith("no server has this name")
+    assert fatal_reason(ConnectionError(said), before=True) == ""
 
 
 @pytest.mark.parametrize("said", [
     "[Errno -3] Temporary failure in name resolution", "FATAL:  the database system is starting up",
     "Connection refused", "HTTP Error 503: Service Unavailable", "refused: Server busy"])
 def test_what_may_pass(said: str) -> None:
-    assert why_vain(ConnectionError(said), before=False) == ""
+    assert fatal_reason(ConnectionError(said), before=False) == ""

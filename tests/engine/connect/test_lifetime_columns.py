@@ -13,7 +13,7 @@ from tests.engine.connect.reading import rows
 from whimbrel.clock import INF
 from whimbrel.connect import ArrowSource
 from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 
 
 def table(type_: pa.DataType, *values: int | None, **more: pa.Array) -> pa.Table:
@@ -172,13 +172,13 @@ def test_an_unknown_payload_column_is_refused_before_the_first_row() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "disorder"), (
-    ({}, Disorder(0, "raise")),
-    ({"arrival": "seen"}, Disorder(None, "raise")),
-    ({"arrival": "seen", "reorder_latency": "2m"}, Disorder(120, "raise")),
-    ({"reorder_latency": 5, "late": "drop"}, Disorder(5, "drop")),
-    ({"late": "adjust"}, Disorder(0, "adjust")),
+    ({}, OrderingSpec(0, "raise")),
+    ({"arrival": "seen"}, OrderingSpec(None, "raise")),
+    ({"arrival": "seen", "reorder_latency": "2m"}, OrderingSpec(120, "raise")),
+    ({"reorder_latency": 5, "late": "drop"}, OrderingSpec(5, "drop")),
+    ({"late": "adjust"}, OrderingSpec(0, "adjust")),
 ))
-def test_what_is_promised_about_order(arguments: dict[str, object], disorder: Disorder) -> None:
+def test_what_is_promised_about_order(arguments: dict[str, object], disorder: OrderingSpec) -> None:
     data = table(pa.timestamp("s"), 1, seen=pa.array([2], pa.timestamp("s")))
     assert ArrowSource(data, **{"time": "t", **arguments}).disorder == disorder
 

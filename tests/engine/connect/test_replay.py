@@ -14,7 +14,7 @@ from tests.engine.connect.reading import rows
 from whimbrel.batch import Batch
 from whimbrel.connect import ArrowSource, Replay, ReplayClock
 from whimbrel.errors import PlanError, SchemaError, SourceError
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 
 INFINITE = float("inf")
 COLUMNS = ("x", "t")
@@ -111,8 +111,8 @@ def test_a_replay_is_a_feed_of_the_log() -> None:
     feed = Replay(source, 10)
     assert feed.live
     assert (feed.name, feed.schema, feed.time, feed.arrival, feed.rows) == ("flights", source.schema, "t", "seen", 2)
-    assert feed.disorder == Disorder(300, "drop")
-    assert Replay(source, reorder_latency="1m", late="adjust").disorder == Disorder(60, "adjust")
+    assert feed.disorder == OrderingSpec(300, "drop")
+    assert Replay(source, reorder_latency="1m", late="adjust").disorder == OrderingSpec(60, "adjust")
     assert Replay(source, start=2).rows is None
 
 

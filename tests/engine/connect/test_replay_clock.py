@@ -19,7 +19,7 @@ from whimbrel.connect import ArrowSource, Replay, ReplayClock
 from whimbrel.errors import PlanError
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
-from whimbrel.run.source_reader import Reader
+from whimbrel.run.source_reader import SourceReader
 
 SEEN = st.lists(st.integers(0, 9), min_size=1, max_size=40).map(lambda waits: list(accumulate(waits)))
 
@@ -155,7 +155,7 @@ def read(stream: wb.Stream) -> list[tuple[int, int]]:
         return pushed(source, batch)
 
     pipeline.push = push
-    reader = Reader(pipeline)
+    reader = SourceReader(pipeline)
     while not reader.finished:
         reader.step()
     return found

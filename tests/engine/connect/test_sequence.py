@@ -12,7 +12,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel.plan import Position
+from whimbrel.plan import SourceOffset
 from whimbrel.testing.conformance.restart import collect_in_two
 
 ROWS = {"x": [5, 3, 8, 1, 9, 2, 7]}
@@ -65,7 +65,7 @@ def test_a_replay_is_paced_by_the_numbers(tmp_path: Path, kind: str) -> None:
 
 def test_a_feed_that_resumes_counts_on() -> None:
     feed = wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE).sources[0]
-    first = next(batch for batch in feed.read(("x",), Position(4, None)) if batch is not None)
+    first = next(batch for batch in feed.read(("x",), SourceOffset(4, None)) if batch is not None)
     assert first.sync.tolist()[:3] == [4, 5, 6]
 
 
@@ -104,7 +104,7 @@ def test_the_wall_clock_is_the_time_of_a_feed() -> None:
 
 
 def test_the_column_of_the_wall_clock_may_have_a_name() -> None:
-    table = wb.feeds.iterator(lambda: CAME, time=wb.WALL_CLOCK, arrived_as="came").collect()
+    table = wb.feeds.iterator(lambda: CAME, time=wb.WALL_CLOCK, arrival_column="came").collect()
     assert table["came"].to_pylist() == table["start"].to_pylist()
 
 

@@ -35,7 +35,7 @@ def ingress(
     edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
     for start, stop in pairwise(edges):
         out += kernel.push(whole.slice(start, stop))
-        assert all(batch.sync.max() <= kernel.frontier for batch in out if len(batch))
+        assert all(batch.sync.max() <= kernel.watermark for batch in out if len(batch))
     out += kernel.advance(INF)
     return [(int(start), int(end)) for batch in out for start, end in zip(batch.sync, batch.other, strict=True)], kernel
 

@@ -20,7 +20,7 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.disorder import EdgeIngress
 from whimbrel.errors import DisorderError
 from whimbrel.kernels import Tier, tier
-from whimbrel.run import Session
+from whimbrel.run import Execution
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing.oracle import INF, Fact, Ingested, Punctuation, differences, partitioned_ingress
 
@@ -43,7 +43,7 @@ def arrivals(draw: st.DrawFn, *, marks: bool) -> list[Arrival]:
             for number, (time, length, partition) in enumerate(found)]
 
 
-def stream(rows: list[Arrival], cuts: list[int], partition: wb.Partitions, **options: Any) -> wb.Stream:
+def stream(rows: list[Arrival], cuts: list[int], partition: wb.PartitionWatermarks, **options: Any) -> wb.Stream:
     """The rows, cut into batches, as a user would read them."""
     told = [isinstance(row, Punctuation) for row in rows]
     plain = [(row.time, None, row.partition, -1) if isinstance(row, Punctuation)
@@ -75,8 +75,8 @@ PROMISES = {"latency": st.integers(0, 12), "late": POLICIES, "lag": st.none() | 
             "every": st.integers(1, 9), "cuts": st.lists(st.integers(0, 25), max_size=5)}
 
 
-def promised(lag: int | None, every: int) -> wb.Partitions:
-    return wb.Partitions("part", lag=lag, every=None if lag is None else every)
+def promised(lag: int | None, every: int) -> wb.PartitionWatermarks:
+    return wb.PartitionWatermarks("part", lag=lag, every=None if lag is None else every)
 
 
 @pytest.mark.parametrize("marks", [False, True])
@@ -91,7 +91,7 @@ def test_rows_are_judged_as_the_oracle_judges_them(marks: bool, data: st.DataObj
         with pytest.raises(DisorderError):
             query.collect()
         return
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         while session.reader.rows < len(rows):
             session.step()
         metrics = session.answers[0].metrics()
@@ -116,12 +116,12 @@ def test_a_run_that_is_written_down_goes_on(data: st.DataObject, at: int, latenc
     query = stream(rows, cuts, promised(lag, every), reorder_latency=latency, late=late)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run"
-        with closing(Session(query.node)) as session:
+        with closing(Execution(query.node)) as session:
             for _ in range(at):
                 session.step()
             save(session, path)
             before = session.answers[0].settled()
-        with closing(Session(query.node)) as session:
+        with closing(Execution(query.node)) as session:
             load(session, path)
             while not session.finished:
                 session.step()
@@ -202,9 +202,9 @@ def test_edges_leave_in_order_when_the_low_watermark_has_passed(rows: list[Edge]
     def check(out: list[Batch]) -> None:
         nonlocal reached, told
         for sync in [int(time) for batch in out for time in batch.sync]:
-            assert max(reached, told) <= sync <= kernel.frontier
+            assert max(reached, told) <= sync <= kernel.watermark
             reached = sync
-        told = kernel.frontier
+        told = kernel.watermark
 
     for batch in source.read(source.schema.names):
         assert batch is not None
@@ -242,13 +242,14 @@ def values(query: wb.Stream) -> list[int]:
 def test_a_slow_partition_is_late_for_the_low_watermark_only(name: Tier) -> None:
     with tier(name):
         assert values(wb.from_arrow(ROWS, time="at", partition="device")) == [2, 4, 6, 1, 3, 5]
-        hasty = wb.from_arrow(ROWS, time="at", late="drop", partition=wb.Partitions("device", lag=60, every=10))
+        hasty = wb.from_arrow(ROWS, time="at", late="drop", partition=wb.PartitionWatermarks("device", lag=60,
+                                                                                             every=10))
         assert values(hasty) == [2, 4, 1, 3, 5]
 
 
 def test_what_all_partitions_have_passed_is_settled_though_one_of_them_is_silent() -> None:
-    query = wb.from_arrow(ROWS, time="at", partition=wb.Partitions("device", lag=25, every=20), late="adjust")
-    with closing(Session(query.node)) as session:
+    query = wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=25, every=20), late="adjust")
+    with closing(Execution(query.node)) as session:
         session.step()
         assert session.answers[0].settled().column("at").to_pylist() == [60]
         assert session.answers[0].metrics().watermark == 60
@@ -258,7 +259,7 @@ def test_what_all_partitions_have_passed_is_settled_though_one_of_them_is_silent
 
 def test_without_a_lag_nothing_settles_before_the_end() -> None:
     query = wb.from_arrow(ROWS, time="at", partition="device")
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         session.step()
         assert (session.answers[0].settled_rows, session.answers[0].metrics().watermark) == (0, None)
 
@@ -272,14 +273,14 @@ def test_a_late_row_is_told_with_its_partition() -> None:
 
 def test_a_row_before_the_low_watermark_is_told_what_would_help() -> None:
     with pytest.raises(DisorderError) as caught:
-        values(wb.from_arrow(ROWS, time="at", partition=wb.Partitions("device", lag=45, every=10), name="log"))
+        values(wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=45, every=10), name="log"))
     assert caught.value.what == ("Row 5 of log (device = 'b') is late by 20: 30 came when no row before 50 was to "
                                  "follow.")
     assert "a longer lag" in str(caught.value)
 
 
 def test_two_sources_of_one_name_are_counted_together() -> None:
-    left, right = (wb.from_arrow(ROWS, time="at", partition=wb.Partitions("device", lag=lag), late="drop")
+    left, right = (wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=lag), late="drop")
                    for lag in (35, 60))
     last = list(left.union(right).progress())[-1].metrics
     assert last.late_by_partition == {"table": {"b": 4}}
@@ -289,7 +290,7 @@ def test_two_sources_of_one_name_are_counted_together() -> None:
 def test_history_is_read_whole_unless_its_partitions_have_a_lag() -> None:
     rows = ROWS | {"at": [60, 10, 50, 5, 100, 30], "seen": [1, 2, 3, 4, 5, 6]}
     assert values(wb.from_arrow(rows, time="at", arrival="seen", partition="device")) == [4, 2, 6, 3, 1, 5]
-    lagging = wb.Partitions("device", lag=50)
+    lagging = wb.PartitionWatermarks("device", lag=50)
     with pytest.raises(DisorderError, match=r"Row 3 .*late by 5: 5 came when no row before 10 was to follow"):
         values(wb.from_arrow(rows, time="at", arrival="seen", partition=lagging))
     assert values(wb.from_arrow(rows, time="at", arrival="seen", partition=lagging, late="drop")) == [2, 3, 1, 5]
@@ -298,8 +299,8 @@ def test_history_is_read_whole_unless_its_partitions_have_a_lag() -> None:
 @pytest.mark.parametrize(("newest", "watermark"), [(-1, None), (5, 1 - 2**63), (8, 8 - 2**63)])
 def test_a_low_watermark_at_the_beginning_of_time(newest: int, watermark: int | None) -> None:
     rows = {"at": [-(2**63), newest], "p": ["a", "b"], "x": [1, 2]}
-    query = wb.from_arrow(rows, time="at", partition=wb.Partitions("p", lag=2**63 - 1, every=7))
-    with closing(Session(query.node)) as session:
+    query = wb.from_arrow(rows, time="at", partition=wb.PartitionWatermarks("p", lag=2**63 - 1, every=7))
+    with closing(Execution(query.node)) as session:
         session.step()
         assert session.answers[0].metrics().watermark == watermark
     assert values(query) == [1, 2]

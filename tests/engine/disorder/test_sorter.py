@@ -31,9 +31,9 @@ def told(batches: list[Batch]) -> list[tuple[int, int, str]]:
 def check(steps: list[tuple[list[int], int]], fork_at: int) -> None:
     """Add and release, step by step; compare with sorting a list."""
     held: list[tuple[int, int, str]] = []
-    sort, arrived, frontier = Sorter(), 0, -(10**9)
+    sort, arrived, watermark = Sorter(), 0, -(10**9)
     for number, (wanted, ahead) in enumerate(steps):
-        times = [max(time, frontier) for time in wanted]
+        times = [max(time, watermark) for time in wanted]
         sort.add(rows(times, arrived))
         held += told([rows(times, arrived)])
         arrived += len(times)
@@ -41,9 +41,9 @@ def check(steps: list[tuple[list[int], int]], fork_at: int) -> None:
             twin = sort.fork()
             assert told(twin.release(INF)) == sorted(held)
             assert twin.rows == 0
-        frontier += ahead
-        assert told(sort.release(frontier)) == sorted(row for row in held if row[0] <= frontier)
-        held = [row for row in held if row[0] > frontier]
+        watermark += ahead
+        assert told(sort.release(watermark)) == sorted(row for row in held if row[0] <= watermark)
+        held = [row for row in held if row[0] > watermark]
         assert sort.rows == len(held)
     assert told(sort.release(INF)) == sorted(held)
 

@@ -71,7 +71,7 @@ TEXTS: dict[str, Callable[[wb.Stream], Any]] = {
     "with_columns": lambda s: s.with_columns(prev="x"),
     "with_columns, the same name": lambda s: s.with_columns(x="x"),
     "group_by": lambda s: s.group_by(prev="x").aggregate(n=wb.count()),
-    "select_many": lambda s: s.select_many("y", ["x", "at"]),
+    "explode": lambda s: s.explode("y", ["x", "at"]),
     "where": lambda s: s.where("flag"),
     "where, several": lambda s: s.where(col.x > 1, "flag"),
     "min": lambda s: s.aggregate(n=wb.min("x")),
@@ -99,5 +99,5 @@ def test_other_texts_and_literals_are_text() -> None:
     assert values(rows.select(y=wb.lit("x"))) == values(rows.select(y=lambda _: "x")) == ["x"] * 3
     assert values(rows.group_by(y=wb.lit("x")).tumbling_window(9).aggregate(n=wb.count())) == ["x"]
     assert values(rows.tumbling_window(9).aggregate(y=wb.min(wb.lit("x")))) == ["x"]
-    assert values(rows.select_many("y", [wb.lit("x"), "z"])) == ["x", "z"] * 3
+    assert values(rows.explode("y", [wb.lit("x"), "z"])) == ["x", "z"] * 3
     assert values(rows.select(y=wb.when(col.x > 1).then("x").otherwise("at"))) == ["at", "x", "x"]

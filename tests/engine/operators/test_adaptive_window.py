@@ -13,7 +13,7 @@ import whimbrel as wb
 from whimbrel.batch import table_from_batches
 from whimbrel.errors import PlanError
 from whimbrel.optimize import optimize
-from whimbrel.plan import Node, Relief
+from whimbrel.plan import Node, OverloadSignal
 from whimbrel.run import Pipeline
 from whimbrel.stream import Stream
 
@@ -45,7 +45,7 @@ def test_what_is_answered_is_what_the_window_as_written_answers(rows: list[tuple
     exact = each_hop(windows(log(rows), label, offset).collect())
     stream = log(rows)
     source, = stream.sources
-    source.relief = relief = Relief(WIDE)
+    source.relief = relief = OverloadSignal(WIDE)
     pipeline = Pipeline(optimize(windows(stream, label, offset).node))
     found = []
     batch = next(iter(source.read(source.schema.names)))

@@ -90,9 +90,9 @@ def test_an_answer_waits_no_longer_than_it_must() -> None:
                 assert kernel.push(rows, port) == []
     assert kernel.advance(100, 0) == []
     assert kernel.advance(5, 1) == []
-    assert kernel.frontier == 5
+    assert kernel.watermark == 5
     (told,) = kernel.advance(6, 1)  # whatever comes at 6 or later is no nearer than what was at 4
-    assert (told.sync.tolist(), kernel.frontier) == ([5], 6)
+    assert (told.sync.tolist(), kernel.watermark) == ([5], 6)
 
 
 def test_state_is_the_latest_of_each_key(monkeypatch: pytest.MonkeyPatch) -> None:

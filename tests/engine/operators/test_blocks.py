@@ -91,7 +91,7 @@ def test_room_is_bounded_by_the_rows_that_are_held() -> None:
         for first in range(0, len(at), 1_000):
             pipeline.push(0, rows.slice(first, first + 1_000))
     kernel = pipeline.kernels[-1]
-    assert isinstance(kernel.pairing, pair_matcher.Pairing)
+    assert isinstance(kernel.pairing, pair_matcher.PairMatcher)
     assert len(kernel.pairing.sides[0].slots) <= 8 * join_input._CROWDED
 
 

@@ -15,9 +15,9 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.operators.rows.finer_unit import FinerUnit
 from whimbrel.optimize import optimize
-from whimbrel.plan import Beat, Properties
+from whimbrel.plan import Properties, TimeGrid
 from whimbrel.run import Pipeline
-from whimbrel.run.source_reader import Reader
+from whimbrel.run.source_reader import SourceReader
 
 
 def log(unit: str, *at: int, zone: str | None = None, **columns: Any) -> wb.Stream:
@@ -118,11 +118,11 @@ def test_edges_and_promises_are_counted_anew() -> None:
     out, = kernel.push(edges)
     assert (out.sync.tolist(), out.other.tolist()) == ([1000, 2000, 3000], [INF, 1000, 5000])
     assert np.array_equal(out.ids, edges.ids)
-    for frontier, told in ((MIN_TIME, MIN_TIME), (7, 7_000), (INF, INF), (2**62, INF - 1)):
-        kernel.advance(frontier)
-        assert kernel.frontier == told
-    known = finer.properties(Properties(duration=5, beat=Beat(5, 2)))
-    assert (known.duration, known.beat) == (5_000, Beat(5_000, 2_000))
+    for watermark, told in ((MIN_TIME, MIN_TIME), (7, 7_000), (INF, INF), (2**62, INF - 1)):
+        kernel.advance(watermark)
+        assert kernel.watermark == told
+    known = finer.properties(Properties(duration=5, beat=TimeGrid(5, 2)))
+    assert (known.duration, known.beat) == (5_000, TimeGrid(5_000, 2_000))
 
 
 def test_ticks_of_a_tolerance_are_of_the_finer_unit() -> None:
@@ -167,7 +167,7 @@ def test_metrics_are_in_the_unit_of_the_answer() -> None:
 def test_how_far_the_others_have_come_is_told_in_a_sources_own_ticks(unit: str, expected: int) -> None:
     empty, busy = log(unit), MS
     asked = empty.select("k").union(busy.select("k"))
-    reader = Reader(Pipeline(optimize(asked.node)))
+    reader = SourceReader(Pipeline(optimize(asked.node)))
     numbers = {source.name: number for number, source in enumerate(reader.pipeline.sources)}
     while not reader.finished and reader.pipeline.ingresses[numbers["in ms"]].newest < 1_999:
         reader.step()
@@ -176,7 +176,7 @@ def test_how_far_the_others_have_come_is_told_in_a_sources_own_ticks(unit: str, 
 
 def test_the_source_that_is_furthest_behind_is_read_next() -> None:
     asked = log("s", *range(1_000)).select("k").union(log("ms", *range(0, 1_000_000, 1_000)).select("k"))
-    reader = Reader(Pipeline(optimize(asked.node)))
+    reader = SourceReader(Pipeline(optimize(asked.node)))
     while not reader.finished:
         reader.step()
         seconds = [ingress.newest / (1 if ingress.source.schema.unit == "s" else 1_000)

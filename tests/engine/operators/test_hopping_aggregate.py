@@ -14,7 +14,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.kernels import Tier, tier
 from whimbrel.kernels.primitives.windows.hopping_windows import USED
-from whimbrel.operators import Hops
+from whimbrel.operators import HoppingAggregate
 from whimbrel.operators.aggregation import operation_log
 from whimbrel.operators.aggregation.hopping_aggregate import HopsKernel
 from whimbrel.optimize import optimize
@@ -78,7 +78,7 @@ def test_more_groups_than_a_step_has_room_for(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_row_for_each_window_is_merged_in_one_step() -> None:
     plan = optimize(_closed(_log([(0, 0, 1)]), 10, 5).node)
-    assert [type(node.op) for node in plan.walk()][1:] == [Hops]
+    assert [type(node.op) for node in plan.walk()][1:] == [HoppingAggregate]
 
 
 @pytest.mark.parametrize("name", ["interpreted", "fused"])
@@ -107,7 +107,7 @@ def test_few_groups_after_many_move_together(name: Tier) -> None:
 @pytest.mark.parametrize("asked", [wb.median(col.x), wb.count_distinct(col.x)], ids=["bag", "distinct"])
 def test_what_does_not_merge_is_asked_of_rows(asked: wb.Aggregate) -> None:
     stream = _log([(0, 0, 5), (1, 0, 7), (6, 0, 5)]).hopping_window(10, 5).aggregate(it=asked, emit="close")
-    assert not any(isinstance(node.op, Hops) for node in optimize(stream.node).walk())
+    assert not any(isinstance(node.op, HoppingAggregate) for node in optimize(stream.node).walk())
     assert len(stream.collect()) == 3
 
 

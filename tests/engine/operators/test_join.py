@@ -14,9 +14,9 @@ from whimbrel import col
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import How
 from whimbrel.optimize import optimize
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 from whimbrel.run import Pipeline
-from whimbrel.testing import Rows
+from whimbrel.testing import BatchedRows
 
 Where = Callable[[int, int], bool]
 LEFT: list[Row] = [(0, 10, "a", 1)]
@@ -100,17 +100,17 @@ def test_a_part_without_partner_is_told_when_time_has_passed_its_start() -> None
     def row(at: int, length: int) -> tuple[int, int, dict[str, object]]:
         return at, at + length, {"time": at, "key": "a", "k2": 0, "x": at, "y": 0.0, "flag": True}
 
-    left, right = (wb.Stream(wb.plan.Node(Rows([[]], disorder=Disorder(0)))) for _ in range(2))
+    left, right = (wb.Stream(wb.plan.Node(BatchedRows([[]], disorder=OrderingSpec(0)))) for _ in range(2))
     pipeline = Pipeline(left.join(right, on="key", how="left").node)
     kernel = pipeline.kernels[-1]
-    push = [Rows([[row(0, 100)]]), Rows([[row(50, 1)]])]
+    push = [BatchedRows([[row(0, 100)]]), BatchedRows([[row(50, 1)]])]
     for port, source in enumerate(push):
         for batch in source.read(source.schema.names):
             assert batch is not None
             assert kernel.push(batch, port) == []
     assert kernel.advance(50, 0) == []
     (told,) = kernel.advance(40, 1)
-    assert (told.sync.tolist(), kernel.frontier) == ([0], 40)
+    assert (told.sync.tolist(), kernel.watermark) == ([0], 40)
     (ended,) = kernel.advance(51, 1)
     assert [(int(sync), int(other)) for sync, other in zip(ended.sync, ended.other, strict=True)] == [(50, 51), (50, 0)]
 

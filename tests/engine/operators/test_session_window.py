@@ -13,8 +13,8 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import KernelError, PlanError, SchemaError
 from whimbrel.operators.aggregation import operation_log
-from whimbrel.plan import Disorder, Node
-from whimbrel.testing.rows import Rows
+from whimbrel.plan import Node, OrderingSpec
+from whimbrel.testing.rows import BatchedRows
 
 POINTS = wb.from_arrow({"at": [11, 12, 21, 25], "user": ["a", "a", "a", "d"], "x": [1, 1, 2, 2]}, time="at")
 
@@ -119,7 +119,7 @@ def test_rows_may_be_held_in_any_pieces(emit: Any, rows_a_piece: int, monkeypatc
              for at in sorted(chance.randrange(900) for _ in range(600))]
 
     def answer(batches: list[Any]) -> list[tuple[object, ...]]:
-        log = wb.Stream(Node(Rows(batches, disorder=Disorder(0))))
+        log = wb.Stream(Node(BatchedRows(batches, disorder=OrderingSpec(0))))
         sessions = log.group_by("k2").session_window(20, max_duration=200, emit=emit)
         return sorted(rows(sessions.aggregate(n=wb.count(), first=wb.min(col.time))))
 

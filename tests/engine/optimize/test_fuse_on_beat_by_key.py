@@ -110,7 +110,7 @@ def test_on_all_tiers(name: str, by: Tier) -> None:
 def test_batches_change_nothing_to_the_last_bit(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = QUERIES[name](stream(table(), known=True)).collect()
     assert QUERIES[name](stream(table(), known=True, size=size)).collect().equals(whole)
-    monkeypatch.setattr(keyed_kernel, "_MOST_ROWS", size)
+    monkeypatch.setattr(keyed_kernel, "_MAX_ROWS", size)
     assert QUERIES[name](stream(table(), known=True)).collect().equals(whole)
 
 

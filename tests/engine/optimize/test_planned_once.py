@@ -9,7 +9,7 @@ import pyarrow as pa
 import whimbrel as wb
 from whimbrel import Stream, col
 from whimbrel.operators.periodic.loop_codegen import beat_text
-from whimbrel.operators.periodic.periodic_loop import OnBeat
+from whimbrel.operators.periodic.periodic_loop import PeriodicLoop
 from whimbrel.optimize import optimize
 
 
@@ -32,8 +32,8 @@ def test_a_query_on_another_source_is_planned_for_it():
 def test_a_loop_on_a_beat_is_written_once():
     means = _log(10).assume(periodic=1).sliding_window(2).aggregate(m=wb.mean(col.x))
     op = optimize(means.node).op
-    assert isinstance(op, OnBeat)
-    texts = [beat_text(op.last, "a mean", (nulls,), 1, masked=False, most_places=100)
+    assert isinstance(op, PeriodicLoop)
+    texts = [beat_text(op.last, "a mean", (nulls,), 1, masked=False, max_places=100)
              for nulls in ((False,), (False,), (True,))]
     assert texts[0] is texts[1]
     assert texts[0] is not texts[2]

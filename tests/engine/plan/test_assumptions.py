@@ -32,7 +32,7 @@ SHOWN = {
     "a key that is gone": (lambda s: s.group_by("k").aggregate(n=wb.count()).select("n"), "edges"),
     "a key that is computed anew": (lambda s: s.assume(non_overlapping=True, per="k").with_columns(k=col.k + "!"),
                                     "intervals"),
-    "many of one": (lambda s: s.assume(non_overlapping=True).select_many("v", [1, 2]), "intervals"),
+    "many of one": (lambda s: s.assume(non_overlapping=True).explode("v", [1, 2]), "intervals"),
     "a duration": (lambda s: s.assume(duration=5), "intervals, duration=5"),
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.plan import Beat
+from whimbrel.plan import TimeGrid
 
 
 def log() -> wb.Stream:
@@ -74,9 +74,10 @@ def test_a_rebound_query_keeps_its_permission() -> None:
 
 
 @pytest.mark.parametrize(("one", "other", "on", "joined"), [
-    (Beat(10), Beat(5), True, Beat(5)), (Beat(5), Beat(10), False, Beat(5)), (Beat(10, 3), Beat(10), False, Beat(1, 3)),
-    (Beat(10, 5), Beat(5), True, Beat(5, 5)), (Beat(6, 1), Beat(4, 3), False, Beat(2, 1)),
+    (TimeGrid(10), TimeGrid(5), True, TimeGrid(5)), (TimeGrid(5), TimeGrid(10), False, TimeGrid(5)), (TimeGrid(10, 3),
+        TimeGrid(10), False, TimeGrid(1, 3)),
+    (TimeGrid(10, 5), TimeGrid(5), True, TimeGrid(5, 5)), (TimeGrid(6, 1), TimeGrid(4, 3), False, TimeGrid(2, 1)),
 ])
-def test_beats(one: Beat, other: Beat, on: bool, joined: Beat) -> None:
+def test_beats(one: TimeGrid, other: TimeGrid, on: bool, joined: TimeGrid) -> None:
     assert one.on(other) is on
     assert one.joined(other) == joined

@@ -17,7 +17,7 @@ from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.quantiles import Pool
 from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.query.interrupts import Interrupts
-from whimbrel.progressive.query.pending_estimates import Moments
+from whimbrel.progressive.query.pending_estimates import PendingEstimates
 from whimbrel.progressive.sampling.block_scan import Scan
 
 ROWS = 6_000
@@ -61,7 +61,8 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
 @pytest.mark.parametrize("place", [(Scan, "took"), (Scan, "took_all"), (Scan, "prefer"), (Scan, "go_on"),
-                                   (Moments, "read"), (Moments, "merge"), (Totals, "add"), (BlockStates, "read"),
+                                   (PendingEstimates, "read"), (PendingEstimates, "merge"), (Totals, "add"),
+                                   (BlockStates, "read"),
                                    (BlockStates, "read_rest"), (BlockStates, "take"), (Pool, "_replay")],
                          ids=lambda place: f"{place[0].__name__}.{place[1]}")
 @pytest.mark.parametrize("name", QUERIES)
@@ -70,7 +71,7 @@ def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, 
     """Blocks were counted twice, or not at all, and the answer was called final."""
     query = QUERIES[name]
     exact = rows(query.collect())
-    for after, ask in ((0, _read_on), (3, _read_on), (0, _steer), (0, wb.Progress.finish)):
+    for after, ask in ((0, _read_on), (3, _read_on), (0, _steer), (0, wb.ProgressiveQuery.finish)):
         progress = query.progress(every="7%", block_rows=100)
         with monkeypatch.context() as patch:
             interrupt(patch, *place, after=after, before=before)
@@ -83,12 +84,12 @@ def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, 
         assert progress.latest.final
 
 
-def _read_on(progress: wb.Progress) -> None:
+def _read_on(progress: wb.ProgressiveQuery) -> None:
     for answer in progress:
         assert answer.table.num_rows
 
 
-def _steer(progress: wb.Progress) -> None:
+def _steer(progress: wb.ProgressiveQuery) -> None:
     next(progress)
     progress.prefer(between=(ROWS // 2, ROWS))
     _read_on(progress)

@@ -144,7 +144,7 @@ def test_a_column_can_be_preferred_where_rows_of_a_kind_lie_together() -> None:
 
 
 def test_row_groups_that_are_left_out_are_no_blocks(files: wb.Stream) -> None:
-    def ask(stream: wb.Stream) -> wb.Progress:
+    def ask(stream: wb.Stream) -> wb.ProgressiveQuery:
         return stream.tumbling_window(3_000).aggregate(n=wb.count()).progress(every=1, block_rows=100, order="random")
 
     assert ask(files).finish()["n"].to_pylist() == [ROWS]  # its footers are known now
@@ -250,7 +250,7 @@ def test_a_progress_is_gone_when_nobody_has_it(log: wb.Stream, query: str) -> No
 
 @pytest.mark.parametrize("query", ("whole", "windows", "hopping", "ranked", "kept"))
 def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: str) -> None:
-    def answers() -> Iterator[tuple[wb.Progress, wb.Estimate]]:
+    def answers() -> Iterator[tuple[wb.ProgressiveQuery, wb.Estimate]]:
         progress = QUERIES[query](log).progress(every="10%", block_rows=50, seed=6)
         for number, answer in enumerate(progress):
             yield progress, answer
@@ -393,7 +393,7 @@ def test_what_means_nothing_is_neither_preferred_nor_claimed(log: wb.Stream) -> 
     assert not progress.claims
 
 
-@pytest.mark.parametrize(("query", "ask", "block"), [("hopping", next, 1), ("hopping", wb.Progress.finish, 1),
+@pytest.mark.parametrize(("query", "ask", "block"), [("hopping", next, 1), ("hopping", wb.ProgressiveQuery.finish, 1),
                                                      ("whole", next, 3)])
 def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, query: str, ask: Any, block: int,
                                                              monkeypatch: Any) -> None:

@@ -68,7 +68,7 @@ QUERIES = {
                                                tolerance=500)
                                     .where(col.x > 2 * col.usual).group_by("k").tumbling_window(20_000)
                                     .aggregate(n=wb.count()).top_k(5, by=col.n),
-    "items": lambda s: s.select_many("digit", [col.i % 10, col.i // 10]).group_by("digit").tumbling_window(20_000)
+    "items": lambda s: s.explode("digit", [col.i % 10, col.i // 10]).group_by("digit").tumbling_window(20_000)
                         .aggregate(n=wb.count()),
     "pattern": lambda s: s.group_by("k").detect(wb.sequence(a=col.x > 20, b=col.x < 2), within=200)
                           .tumbling_window(20_000).aggregate(n=wb.count()),

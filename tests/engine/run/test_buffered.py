@@ -9,7 +9,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.run import Session
+from whimbrel.run import Execution
 
 ROWS = 200
 SCHEMA = pa.schema([("at", pa.int64()), ("until", pa.int64()), ("told", pa.bool_()), ("k", pa.string()),
@@ -46,7 +46,7 @@ def told(rows: int, then: int) -> wb.Stream:
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_is_remembered_is_forgotten_when_time_has_passed(name: str) -> None:
     query = QUERIES[name](told(ROWS, 1_000_000))
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         answer, = session.answers
         session.step()
         before = answer.metrics()
@@ -61,7 +61,7 @@ def test_what_is_remembered_is_forgotten_when_time_has_passed(name: str) -> None
 def test_operators_are_named_as_in_the_plan_that_runs_and_numbered_where_they_are_alike() -> None:
     points = told(ROWS, 1_000_000)
     query = points.sliding_window(50).join(points.sliding_window(50), on="k")
-    with closing(Session(query.node)) as session:
+    with closing(Execution(query.node)) as session:
         session.step()
         buffered = session.answers[0].metrics().buffered
     runs = query.explain().split("runs as")[1]

@@ -15,7 +15,7 @@ from tests.engine.ended import ended
 from whimbrel import col
 from whimbrel.batch import Column
 from whimbrel.errors import CheckpointError, DamagedCheckpointError
-from whimbrel.kernels import FIXED, KeyTable, Parts, restored, state_of
+from whimbrel.kernels import FIXED, KeyTable, ObjectState, restored, state_of
 from whimbrel.run.state_file import read_state, write_state
 from whimbrel.testing.conformance.restart import Halting
 
@@ -155,7 +155,7 @@ def test_a_failed_run_is_refused(tmp_path: Path) -> None:
 def test_state_survives_a_file(tmp_path: Path) -> None:
     state = {"a": np.arange(6, dtype=np.int32).reshape(2, 3), "b": [None, True, -(2**63), 0.5, "ü", float("inf")],
              "c": {(1, "x", None): (1, [2]), 5: {}}, "d": FIXED, "e": np.zeros(0, np.bool_),
-             "f": pa.array([["x"], None]), "g": Parts({"n": 1})}
+             "f": pa.array([["x"], None]), "g": ObjectState({"n": 1})}
     write_state(tmp_path / "file", state)
     found = read_state(tmp_path / "file")
     assert found.pop("a").tolist() == state.pop("a").tolist()

@@ -12,11 +12,11 @@ from pyarrow import parquet
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from whimbrel.connect.feeds import Feed
-from whimbrel.connect.feeds.runtime.client import Client, Delivery
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch
 from whimbrel.plan import Node
 from whimbrel.run import source_reader
 from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 from whimbrel.stream import Stream
 
 ROWS = 20_000
@@ -28,13 +28,13 @@ class AtOnce(Client):
     def __init__(self, begun: bool, ends: bool) -> None:
         self._begun, self._ends = begun, ends
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if self._begun and self._ends:
             raise EOFError
         if self._begun:
             return None
         self._begun = True
-        return Delivery(pa.RecordBatch.from_pydict({"at": list(range(ROWS))}), "behind all")
+        return MessageBatch(pa.RecordBatch.from_pydict({"at": list(range(ROWS))}), "behind all")
 
     def close(self) -> None:
         pass
@@ -55,7 +55,7 @@ def counted(feed: Feed) -> Stream:
     return Stream(Node(feed)).tumbling_window(100).aggregate(n=wb.count())
 
 
-def begin(session: Session, keeping: Keeping | None = None) -> None:
+def begin(session: Execution, keeping: Keeping | None = None) -> None:
     """Work until there are rows."""
     while not session.reader.rows:
         outs = session.step()
@@ -65,7 +65,7 @@ def begin(session: Session, keeping: Keeping | None = None) -> None:
 
 
 def test_a_step_is_small_however_much_comes_at_once() -> None:
-    session = Session(counted(Heap()).node)
+    session = Execution(counted(Heap()).node)
     begin(session)
     assert list(session.complete())
     assert session.reader.rows == ROWS
@@ -76,7 +76,7 @@ def test_a_checkpoint_between_the_parts_is_behind_all_of_them(tmp_path: Path) ->
     asked, kept = counted(Heap(ends=True)), Checkpoints(tmp_path / "state", every="1h")
 
     keeping = Keeping([wb.sinks.parquet(tmp_path / "out")], kept)
-    session = keeping.open(lambda: Session(asked.node))
+    session = keeping.open(lambda: Execution(asked.node))
     begin(session, keeping)
     keeping.write(session)
     session.close()

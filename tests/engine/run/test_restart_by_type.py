@@ -14,7 +14,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.run.checkpoint import load, save
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 
 ROWS = 6
 A, B = 0, 1
@@ -116,11 +116,11 @@ def test_a_restart_changes_nothing(operator: str, key: str, tmp_path: Path) -> N
     whole = rows(asked.collect())
     plan = asked.node
     steps = 0
-    with closing(Session(plan)) as session:
+    with closing(Execution(plan)) as session:
         while not session.finished:
             save(session, tmp_path / str(steps))
             before = session.answers[0].settled()
-            with closing(Session(query(operator, key).node)) as later:
+            with closing(Execution(query(operator, key).node)) as later:
                 load(later, tmp_path / str(steps))
                 while not later.finished:
                     later.step()

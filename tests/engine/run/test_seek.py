@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import whimbrel as wb
 from tests.engine.run.test_run import eventually
 from whimbrel import col
-from whimbrel.run.rewind_points import Mark, Marks
+from whimbrel.run.rewind_points import Marks, RewindPoint
 
 INFINITE = float("inf")
 ROWS = 30_000
@@ -286,13 +286,14 @@ def test_marks_need_bounded_memory_and_keep_the_first() -> None:
     query = sums(wb.replay(source(), speed=INFINITE, reorder_latency=60)).start()
     assert query.wait(60)
     session = query._loop.session
-    first = Mark(-1, 0, session.mark().pipeline, (0,))
-    one = Marks(first, most_bytes=0)
+    first = RewindPoint(-1, 0, session.mark().pipeline, (0,))
+    one = Marks(first, max_bytes=0)
     one.worked(1, 10_000, session.mark)
     assert (len(one), one.nbytes) == (1, 0)
-    several = Marks(first, most_bytes=10**6)
+    several = Marks(first, max_bytes=10**6)
     for number in range(1, 200):
-        several.worked(60.0 * 2**20, number * 5_000, lambda came=number: Mark(came, came * 5_000, first.pipeline, (0,)))
+        several.worked(60.0 * 2**20, number * 5_000, lambda came=number: RewindPoint(came, came * 5_000,
+                                                                                     first.pipeline, (0,)))
     assert several.nbytes <= 10**6
     assert several.back_to(150).came <= 150
     assert several.back_to(0) is first

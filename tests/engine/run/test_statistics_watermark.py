@@ -13,8 +13,8 @@ import whimbrel as wb
 from whimbrel.batch import Ticks
 from whimbrel.connect import ParquetSource
 from whimbrel.errors import DisorderError
-from whimbrel.plan import Beat, Blocks, Disorder, Node, Unsorted
-from whimbrel.run import Session
+from whimbrel.plan import Blocks, Node, OrderingSpec, TimeGrid, UnsortedSource
+from whimbrel.run import Execution
 from whimbrel.run.statistics_watermark import ahead_of
 from whimbrel.testing.rows import InBlocks
 
@@ -34,10 +34,10 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def most_held(stream: wb.Stream) -> tuple[pa.Table, int]:
+def max_held(stream: wb.Stream) -> tuple[pa.Table, int]:
     """The answer, and how many rows waited at most."""
     most = 0
-    with closing(Session(stream.node)) as session:
+    with closing(Execution(stream.node)) as session:
         while not session.finished:
             session.step()
             most = max(most, session.answers[0].metrics().buffered_rows)
@@ -47,7 +47,7 @@ def most_held(stream: wb.Stream) -> tuple[pa.Table, int]:
 def test_rows_of_history_wait_no_longer_than_footers_say(log: Path) -> None:
     history = wb.read_parquet(log, time="at", arrival="seen")
     query = history.group_by("key").hopping_window(900, 300).aggregate(n=wb.count(), last=wb.max(wb.col.at))
-    answer, most = most_held(query)
+    answer, most = max_held(query)
     promised = wb.read_parquet(log, time="at", reorder_latency=LATE_BY)
     expected = promised.group_by("key").hopping_window(900, 300).aggregate(n=wb.count(), last=wb.max(wb.col.at))
     assert answer.equals(expected.collect())
@@ -58,13 +58,13 @@ def test_history_in_no_order_at_all_waits_whole(tmp_path: Path) -> None:
     at = np.random.default_rng(1).permutation(ROWS)
     pq.write_table(pa.table({"at": at, "seen": np.arange(ROWS)}), tmp_path / "log.parquet", row_group_size=GROUP_ROWS)
     history = wb.read_parquet(tmp_path / "log.parquet", time="at", arrival="seen")
-    answer, most = most_held(history.tumbling_window(ROWS).aggregate(n=wb.count()))
+    answer, most = max_held(history.tumbling_window(ROWS).aggregate(n=wb.count()))
     assert (answer["n"].to_pylist(), most) == ([ROWS], ROWS)
 
 
 def test_a_run_that_goes_on_from_a_row_knows_as_much(log: Path) -> None:
     source = ParquetSource(log, time="at", arrival="seen")
-    ahead = ahead_of(Unsorted(source))
+    ahead = ahead_of(UnsortedSource(source))
     assert ahead is not None
     starts = pq.read_table(log)["at"].to_numpy()
     for rows in (0, 1, GROUP_ROWS - 1, GROUP_ROWS, ROWS - 1):
@@ -80,7 +80,7 @@ def test_a_source_that_promises_an_order_is_not_asked(log: Path) -> None:
 class Lying(InBlocks):
     """Its blocks say that the second begins at 9, but there is a row at 2."""
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         def ticks(*times: int) -> Ticks:
             return np.array(times, np.int64)
 
@@ -93,4 +93,4 @@ def test_a_row_that_bounds_deny_is_an_error() -> None:
         return [(time, time + 1, dict.fromkeys(names) | {"time": time}) for time in times]
 
     with pytest.raises(DisorderError, match="no row before 9 was to follow"):
-        wb.Stream(Node(Lying([facts(1, 5), facts(12, 2)], disorder=Disorder(None)))).collect()
+        wb.Stream(Node(Lying([facts(1, 5), facts(12, 2)], disorder=OrderingSpec(None)))).collect()

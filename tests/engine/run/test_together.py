@@ -22,8 +22,8 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.errors import CheckpointError, PlanError
 from whimbrel.plan import Node, Source
-from whimbrel.run import Session
-from whimbrel.testing import Query, Rows, oracle
+from whimbrel.run import Execution
+from whimbrel.testing import BatchedRows, Query, oracle
 from whimbrel.testing.conformance.restart import Halting
 from whimbrel.testing.rows import facts_from_table
 
@@ -102,11 +102,11 @@ def test_a_source_is_read_once_with_the_columns_of_all() -> None:
 
 
 def test_what_is_shared_as_written_runs_once() -> None:
-    with closing(Session(*(query.node for query in two(log())))) as session:
+    with closing(Execution(*(query.node for query in two(log())))) as session:
         kinds = Counter(type(node.op).__name__ for node in session.pipeline.nodes)
         kernels = Counter(type(kernel).__name__ for kernel in session.pipeline.kernels)
     assert (kinds["GroupAggregate"], kernels["PaneKernel"], kernels["Ingress"]) == (1, 1, 1)
-    with closing(Session(*(query.node for stream in (log(), log()) for query in two(stream)))) as session:
+    with closing(Execution(*(query.node for stream in (log(), log()) for query in two(stream)))) as session:
         kernels = Counter(type(kernel).__name__ for kernel in session.pipeline.kernels)
     assert (kernels["PaneKernel"], kernels["Ingress"]) == (2, 2)
 
@@ -122,7 +122,7 @@ def test_a_query_may_be_started_twice_and_be_part_of_another() -> None:
 
 @pytest.mark.parametrize("names", [DOZEN, DOZEN[::-1]], ids=["forth", "back"])
 def test_each_answers_as_it_does_alone(names: Sequence[str]) -> None:
-    s, t = (wb.Stream(Node(Rows([facts[row:row + 3] for row in range(0, len(facts), 3)], name=name)))
+    s, t = (wb.Stream(Node(BatchedRows([facts[row:row + 3] for row in range(0, len(facts), 3)], name=name)))
             for name, facts in zip("st", INPUTS, strict=True))
     queries = [Query((QUERIES[name],)) for name in names]
     runs = wb.start(*(query.build(s, t) for query in queries))
@@ -246,7 +246,7 @@ def test_a_look_that_fails_for_one_shows_the_other() -> None:
     largest = {"at": [1, 2, 3], "x": [2**63 - 1, 1, 5]}
     stream = halted(wb.from_arrow(largest, time="at"), 3)
     window = stream.tumbling_window(10)
-    with closing(Session(window.aggregate(s=wb.sum(col.x)).node, window.aggregate(n=wb.count()).node)) as session:
+    with closing(Execution(window.aggregate(s=wb.sum(col.x)).node, window.aggregate(n=wb.count()).node)) as session:
         session.step()
         shots = session.snapshots([0, 1])
     assert [shot.table.num_rows for shot in shots] == [0, 1]
@@ -254,7 +254,7 @@ def test_a_look_that_fails_for_one_shows_the_other() -> None:
 
 
 def test_one_look_serves_all_that_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Session(*(query.node for query in two(halted(log(), 250))))) as session:
+    with closing(Execution(*(query.node for query in two(halted(log(), 250))))) as session:
         session.step()
         forks: list[Any] = []
         fork = type(session.pipeline).fork

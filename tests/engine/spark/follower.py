@@ -13,7 +13,7 @@ from tests.engine.spark.conftest import small_session
 from tests.engine.spark.test_streaming_query import LATENCY, streamed
 from whimbrel import Stream, aggregate, col, count, sequence
 from whimbrel.spark import SparkRun
-from whimbrel.spark.commit_log import Book, Entry
+from whimbrel.spark.commit_log import Book, CommittedBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def started(spark: SparkSession, folder: Path) -> list[SparkRun]:
 def main(folder: Path) -> None:
     write, both = Book.write, Barrier(2, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
-    def dying(book: Book, entry: Entry) -> None:
+    def dying(book: Book, entry: CommittedBatch) -> None:
         sessions = book.folder.parents[1].name == "sessions"
         if entry.number == BATCH and sessions:  # the answer is out, nobody knows
             both.wait()

@@ -14,7 +14,7 @@ import whimbrel as wb
 from tests.engine.connect.reading import Row, batches, rows
 from whimbrel.connect import ParquetSource
 from whimbrel.errors import PlanError, SchemaError, SourceError
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 from whimbrel.spark import SparkFeed, SparkSource, spark_source
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_plain_files_are_read_directly(frame: DataFrame, expected: list[Row]) ->
     for plain in (frame, frame.select("t", "until", *COLUMNS)):
         source = SparkSource(plain, time="t", end="until")
         assert source.rows == ROWS
-        assert (source.schema.unit, source.schema.zone, source.disorder) == ("us", "UTC", Disorder(None))
+        assert (source.schema.unit, source.schema.zone, source.disorder) == ("us", "UTC", OrderingSpec(None))
         found = rows(source, COLUMNS)
         assert sorted(found) == expected
         assert rows(source, COLUMNS, 2_500) == found[2_500:]
@@ -66,7 +66,7 @@ def test_plain_files_are_read_directly(frame: DataFrame, expected: list[Row]) ->
 def test_anything_else_is_made_by_a_job(frame: DataFrame, expected: list[Row]) -> None:
     everything = frame.where("key >= 0")
     source = SparkSource(everything, time="t", end="until", name="log", reorder_latency="1h", late="drop")
-    assert (source.name, source.rows, source.disorder) == ("log", None, Disorder(3_600_000_000, "drop"))
+    assert (source.name, source.rows, source.disorder) == ("log", None, OrderingSpec(3_600_000_000, "drop"))
     for _ in range(2):
         assert sorted(rows(source, COLUMNS)) == expected
     assert next(batches(source, ["x", "t"])).schema.names == ("x", "t")

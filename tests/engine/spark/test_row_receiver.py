@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 from whimbrel.errors import SourceError
-from whimbrel.spark.row_receiver import Delivery
+from whimbrel.spark.row_receiver import RowReceiver
 
 NUMBERS = [pa.record_batch({"n": pa.array([10 * batch, None], pa.int64())}) for batch in range(4)]
 
 
 @pytest.fixture
-def delivery() -> Iterator[Delivery]:
-    end = Delivery("127.0.0.1", where="from_spark(...)")
+def delivery() -> Iterator[RowReceiver]:
+    end = RowReceiver("127.0.0.1", where="from_spark(...)")
     yield end
     end.close()
     while Task.connections:
@@ -32,7 +32,7 @@ class Task:
 
     connections: ClassVar[list[socket.socket]] = []
 
-    def __init__(self, delivery: Delivery, partition: int, token: bytes | None = None) -> None:
+    def __init__(self, delivery: RowReceiver, partition: int, token: bytes | None = None) -> None:
         self.connection = socket.create_connection(delivery.address, timeout=5)
         self.connections.append(self.connection)
         self.connection.sendall((delivery.token if token is None else token) + struct.pack("!q", partition))
@@ -62,11 +62,11 @@ class Task:
         self.connection.close()
 
 
-def values(delivery: Delivery) -> list[int]:
+def values(delivery: RowReceiver) -> list[int]:
     return [batch.column(0)[0].as_py() for batch in delivery]
 
 
-def test_batches_come_as_they_are_sent(delivery: Delivery) -> None:
+def test_batches_come_as_they_are_sent(delivery: RowReceiver) -> None:
     taking = iter(delivery)
     task = Task(delivery, 0).send(NUMBERS[0])
     assert next(taking).equals(NUMBERS[0])
@@ -75,7 +75,7 @@ def test_batches_come_as_they_are_sent(delivery: Delivery) -> None:
     assert [batch.equals(NUMBERS[1]) for batch in taking] == [True]
 
 
-def test_a_partition_tried_again_goes_on_where_it_ended(delivery: Delivery) -> None:
+def test_a_partition_tried_again_goes_on_where_it_ended(delivery: RowReceiver) -> None:
     taking = iter(delivery)
     first = Task(delivery, 0).send(NUMBERS[0], NUMBERS[1])
     assert [next(taking).column(0)[0].as_py() for _ in range(2)] == [0, 10]
@@ -85,7 +85,7 @@ def test_a_partition_tried_again_goes_on_where_it_ended(delivery: Delivery) -> N
     assert [batch.column(0)[0].as_py() for batch in taking] == [20, 30]
 
 
-def test_two_attempts_at_once_are_taken_once(delivery: Delivery) -> None:
+def test_two_attempts_at_once_are_taken_once(delivery: RowReceiver) -> None:
     slow, fast = Task(delivery, 0).send(NUMBERS[0]), Task(delivery, 0)
     late = threading.Timer(0.1, lambda: slow.send(*NUMBERS[1:]).succeed())
     late.start()
@@ -95,7 +95,7 @@ def test_two_attempts_at_once_are_taken_once(delivery: Delivery) -> None:
     assert sorted(values(delivery)) == [0, 10, 20, 30]
 
 
-def test_partitions_do_not_wait_for_one_another(delivery: Delivery) -> None:
+def test_partitions_do_not_wait_for_one_another(delivery: RowReceiver) -> None:
     waiting = Task(delivery, 0)
     assert Task(delivery, 1).send(NUMBERS[1]).succeed()
     assert waiting.send(NUMBERS[0]).succeed()
@@ -103,7 +103,7 @@ def test_partitions_do_not_wait_for_one_another(delivery: Delivery) -> None:
     assert values(delivery) == [10, 0]
 
 
-def test_a_partition_made_differently_is_an_error(delivery: Delivery) -> None:
+def test_a_partition_made_differently_is_an_error(delivery: RowReceiver) -> None:
     taking = iter(delivery)
     first = Task(delivery, 7).send(NUMBERS[0])
     next(taking)
@@ -113,20 +113,20 @@ def test_a_partition_made_differently_is_an_error(delivery: Delivery) -> None:
         next(taking)
 
 
-def test_rows_that_no_successful_task_sent_are_an_error(delivery: Delivery) -> None:
+def test_rows_that_no_successful_task_sent_are_an_error(delivery: RowReceiver) -> None:
     Task(delivery, 0).send(NUMBERS[0], NUMBERS[1]).succeed()
     with pytest.raises(SourceError, match="partition 0"):
         delivery.finish({0: 1})
 
 
-def test_strangers_are_not_heard(delivery: Delivery) -> None:
+def test_strangers_are_not_heard(delivery: RowReceiver) -> None:
     with pytest.raises(OSError, match=r"hung up|reset|Broken"):
         Task(delivery, 0, token=bytes(32)).send(NUMBERS[0]).wait()
     delivery.finish({})
     assert values(delivery) == []
 
 
-def test_when_nobody_takes_tasks_wait(delivery: Delivery) -> None:
+def test_when_nobody_takes_tasks_wait(delivery: RowReceiver) -> None:
     large = pa.record_batch({"n": pa.array(range(100_000), pa.int64())})
     task = Task(delivery, 0)
     task.connection.settimeout(0.5)
@@ -134,7 +134,7 @@ def test_when_nobody_takes_tasks_wait(delivery: Delivery) -> None:
         task.send(*[large] * 1_000)
 
 
-def test_closing_lets_waiting_tasks_fail(delivery: Delivery) -> None:
+def test_closing_lets_waiting_tasks_fail(delivery: RowReceiver) -> None:
     task = Task(delivery, 0).send(NUMBERS[0])
     next(iter(delivery))
     delivery.close()

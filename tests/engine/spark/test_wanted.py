@@ -15,7 +15,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.connect.reading import batches, rows
 from whimbrel import Stream, WhimbrelError, col
-from whimbrel.plan import Disorder
+from whimbrel.plan import OrderingSpec
 from whimbrel.spark import SparkSource
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def test_orders(frame: DataFrame, *, direct: bool) -> None:
     came = {}
     for order in ("time", "newest", "random"):
         log = wb.from_spark(frame, time="t", order=order)  # type: ignore[arg-type]
-        assert source(log).disorder == (Disorder() if order == "time" else Disorder(None))
+        assert source(log).disorder == (OrderingSpec() if order == "time" else OrderingSpec(None))
         came[order] = [batch.column("key").values.tolist() for batch in batches(source(log), ["key"])]
         assert sorted(chain(*came[order])) == list(range(ROWS)), order
         counts = log.tumbling_window("1d").aggregate(n=wb.count())

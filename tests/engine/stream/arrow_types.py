@@ -230,8 +230,8 @@ ASKED: dict[str, Build] = {
     **{f"cast {target}": _cast(target) for target in (
         "int64", "float64", "string", "bool", "timestamp[us]", "date32", "duration[us]", "uint8", "binary")},
     "python": lambda s: s.with_columns(y=lambda e: str(e.x)),
-    "select_many": lambda s: s.select_many("y", [col.x, col.x]),
-    "items of it": lambda s: s.select_many("x"),
+    "explode": lambda s: s.explode("y", [col.x, col.x]),
+    "items of it": lambda s: s.explode("x"),
     "detect": lambda s: s.group_by("k").detect(wb.sequence(a=col.x.is_not_null(), b=col.x == col.x), within=5),
     "progress": lambda s: window(s.group_by("k")).aggregate(v=wb.max(col.x)).progress(block_rows=2).finish(),
     "progress key": lambda s: window(s.group_by("x")).aggregate(n=wb.count()).progress(block_rows=2).finish(),

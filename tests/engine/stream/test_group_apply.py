@@ -50,7 +50,7 @@ def test_the_key_is_not_to_be_changed_or_hidden() -> None:
     with pytest.raises(PlanError, match="is the key of the group"):
         stream().group_by("k").group_apply(lambda g: g.with_columns(k=col.x))
     with pytest.raises(PlanError, match="is the key of the group"):
-        stream().group_by("k").group_apply(lambda g: g.select_many("k", [col.x]))
+        stream().group_by("k").group_apply(lambda g: g.explode("k", [col.x]))
     with pytest.raises(PlanError, match="hides the column"):
         stream().group_by(x=col.x // 2).group_apply(lambda g: g)
     with pytest.raises(PlanError, match="no groups"):

@@ -8,7 +8,7 @@ import whimbrel as wb
 from tests.engine.stream.test_lateness import log
 from whimbrel import col
 from whimbrel.errors import PlanError
-from whimbrel.stream import Bands, asked_at
+from whimbrel.stream import LatencyBands, asked_at
 
 LATENCIES = (0, 2, 40)
 
@@ -31,7 +31,7 @@ def test_several_latencies_are_bands_whatever_was_asked_before() -> None:
     whole = totals(source).at_latencies(*LATENCIES).collect()
     for query in (totals(source), totals(source).at_latencies(1, 3)):
         bands = asked_at(query, LATENCIES)
-        assert isinstance(bands, Bands)
+        assert isinstance(bands, LatencyBands)
         assert bands.collect().equals(whole)
     assert asked_at(bands, [2]).latencies == ("2",)
 

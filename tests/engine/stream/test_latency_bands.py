@@ -21,7 +21,7 @@ import whimbrel as wb
 from tests.conftest import SHARED_DATA
 from whimbrel import col
 from whimbrel.errors import PlanError, SchemaError, WhimbrelError
-from whimbrel.plan import Disorder, Node, Promising, Source
+from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 
 LOG: dict[str, list[Any]] = {"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9], "k": ["a", "b", "a", "a", "b"]}
 """Late by 0, 0, 2, 0 and 7."""
@@ -38,7 +38,7 @@ def counts(stream: wb.Stream) -> wb.Stream:
 def dropping(query: wb.Stream, latency: int) -> wb.Stream:
     """The query alone, at one latency."""
     source = query.node.sources()[0]
-    return query.on(wb.Stream(Node(Promising(source, Disorder(latency, "drop")))))
+    return query.on(wb.Stream(Node(WithOrdering(source, OrderingSpec(latency, "drop")))))
 
 
 def rows(table: pa.Table) -> Counter[str]:
@@ -222,7 +222,7 @@ def test_a_column_that_bands_make_too_is_named() -> None:
 
 
 def test_partitions_and_edges_are_refused() -> None:
-    parted = wb.from_arrow(LOG, time="at", partition=wb.Partitions(by="k", lag=5), reorder_latency=0)
+    parted = wb.from_arrow(LOG, time="at", partition=wb.PartitionWatermarks(by="k", lag=5), reorder_latency=0)
     edges = wb.from_edges({"at": [1, 5], "other": [2**63 - 1, 1]}, sync="at", other="other")
     for stream in (parted, edges):
         with pytest.raises(PlanError, match=r"lateness|several latencies"):

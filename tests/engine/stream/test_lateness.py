@@ -16,7 +16,7 @@ from whimbrel import col
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.plan import Node
 from whimbrel.stream import Stream
-from whimbrel.testing import Rows
+from whimbrel.testing import BatchedRows
 
 CATALOG = ("flights_nyc_2013", "trace_spans_train", "app_logs_train", "market_feed_usdm", "git_commits",
            "quakes_2015_08", "bike_trips_jc_2021_09", "net_dns_zeek")
@@ -82,7 +82,7 @@ def test_a_replay_is_as_late_as_its_part_of_the_log_and_is_not_waited_for() -> N
 
 
 def test_a_feed_without_an_end_has_no_lateness() -> None:
-    feed = Rows([[(0, 1, {"time": 0, "key": "a", "k2": 1, "x": 4, "y": None, "flag": True})]], name="feed")
+    feed = BatchedRows([[(0, 1, {"time": 0, "key": "a", "k2": 1, "x": 4, "y": None, "flag": True})]], name="feed")
     feed.live = True
     with pytest.raises(PlanError, match="feed is a feed and has no end"):
         wb.lateness(Stream(Node(feed)))

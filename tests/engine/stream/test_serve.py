@@ -88,7 +88,7 @@ def test_a_websocket_that_is_cut_goes_on_behind_its_last_row_and_ends_with_the_q
     with wb.serve(query, flight=None, websocket=0) as served, \
             closing(Relay(int(str(served.websocket).rpartition(":")[2]), 20_000)) as relay:
         feed = wb.feeds.websocket(f"ws://127.0.0.1:{relay.port}", time="number", schema={"number": "int64"},
-                                  retry_s=(0.01, 0.05), headers={"Authorization": f"Bearer {served.token}"})
+                                  retry_backoff_s=(0.01, 0.05), headers={"Authorization": f"Bearer {served.token}"})
         with reading(feed) as found:
             assert values(found, 99_999, "number") == list(range(5000))
             assert found.state.reconnects >= 1
@@ -245,7 +245,7 @@ def test_whoever_goes_on_where_another_run_was_is_told() -> None:
     with wb.serve(counts(), flight=0, token="the same token") as served:
         assert served.flight is not None
         port = int(served.flight.rpartition(":")[2])
-        feed = wb.feeds.flight(served.flight, time="start", token="the same token", retry_s=(0.02, 0.1))
+        feed = wb.feeds.flight(served.flight, time="start", token="the same token", retry_backoff_s=(0.02, 0.1))
         with reading(feed) as found:
             assert values(found, 2, "start")[:2] == [0, 10]
             place = found.place

@@ -15,14 +15,14 @@ from bokeh.models import CustomJS, Range1d
 from panel.io.resources import LOCAL_DIST
 from panel.io.state import set_curdoc
 
-from whimbrel_workbench.app.run_controls import Steering
+from whimbrel_workbench.app.run_controls import RunControls
 from whimbrel_workbench.controls import KeyChoice, RunPanel, facts_html
 from whimbrel_workbench.controls.run_panel import CSS
 from whimbrel_workbench.frames import Frame, Picture
 from whimbrel_workbench.frames.key_filter import Chosen, narrowed, on_one_axis, sharing, values_of
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.sessions import source_facts
-from whimbrel_workbench.view_panel import Screen
+from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import NOBODY, View
 from whimbrel_workbench.workspace import Dashboard, Shared
 
@@ -60,8 +60,8 @@ class Visit:
         self._run = RunPanel(shared.steer if control else None)
         self._keys = KeyChoice(self._choose)
         names = [name for row in dashboard.arrangement.rows for name in row]
-        self._steering = Steering(shared, document, names) if control else None
-        self._screens = {name: Screen(on_view=partial(self._link, name),
+        self._steering = RunControls(shared, document, names) if control else None
+        self._screens = {name: ViewPanel(on_view=partial(self._link, name),
                                       host=self._steering.host(name) if self._steering else NOBODY) for name in names}
         # Of a kind that is not drawn: each frame changes them, and whatever is drawn is laid out anew for that.
         self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from whimbrel.errors import WhimbrelError
 
-_MOST_PORT: Final = 65_535
+_MAX_PORT: Final = 65_535
 
 
 class ExposureError(WhimbrelError):
@@ -56,9 +56,9 @@ class Exposure:
     token: str | None = field(default_factory=new_token, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port <= _MOST_PORT:
+        if not 0 <= self.port <= _MAX_PORT:
             raise ExposureError(f"{self.port} is no port.", where=f"--port {self.port}",
-                                hint=f"1 to {_MOST_PORT}; 0 takes a free one")
+                                hint=f"1 to {_MAX_PORT}; 0 takes a free one")
         object.__setattr__(self, "origins", tuple(_host(origin) for origin in self.origins))
         if self.is_local:
             return

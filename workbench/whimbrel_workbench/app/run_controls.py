@@ -11,12 +11,12 @@ from bokeh.document import Document
 from whimbrel_workbench.controls import LatencyControl, Transport
 from whimbrel_workbench.details import Inside, Refining
 from whimbrel_workbench.frames import Frame
-from whimbrel_workbench.sessions import Feed, choices_near
+from whimbrel_workbench.sessions import LiveSession, choices_near
 from whimbrel_workbench.views import Host
 from whimbrel_workbench.workspace import Shared
 
 
-class Steering:
+class RunControls:
     """Controls of one page. A page that may not steer has none of them in its document.
 
     Events behind a mark are rows of the sources, which the author may not want everybody to see: so they belong here.
@@ -64,7 +64,7 @@ class Steering:
         for name in names:
             self._inside[name].draw()
 
-    def _beside(self, feed: Feed, document: Document) -> Inside | Refining:
+    def _beside(self, feed: LiveSession, document: Document) -> Inside | Refining:
         """A look inside what runs; what may be done with early answers."""
         if feed.progress is not None:
             return Refining(feed, document.add_next_tick_callback)

@@ -11,7 +11,7 @@ import panel as pn
 from whimbrel_workbench.frames.key_filter import Chosen
 from whimbrel_workbench.html_pane import Text
 
-MOST_VALUES: Final = 24
+MAX_VALUES: Final = 24
 """More values than this are no choice but a search."""
 
 _NAME_CSS: Final = """
@@ -60,7 +60,7 @@ class KeyChoice:
         for key, some in values.items():
             known = self._chips[key].options if key in self._chips else []
             every = [*known, *(value for value in some if value not in known)]
-            if every == known or not 1 < len(every) <= MOST_VALUES:
+            if every == known or not 1 < len(every) <= MAX_VALUES:
                 continue
             if key in self._chips:
                 self._chips[key].options = every

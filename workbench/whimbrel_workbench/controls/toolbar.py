@@ -10,7 +10,7 @@ import panel as pn
 
 from whimbrel_workbench.controls.accessible import NamedSelect, named
 from whimbrel_workbench.controls.focus import keep_focus
-from whimbrel_workbench.frames import Columns, Status
+from whimbrel_workbench.frames import ColumnRoles, Status
 from whimbrel_workbench.html_pane import Text
 
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
@@ -114,7 +114,7 @@ class Toolbar:
         for button in (self._pause, self._keep, self._drop):
             touch(button, "disabled", not going)
 
-    def offer(self, columns: Columns | None) -> None:
+    def offer(self, columns: ColumnRoles | None) -> None:
         """Let the reader choose among the columns that can be on the value axis, if there is a choice."""
         if columns is not None:
             self._silent = True

@@ -17,7 +17,7 @@ from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SELECT_CSS, touch
 from whimbrel_workbench.frames import Playback
 from whimbrel_workbench.frames.format_times import words
 from whimbrel_workbench.html_pane import Text
-from whimbrel_workbench.page_messages import Said
+from whimbrel_workbench.page_messages import PageMessage
 
 _INFINITE: Final = float("inf")
 _SPEEDS: Final = (0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, _INFINITE)
@@ -72,7 +72,7 @@ return calendar ? new Date(at).toISOString().slice(0, 19).replace("T", " ") : Ma
 """
 
 
-class Player(Protocol):
+class ReplayControls(Protocol):
     """What a reader can do with a replay."""
 
     def play(self) -> None: ...
@@ -97,7 +97,7 @@ class Transport:
         Does what the reader wants.
     """
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: ReplayControls) -> None:
         self._player = player
         self._silent = False
         self._dragged_s = -_DRAGGED_S
@@ -141,7 +141,7 @@ class Transport:
         self._speed.param.watch(self._hurried, "value")
         self._clock = Text("", stylesheets=[_CLOCK_CSS], margin=(3, 8))
         self._slider = pn.Row(styles={"flex": "1 1 220px"}, min_width=200, margin=0)
-        self._said = Said()
+        self._said = PageMessage()
         self._said.param.watch(self._let_go, "value")
         self.panel[:] = [self._play, self._step, self._by, self._speed, self._clock, self._slider, self._said]
 

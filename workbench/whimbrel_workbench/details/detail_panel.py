@@ -7,7 +7,7 @@ from typing import Protocol
 import panel as pn
 
 
-class Fold(Protocol):
+class DetailPanel(Protocol):
     """Something that is shown while a reader wants to see it.
 
     Attributes

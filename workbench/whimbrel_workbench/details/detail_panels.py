@@ -9,7 +9,7 @@ import panel as pn
 
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS
-from whimbrel_workbench.details.detail_panel import Fold
+from whimbrel_workbench.details.detail_panel import DetailPanel
 
 _SHUT: Final = "▸"
 _OPEN: Final = "▾"
@@ -32,9 +32,9 @@ class Folds:
         What is open.
     """
 
-    def __init__(self, folds: Sequence[Fold], change: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, folds: Sequence[DetailPanel], change: Callable[[Callable[[], None]], None]) -> None:
         self._change = change
-        self._open: list[Fold] = []
+        self._open: list[DetailPanel] = []
         self._togglers = {fold: self._toggler(fold) for fold in folds}
         self.buttons = list(self._togglers.values())
         self.panel = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -44,7 +44,7 @@ class Folds:
         for fold in self._open:
             fold.draw()
 
-    def toggle(self, fold: Fold) -> None:
+    def toggle(self, fold: DetailPanel) -> None:
         """Open what is shut, shut what is open."""
         opened = fold not in self._open
         self._open = [each for each in self._togglers if (opened if each is fold else each in self._open)]
@@ -53,7 +53,7 @@ class Folds:
             fold.draw()
         self.panel[:] = [each.panel for each in self._open]
 
-    def _toggler(self, fold: Fold) -> pn.widgets.Button:
+    def _toggler(self, fold: DetailPanel) -> pn.widgets.Button:
         button = pn.widgets.Button(label=f"{_SHUT} {fold.name}", stylesheets=[BUTTON_CSS], margin=(3, 3))
         button.on_click(lambda _event: self._change(lambda: self.toggle(fold)))
         keep_focus(button)

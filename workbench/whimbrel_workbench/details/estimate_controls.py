@@ -9,9 +9,9 @@ import panel as pn
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
 from whimbrel_workbench.details.detail_panels import Folds
-from whimbrel_workbench.details.prioritize import SteerFold
+from whimbrel_workbench.details.prioritize import PrioritizePanel
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.sessions import Feed, ProgressRun
+from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 
 
 class Refining(Folds):
@@ -29,26 +29,26 @@ class Refining(Folds):
     steer : SteerFold
     """
 
-    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None]) -> None:
         self._feed = feed
-        self.steer = SteerFold(feed)
+        self.steer = PrioritizePanel(feed)
         super().__init__((self.steer,), change)
-        self._finish = self._does("Finish exactly", ProgressRun.finish)
-        self._remember = self._does("Remember picture", ProgressRun.pin)
+        self._finish = self._does("Finish exactly", ProgressiveRun.finish)
+        self._remember = self._does("Remember picture", ProgressiveRun.pin)
         self.buttons = [self._finish, self._remember, *self.buttons]
 
     def draw(self) -> None:
         """Offer what can be done now, whatever is open."""
         run = self._feed.run
-        touch(self._finish, "disabled", not (isinstance(run, ProgressRun) and run.can_finish))
-        touch(self._remember, "disabled", not isinstance(run, ProgressRun) or run.progress.latest is None)
+        touch(self._finish, "disabled", not (isinstance(run, ProgressiveRun) and run.can_finish))
+        touch(self._remember, "disabled", not isinstance(run, ProgressiveRun) or run.progress.latest is None)
         super().draw()
 
     def pick(self, mark: Mark) -> None:
         """Read first what a mark stands for, or a stretch of time."""
         self._feed.prefer(mark)
 
-    def _does(self, name: str, gesture: Callable[[ProgressRun], object]) -> pn.widgets.Button:
+    def _does(self, name: str, gesture: Callable[[ProgressiveRun], object]) -> pn.widgets.Button:
         button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))
         button.on_click(lambda _event: self._feed.refine(gesture))
         keep_focus(button)

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS
 from whimbrel_workbench.controls.transport import LABELLED_CSS
-from whimbrel_workbench.frames.events import EventsBehind
+from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.sessions.lineage import row_words
 from whimbrel_workbench.views.events import EventsView
 
-MOST_OFFERED: Final = 15
+MAX_OFFERED: Final = 15
 
 
 class EventsFold:
@@ -32,7 +32,7 @@ class EventsFold:
 
     name: Final = "Events"
 
-    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None]) -> None:
         self._feed, self._change = feed, change
         self._asked = 0
         self._reading = threading.Lock()
@@ -67,11 +67,11 @@ class EventsFold:
         self._run = self._feed.run
         self._asked += 1
         self._offered = []
-        self._view.draw(EventsBehind("nothing"))
+        self._view.draw(LineageEvents("nothing"))
 
     def _offer(self, *first: pa.Table) -> None:
         rows = {", ".join(f"{name} {value}" for name, value in row_words(row)): row
-                for row in (*first, *self._feed.newest(MOST_OFFERED))}
+                for row in (*first, *self._feed.newest(MAX_OFFERED))}
         self._offered = list(rows.values())
         self._choice.param.update(options={words: place for place, words in enumerate(rows)}, value=0 if rows else None)
 
@@ -81,7 +81,7 @@ class EventsFold:
 
     def _show(self, row: pa.Table) -> None:
         self._asked += 1
-        self._view.draw(EventsBehind("looking", row_words(row)))
+        self._view.draw(LineageEvents("looking", row_words(row)))
         threading.Thread(target=self._read, args=(self._asked, row), name="whimbrel-behind", daemon=True).start()
 
     def _read(self, asked: int, row: pa.Table) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.controls.latency import LatencyControl
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.sessions.lateness import LatenessStudy
 from whimbrel_workbench.views.lateness import LatenessView
 
@@ -28,7 +28,7 @@ class LatenessFold:
 
     name: Final = "Lateness"
 
-    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None],
+    def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None],
                  on_ask: Callable[[list[int]], object] | None = None) -> None:
         self._feed, self._change = feed, change
         self._study = LatenessStudy(feed.written)

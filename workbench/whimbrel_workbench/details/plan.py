@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from whimbrel_workbench.frames.plan import Plan
-from whimbrel_workbench.sessions import Feed, ProgressRun
+from whimbrel_workbench.frames.plan import PlanFrame
+from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 from whimbrel_workbench.sessions.plan_metrics import PlanWatch
 from whimbrel_workbench.views.plan import PlanView
 
@@ -19,20 +19,20 @@ class PlanFold:
         Its run is looked at.
     """
 
-    name: Final = "Plan"
+    name: Final = "PlanFrame"
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: LiveSession) -> None:
         self._feed = feed
         self._watch = PlanWatch()
         self._view = PlanView()
         self.panel = self._view.panel
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> PlanFrame:
         """The plan now; without a step before the query runs."""
         run = self._feed.run
-        if run is None or isinstance(run, ProgressRun):
-            return Plan((), 0.0)
+        if run is None or isinstance(run, ProgressiveRun):
+            return PlanFrame((), 0.0)
         return self._watch.look(run.metrics, run.kernels())
 
     def draw(self) -> None:

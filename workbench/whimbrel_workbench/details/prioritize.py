@@ -13,10 +13,10 @@ from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
 from whimbrel_workbench.controls.transport import LABELLED_CSS
 from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.html_pane import Text
-from whimbrel_workbench.sessions import Feed, ProgressRun
+from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 
 
-class SteerFold:
+class PrioritizePanel:
     """Two rows of a picture to choose: one to read first, both to claim which is larger.
 
     Parameters
@@ -27,12 +27,12 @@ class SteerFold:
 
     name: Final = "Steer and claim"
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: LiveSession) -> None:
         self._feed = feed
         self._refused = ""
         self._row, self._other = self._choice("row"), self._choice("against")
         self._first = self._button("Read it first", lambda: feed.prefer(Mark(key=self._row.value)))
-        self._all = self._button("Read all alike", lambda: feed.refine(ProgressRun.prefer_all))
+        self._all = self._button("Read all alike", lambda: feed.refine(ProgressiveRun.prefer_all))
         self._claim = self._button("Remember claim", self._remember)
         self._note = Text("", margin=(0, 8), styles={"font-size": "12px", "opacity": ".75"})
         self.panel = pn.Column(
@@ -49,7 +49,7 @@ class SteerFold:
             if choice.options != options:
                 kept = choice.value if choice.value in options else next(iter(options[place:]), None)
                 choice.param.update(options=options, value=kept)
-        steers = isinstance(run, ProgressRun) and not run.progress.why and run.can_finish
+        steers = isinstance(run, ProgressiveRun) and not run.progress.why and run.can_finish
         touch(self._first, "disabled", not (steers and options))
         touch(self._all, "disabled", not (steers and quality is not None and bool(quality.first)))
         touch(self._claim, "disabled", len(options) < 2)

@@ -9,7 +9,7 @@ from whimbrel_workbench.details.events import EventsFold
 from whimbrel_workbench.details.lateness import LatenessFold
 from whimbrel_workbench.details.plan import PlanFold
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions import LiveSession
 
 
 class Inside(Folds):
@@ -28,7 +28,7 @@ class Inside(Folds):
     events, lateness, plan : Fold
     """
 
-    def __init__(self, feed: Feed, change: Callable[[Callable[[], None]], None],
+    def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None],
                  on_ask: Callable[[list[int]], object] | None = None) -> None:
         self.events = EventsFold(feed, change)
         self.lateness = LatenessFold(feed, change, on_ask)

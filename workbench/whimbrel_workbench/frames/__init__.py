@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from whimbrel_workbench.frames.bars import Bar, Bars
 from whimbrel_workbench.frames.big_numbers import Figure, Figures
-from whimbrel_workbench.frames.columns import Columns
-from whimbrel_workbench.frames.estimate_quality import Bound, Quality, Remembered
+from whimbrel_workbench.frames.columns import ColumnRoles
+from whimbrel_workbench.frames.estimate_quality import Bound, PinnedClaim, Quality
 from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.frame_builder import Frame, Framer, Picture
 from whimbrel_workbench.frames.heat import Heat
@@ -16,8 +16,32 @@ from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.scatter import Scatter
 from whimbrel_workbench.frames.status import Failure, Status
 from whimbrel_workbench.frames.style import PLAIN, Style
-from whimbrel_workbench.frames.table import Row, Rows
+from whimbrel_workbench.frames.table import TableFrame, TableRow
 
-__all__ = ["PLAIN", "Bar", "Bars", "Bound", "Columns", "Failure", "Figure", "Figures", "Frame", "Framer", "Heat",
-           "Line", "Lines", "Options", "Picture", "Playback", "Quality", "Remembered", "Result", "Row", "Rows",
-           "Scatter", "Stages", "Status", "Style"]
+__all__ = [
+           "PLAIN",
+           "Bar",
+           "Bars",
+           "Bound",
+           "ColumnRoles",
+           "Failure",
+           "Figure",
+           "Figures",
+           "Frame",
+           "Framer",
+           "Heat",
+           "Line",
+           "Lines",
+           "Options",
+           "Picture",
+           "PinnedClaim",
+           "Playback",
+           "Quality",
+           "Result",
+           "Scatter",
+           "Stages",
+           "Status",
+           "Style",
+           "TableFrame",
+           "TableRow",
+]

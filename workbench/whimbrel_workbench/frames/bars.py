@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.extent import Extent, grown, limited
 from whimbrel_workbench.frames.finality import OPEN, Stages
 from whimbrel_workbench.frames.format_times import ticks
@@ -18,8 +18,8 @@ from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.style import Style
 from whimbrel_workbench.frames.table import cell_words
 
-MOST_BARS: Final = 20
-_MOST_REACH: Final = 0.5
+MAX_BARS: Final = 20
+_MAX_REACH: Final = 0.5
 """Of a value: an interval that reaches farther goes out of the picture, and must not squeeze it."""
 
 
@@ -119,8 +119,8 @@ class BarMemory:
         return BarMemory(extent=self.extent)
 
 
-def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, style: Style,
-         most: int = MOST_BARS) -> tuple[Bars | None, BarMemory]:
+def bars(result: Result, named: Labels, columns: ColumnRoles, memory: BarMemory, style: Style,
+         maximum: int = MAX_BARS) -> tuple[Bars | None, BarMemory]:
     """Draw the newest value of each key; first seen longest first, later keys below. None without any value.
 
     Of more keys than there is room for the longest are shown, whoever came first.
@@ -137,7 +137,7 @@ def bars(result: Result, named: Labels, columns: Columns, memory: BarMemory, sty
     if not newest:
         return None, memory
     ranked = sorted(newest, key=lambda name: -y[newest[name]])
-    longest = ranked[:most]
+    longest = ranked[:maximum]
     kept = [name for name in memory.names if name in longest]
     names = kept + [name for name in longest if name not in kept]
     taken = [newest[name] for name in names]
@@ -168,6 +168,6 @@ def _between(starts: NDArray[np.int64], taken: list[int], begins: list[str]) -> 
 
 def _ends(bar: Bar, *, log: bool) -> list[float]:
     """The value, and the ends of its interval as far as they need not make all bars small."""
-    reach = _MOST_REACH * abs(bar.length)
+    reach = _MAX_REACH * abs(bar.length)
     ends = [min(max(end, bar.length - reach), bar.length + reach) for end in (bar.low, bar.high) if isfinite(end)]
     return [bar.length, *(end for end in ends if end > 0 or not log)]

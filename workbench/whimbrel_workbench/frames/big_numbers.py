@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Self
 
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.format_numbers import interval_words, moved_words, value_words
 from whimbrel_workbench.frames.result import Result
@@ -55,7 +55,7 @@ class Figures:
                                            for figure in self.figures))
 
 
-def figures(result: Result, columns: Columns) -> Figures | None:
+def figures(result: Result, columns: ColumnRoles) -> Figures | None:
     """The newest row of a result as numbers and words; None without rows, or where all else are keys."""
     rows = len(result.table)
     if not rows or (columns.value is None and not columns.texts):

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 LINGER_S: Final = 2.0
 """So long a change stays marked: marks that come and go with every redraw would only flicker."""
 
-_MOST_LOOKS: Final = 8
+_MAX_LOOKS: Final = 8
 
 
 @dataclass(slots=True)
-class Looks:
+class ChangeTracker:
     """The pictures that the reader has seen lately.
 
     What is compared is not the last picture but the one of two seconds ago: so a mark that changes all the time is
@@ -27,7 +27,7 @@ class Looks:
 
     def look(self, picture: Any, at_s: float) -> None:
         """The reader sees this picture."""
-        if self._seen and at_s - self._seen[-1][0] < LINGER_S / _MOST_LOOKS:
+        if self._seen and at_s - self._seen[-1][0] < LINGER_S / _MAX_LOOKS:
             at_s, _ = self._seen.pop()
         self._seen.append((at_s, picture))
         while len(self._seen) > 1 and self._seen[1][0] <= at_s - LINGER_S:

@@ -15,7 +15,7 @@ _TIME: Final = "start"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnRoles:
     """The roles of a result's columns in a picture.
 
     Parameters
@@ -40,7 +40,7 @@ class Columns:
 
 
 def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str] = (), *,  # noqa: B008 - frozen
-          alone: bool = False) -> Columns:
+          alone: bool = False) -> ColumnRoles:
     """Tell keys from values.
 
     Keys are what the user chose (``by``), else what the query groups by, else every column of labels. The value is
@@ -102,7 +102,7 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
                           hint=near_match(value, values))
     texts = tuple(name for name, kind in payload.items() if name not in (*keys, x)
                   and (_is_label(kind) or pa.types.is_timestamp(kind)))
-    return Columns(keys, value if value is not None else next(iter(values), None), values, x, texts)
+    return ColumnRoles(keys, value if value is not None else next(iter(values), None), values, x, texts)
 
 
 def _expect_there(names: Iterable[str | None], payload: dict[str, pa.DataType]) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def keep_extremes(y: NDArray[np.float64], most_points: int) -> NDArray[np.int64]:
-    """Positions that draw the same picture with at most ``most_points`` points.
+def keep_extremes(y: NDArray[np.float64], max_points: int) -> NDArray[np.int64]:
+    """Positions that draw the same picture with at most ``max_points`` points.
 
     The row is cut into equal stretches; of each stretch the positions of its minimum and its maximum stay, in
     order, so that no peak is lost. The first and the last position always stay, so that the ends do not jump.
@@ -16,7 +16,7 @@ def keep_extremes(y: NDArray[np.float64], most_points: int) -> NDArray[np.int64]
     ----------
     y : array of float
         Values in drawing order; NaN counts as absent.
-    most_points : int
+    max_points : int
         At least 4.
 
     Returns
@@ -29,9 +29,9 @@ def keep_extremes(y: NDArray[np.float64], most_points: int) -> NDArray[np.int64]
     >>> keep_extremes(np.array([0.0, 9.0, 1.0, 2.0, -5.0, 3.0, 0.0, 1.0]), 6).tolist()
     [0, 1, 4, 5, 7]
     """
-    if len(y) <= most_points:
+    if len(y) <= max_points:
         return np.arange(len(y))
-    stretches = (most_points - 2) // 2
+    stretches = (max_points - 2) // 2
     edges = np.linspace(0, len(y), stretches + 1).astype(np.int64)[:-1]
     lowest = _first_where(np.where(np.isnan(y), np.inf, y), np.minimum, edges)
     highest = _first_where(np.where(np.isnan(y), -np.inf, y), np.maximum, edges)

@@ -34,7 +34,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class PinnedClaim:
     """A claim or a picture that a reader pinned, and what became of it.
 
     Parameters
@@ -97,7 +97,7 @@ class Quality:
     goal: float
     first: str
     final: bool
-    remembered: tuple[Remembered, ...] = ()
+    remembered: tuple[PinnedClaim, ...] = ()
     names: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
 
@@ -190,9 +190,9 @@ def next_goal(within: float) -> float:
     return _GOALS[0] if isnan(within) else next((goal for goal in _GOALS if goal < within), _GOALS[-1])
 
 
-def thinned(history: Sequence[Bound], most: int) -> tuple[Bound, ...]:
+def thinned(history: Sequence[Bound], maximum: int) -> tuple[Bound, ...]:
     """About so many of the looks, the first and the last among them."""
-    step = max(1, -(-len(history) // most))
+    step = max(1, -(-len(history) // maximum))
     return tuple(history[:-1:step]) + tuple(history[-1:])
 
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from whimbrel_workbench.frames.status import Failure
 
-MOST_EVENTS: Final = 50
+MAX_EVENTS: Final = 50
 """More rows of a table than that nobody reads; all are counted."""
 
 Fact = tuple[str, str]
@@ -38,7 +38,7 @@ class OriginRows:
 
 
 @dataclass(frozen=True, slots=True)
-class EventsBehind:
+class LineageEvents:
     """What is known of a row of the answer.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isnan, nan
 from typing import Final
 
-_MOST_WRITTEN_OUT: Final = 1e15
+_MAX_WRITTEN_OUT: Final = 1e15
 
 
 def value_words(value: object) -> str:
@@ -23,7 +23,7 @@ def value_words(value: object) -> str:
             return "yes" if value else "no"
         case int():
             return f"{value:,}"
-        case float() if (value.is_integer() or abs(value) >= 10_000) and abs(value) < _MOST_WRITTEN_OUT:
+        case float() if (value.is_integer() or abs(value) >= 10_000) and abs(value) < _MAX_WRITTEN_OUT:
             return f"{value:,.0f}"
         case float():
             return f"{value:,.4g}"
@@ -74,7 +74,7 @@ def interval_words(value: float, low: float, high: float) -> str:
     if isnan(low) and isnan(high):
         return f"{said} so far"
     if isnan(high) or isnan(low):
-        return f"at {'least' if isnan(high) else 'most'} {value_words(low if isnan(high) else high)} so far"
+        return f"at {'minimum' if isnan(high) else 'most'} {value_words(low if isnan(high) else high)} so far"
     if low == high:
         return said
     share = within(value, low, high)

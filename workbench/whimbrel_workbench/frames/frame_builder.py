@@ -10,25 +10,25 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel_workbench.frames.bars import MOST_BARS, BarMemory, Bars, bars
+from whimbrel_workbench.frames.bars import MAX_BARS, BarMemory, Bars, bars
 from whimbrel_workbench.frames.big_numbers import Figures, figures
-from whimbrel_workbench.frames.change_tracking import Looks
-from whimbrel_workbench.frames.columns import Columns, roles
+from whimbrel_workbench.frames.change_tracking import ChangeTracker
+from whimbrel_workbench.frames.columns import ColumnRoles, roles
 from whimbrel_workbench.frames.estimate_quality import Quality
-from whimbrel_workbench.frames.heat import MOST_KEYS, Heat, HeatMemory, heat
+from whimbrel_workbench.frames.heat import MAX_KEYS, Heat, HeatMemory, heat
 from whimbrel_workbench.frames.labels import Labels, Places, labels
-from whimbrel_workbench.frames.lines import MOST_LINES, LineMemory, Lines, lines
+from whimbrel_workbench.frames.lines import MAX_LINES, LineMemory, Lines, lines
 from whimbrel_workbench.frames.options import Kind, Options
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.frames.scatter import MOST_COLOURS, Scatter, ScatterMemory, scatter
+from whimbrel_workbench.frames.scatter import MAX_COLOURS, Scatter, ScatterMemory, scatter
 from whimbrel_workbench.frames.status import Status
 from whimbrel_workbench.frames.style import PLAIN, Style
-from whimbrel_workbench.frames.table import Rows, rows
+from whimbrel_workbench.frames.table import TableFrame, rows
 
-Picture = Lines | Bars | Heat | Scatter | Rows | Figures
+Picture = Lines | Bars | Heat | Scatter | TableFrame | Figures
 
-_MOST_TOLD_APART: Final = 3
-_MOST_LINES: Final = 2 * MOST_LINES
+_MAX_TOLD_APART: Final = 3
+_MAX_LINES: Final = 2 * MAX_LINES
 """Twice as many keys as lines that read well: a heat map shows them all."""
 
 
@@ -42,7 +42,7 @@ class Frame:
 
     version: int
     picture: Picture | None
-    columns: Columns
+    columns: ColumnRoles
     status: Status
     query: str
     style: Style = PLAIN
@@ -83,7 +83,7 @@ class Framer:
     _bars: BarMemory = field(init=False)
     _heat: HeatMemory = field(init=False)
     _scatter: ScatterMemory = field(init=False)
-    _looks: Looks = field(init=False)
+    _looks: ChangeTracker = field(init=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -109,11 +109,11 @@ class Framer:
         """Start afresh: a new run of the query."""
         self._kind, self.undecided = "auto", False
         self._unseen = True
-        self._lines = LineMemory(Places(self.options.top or MOST_LINES))
+        self._lines = LineMemory(Places(self.options.top or MAX_LINES))
         self._bars = BarMemory()
         self._heat = HeatMemory()
         self._scatter = ScatterMemory()
-        self._looks = Looks()
+        self._looks = ChangeTracker()
 
     def fit(self) -> None:
         """Let axes and the order of bars fit what is there now; the one way in which axes shrink."""
@@ -127,7 +127,7 @@ class Framer:
         self._bars = self._bars.unsorted()
         self._heat = self._heat.unsorted()
 
-    def columns(self, schema: pa.Schema) -> Columns:
+    def columns(self, schema: pa.Schema) -> ColumnRoles:
         """The roles of a result's columns. Raw events are points unless something else is asked for."""
         options = replace(self.options, kind="scatter") if self.raw and self.options.kind == "auto" else self.options
         return roles(schema, options, self.keys, alone=self.alone)
@@ -167,7 +167,7 @@ class Framer:
         alike = type(before) is type(drawn)
         return drawn.compared(before) if drawn is not None and alike else drawn
 
-    def _drawn(self, result: Result, columns: Columns, more: Callable[[], bool | None]) -> Picture | None:
+    def _drawn(self, result: Result, columns: ColumnRoles, more: Callable[[], bool | None]) -> Picture | None:
         style, top = self.options.style, self.options.top
         named = labels(result.table, columns.keys) if self._kind not in ("scatter", "density", "table") else None
         if self._unseen:
@@ -180,27 +180,27 @@ class Framer:
                 frame, self._lines = lines(result, named, columns, self._lines, style)
                 return frame
             case "bar" if named:
-                barred, self._bars = bars(result, named, columns, self._bars, style, top or MOST_BARS)
+                barred, self._bars = bars(result, named, columns, self._bars, style, top or MAX_BARS)
                 return barred
             case "heatmap" if named:
-                heated, self._heat = heat(result, named, columns, self._heat, style, top or MOST_KEYS)
+                heated, self._heat = heat(result, named, columns, self._heat, style, top or MAX_KEYS)
                 return heated
             case "scatter" | "density":
                 dotted, self._scatter = scatter(result, columns, self._scatter, style, dense=self._kind == "density",
-                                                most=top or MOST_COLOURS)
+                                                maximum=top or MAX_COLOURS)
                 return dotted
             case "number":
                 return figures(result, columns)
             case _:
                 return rows(result, columns)
 
-    def _fitting(self, table: pa.Table, columns: Columns, named: Labels | None,
+    def _fitting(self, table: pa.Table, columns: ColumnRoles, named: Labels | None,
                  more: Callable[[], bool | None]) -> Kind | None:
         """The plainest picture that shows all of the result, and what is to be expected; None: not known yet."""
         if self.options.kind != "auto":
             return self.options.kind
         words = columns.texts if not columns.keys and not self.raw else ()
-        if (columns.value is None and not words) or (len(columns.keys) > _MOST_TOLD_APART and not self.raw):
+        if (columns.value is None and not words) or (len(columns.keys) > _MAX_TOLD_APART and not self.raw):
             return "table"
         if self.raw or columns.x is not None:
             return "scatter"
@@ -211,4 +211,4 @@ class Framer:
             return None if expected is None else "bar" if columns.keys else "number"
         if columns.value is None:
             return "table"
-        return "heatmap" if named and len(named.names) > _MOST_LINES and self.options.top is None else "line"
+        return "heatmap" if named and len(named.names) > _MAX_LINES and self.options.top is None else "line"

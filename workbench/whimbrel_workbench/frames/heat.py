@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.extent import Extent, calendar_step, decimal_step, grown, limited
 from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.format_times import instants, positions
@@ -18,8 +18,8 @@ from whimbrel_workbench.frames.labels import Labels, labels, natural
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
 from whimbrel_workbench.frames.style import Style
 
-MOST_KEYS: Final = 30
-MOST_CELLS: Final = 6_000
+MAX_KEYS: Final = 30
+MAX_CELLS: Final = 6_000
 """Cells that a browser still paints in a moment."""
 
 Places = NDArray[np.int64]
@@ -114,8 +114,8 @@ class HeatMemory:
         return replace(self, names=(), columns=())
 
 
-def heat(result: Result, named: Labels, columns: Columns, memory: HeatMemory, style: Style,
-         most: int = MOST_KEYS) -> tuple[Heat | None, HeatMemory]:
+def heat(result: Result, named: Labels, columns: ColumnRoles, memory: HeatMemory, style: Style,
+         maximum: int = MAX_KEYS) -> tuple[Heat | None, HeatMemory]:
     """Draw a result as a heat map. None when no row can be placed."""
     if columns.value is None:
         return None, memory
@@ -125,7 +125,7 @@ def heat(result: Result, named: Labels, columns: Columns, memory: HeatMemory, st
     start = positions(result.table.column("start"))
     if along is None:
         shown &= np.isfinite(start)
-    names = _in_order(memory.names, [named.names[code] for code in np.unique(named.codes[shown])], most)
+    names = _in_order(memory.names, [named.names[code] for code in np.unique(named.codes[shown])], maximum)
     place = np.array([names.index(name) if name in names else -1 for name in named.names])[named.codes]
     rows = np.flatnonzero(shown & (place >= 0))
     if not len(rows):
@@ -188,9 +188,9 @@ class _Cells:
                       np.where(revised, mean_before, np.nan))
 
 
-def _in_order(kept: tuple[str, ...], found: tuple[str, ...] | list[str], most: int | None = None) -> tuple[str, ...]:
+def _in_order(kept: tuple[str, ...], found: tuple[str, ...] | list[str], maximum: int | None = None) -> tuple[str, ...]:
     """Names that have their place keep it; others follow, each lot in the order in which people count."""
-    return (*kept, *sorted((name for name in found if name not in kept), key=natural))[:most]
+    return (*kept, *sorted((name for name in found if name not in kept), key=natural))[:maximum]
 
 
 def _until(row: Places, left: Floats, end: Floats) -> Floats:
@@ -208,8 +208,8 @@ def _until(row: Places, left: Floats, end: Floats) -> Floats:
 
 def _width(kept: float, row: Places, left: Floats, *, calendar: bool) -> float:
     """0 while every result can have a cell of its own, else the width of cells that are few enough; it only grows."""
-    if len(row) <= MOST_CELLS and not kept:
+    if len(row) <= MAX_CELLS and not kept:
         return 0.0
     span = float(left.max() - left.min())
-    wide = span * len(np.unique(row)) / MOST_CELLS
+    wide = span * len(np.unique(row)) / MAX_CELLS
     return max(kept, (calendar_step(wide) if calendar else decimal_step(wide)) if wide else 1.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from whimbrel_workbench.frames.frame_builder import Picture
-from whimbrel_workbench.frames.lines import MOST_LINES, Lines
+from whimbrel_workbench.frames.lines import MAX_LINES, Lines
 from whimbrel_workbench.frames.scatter import Scatter
 
 
@@ -42,6 +42,6 @@ class Colouring:
 
 def _free(taken: set[int], beside: set[int]) -> int:
     """The first place that nobody has; of another colour than those beside it, while there are colours."""
-    used = {place % MOST_LINES for place in beside}
+    used = {place % MAX_LINES for place in beside}
     return next(place for place in count()
-                if place not in taken and (place % MOST_LINES not in used or len(used) == MOST_LINES))
+                if place not in taken and (place % MAX_LINES not in used or len(used) == MAX_LINES))

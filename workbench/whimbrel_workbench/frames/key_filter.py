@@ -12,13 +12,13 @@ from whimbrel_workbench.frames.frame_builder import Picture
 from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Lines
 from whimbrel_workbench.frames.scatter import Scatter
-from whimbrel_workbench.frames.table import Rows
+from whimbrel_workbench.frames.table import TableFrame
 
 Chosen = Mapping[str, frozenset[str]]
 """Chosen values, as words, by key column; a column that is not there is not restricted."""
 
 _PARTS: Final = ", "
-_MOST_SQUEEZED: Final = 4.0
+_MAX_SQUEEZED: Final = 4.0
 """How many times a chart's own time the range may be that it shares with others."""
 
 
@@ -58,7 +58,7 @@ def narrowed(picture: Picture | None, chosen: Chosen) -> Picture | None:
             return replace(picture, bars=tuple(picture.bars[place] for place in kept), others=picture.others + hidden)
         case Heat():
             return picture.only([_is_chosen(name, picture.keys, chosen) for name in picture.names])
-        case Rows():
+        case TableFrame():
             return picture.only(chosen)
         case _:
             return picture
@@ -101,7 +101,7 @@ def on_one_axis(pictures: Mapping[str, Picture | None], shared: Mapping[str, str
 def _fit(charts: Sequence[Lines | Heat | Scatter]) -> bool:
     """Whether each chart fills enough of what shows all of them; one window fills what it is given."""
     spans = [_span(chart.x) for chart in charts if _one_time(chart) is None]
-    return not spans or _span(_reach(charts)) <= _MOST_SQUEEZED * min(spans)
+    return not spans or _span(_reach(charts)) <= _MAX_SQUEEZED * min(spans)
 
 
 def _span(extent: Extent) -> float:

@@ -119,7 +119,7 @@ class Places:
     ('a', 'b')
     """
 
-    most: int
+    maximum: int
     names: tuple[str, ...] = ()
 
     def seat(self, names: Sequence[str], rows: Sequence[int] | NDArray[Any],
@@ -138,7 +138,7 @@ class Places:
         seated = list(self.names)
         waiting = sorted((name for name in names if name not in seated),
                          key=lambda name: (-count[name], -total.get(name, 0.0)))
-        free = self.most - len(seated)
+        free = self.maximum - len(seated)
         arrivals = set(waiting[:free])
         seated += [name for name in names if name in arrivals]
         for name in waiting[free:]:
@@ -146,4 +146,4 @@ class Places:
             if count[name] <= 1.25 * count.get(seated[weakest], 0):
                 break
             seated[weakest] = name
-        return Places(self.most, tuple(seated))
+        return Places(self.maximum, tuple(seated))

@@ -8,7 +8,7 @@ from typing import Final
 
 from whimbrel.clock import TickUnit, show_ticks
 
-MOST_STEPS: Final = 12
+MAX_STEPS: Final = 12
 """Steps of a histogram that are still read one by one."""
 
 
@@ -38,7 +38,7 @@ class LateStep:
 
 
 @dataclass(frozen=True, slots=True)
-class LateRows:
+class SourceLateness:
     """The lateness of one source.
 
     Parameters
@@ -58,7 +58,7 @@ class LateRows:
 
 
 def late_rows(source: str, of: str, late_by: Mapping[int, int], unit: TickUnit, asked: Sequence[int] = (),
-              changed: Mapping[int, str] | None = None) -> LateRows:
+              changed: Mapping[int, str] | None = None) -> SourceLateness:
     """The histogram of one source.
 
     Parameters
@@ -87,11 +87,11 @@ def late_rows(source: str, of: str, late_by: Mapping[int, int], unit: TickUnit, 
         steps.append(LateStep(end, show_ticks(end, unit), upto - below, share, rows - upto, share_lost,
                               (changed or {}).get(end, "")))
         below = upto
-    return LateRows(source, of, rows, tuple(steps))
+    return SourceLateness(source, of, rows, tuple(steps))
 
 
 def _chosen(ends: list[int], asked: Sequence[int]) -> list[int]:
     """At most so many of the steps, evenly, the first and the last among them, and those that are asked for."""
-    if len(ends) > MOST_STEPS:
-        ends = [ends[round(place * (len(ends) - 1) / (MOST_STEPS - 1))] for place in range(MOST_STEPS)]
+    if len(ends) > MAX_STEPS:
+        ends = [ends[round(place * (len(ends) - 1) / (MAX_STEPS - 1))] for place in range(MAX_STEPS)]
     return sorted({*ends, *asked})

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.change_tracking import changed_points
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.decimate import keep_extremes
 from whimbrel_workbench.frames.extent import HEADROOM, Extent, grown, limited, roomy
 from whimbrel_workbench.frames.finality import OPEN, Stages
@@ -20,14 +20,14 @@ from whimbrel_workbench.frames.labels import Labels, Places
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
 from whimbrel_workbench.frames.style import Style
 
-MOST_POINTS: Final = 2_000
+MAX_POINTS: Final = 2_000
 """Points of one line: two per pixel of a wide cell."""
 
-MOST_LINES: Final = 6
-_MOST_REVISIONS: Final = 100
+MAX_LINES: Final = 6
+_MAX_REVISIONS: Final = 100
 
 _ALONG: Final = ("x", "instant", "y", "stage", "joined", "before", "changed", "low", "high")
-_MOST_REACH: Final = 0.25
+_MAX_REACH: Final = 0.25
 """Of the height of the picture: intervals that reach farther go out of it, and must not squeeze it."""
 
 Bools = NDArray[np.bool_]
@@ -84,10 +84,10 @@ class Line:
     def revised(self) -> NDArray[np.intp]:
         """Positions of the values that the earliest answer had otherwise, by at most a hundred largest moves."""
         found = np.flatnonzero(~np.isnan(self.before))
-        if len(found) <= _MOST_REVISIONS:
+        if len(found) <= _MAX_REVISIONS:
             return found
         moves = np.abs(self.y[found] - self.before[found])
-        return np.sort(found[np.argpartition(-moves, _MOST_REVISIONS)[:_MOST_REVISIONS]])
+        return np.sort(found[np.argpartition(-moves, _MAX_REVISIONS)[:_MAX_REVISIONS]])
 
     def settled_path(self) -> tuple[Floats, Floats]:
         """The stretches between settled points; NaN parts them."""
@@ -101,9 +101,9 @@ class Line:
         """The stretches that touch a value that may still change; NaN parts them."""
         return self._path(self._reached == OPEN)
 
-    def thinned(self, most_points: int) -> Line:
+    def thinned(self, max_points: int) -> Line:
         """The same picture with about that many points: extremes and the largest revisions stay."""
-        kept = keep_extremes(self.y, most_points)
+        kept = keep_extremes(self.y, max_points)
         if len(kept) == len(self.y):
             return self
         kept = np.union1d(kept, self.revised)
@@ -195,7 +195,7 @@ class LineMemory:
     y: Extent | None = None
 
 
-def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
+def lines(result: Result, named: Labels, columns: ColumnRoles, memory: LineMemory,
           style: Style) -> tuple[Lines | None, LineMemory]:
     """Draw a result as lines. None when no row can be placed."""
     if columns.value is None:
@@ -219,7 +219,7 @@ def lines(result: Result, named: Labels, columns: Columns, memory: LineMemory,
                 line = Line(name, place, start[rows], y[rows], instant[rows], stage[rows], joined, before[rows],
                             joined, low[rows], high[rows], result.stages,
                             int(np.count_nonzero(~np.isnan(before[rows]))))
-                drawn.append(_in_time(line, end[rows]).thinned(MOST_POINTS))
+                drawn.append(_in_time(line, end[rows]).thinned(MAX_POINTS))
     if not drawn:
         return None, LineMemory(places, memory.x, memory.y)
     kind = table.schema.field("start").type
@@ -241,7 +241,7 @@ def _reach(drawn: list[Line], *, log: bool) -> tuple[float, float]:
     """Lowest and highest of what is drawn, early answers that were revised included."""
     values = [each for line in drawn for each in (line.y, line.before[line.revised])]
     low, high = min(float(y.min()) for y in values if len(y)), max(float(y.max()) for y in values if len(y))
-    reach = _MOST_REACH * (high - min(low, 0.0))
+    reach = _MAX_REACH * (high - min(low, 0.0))
     ends = [end[line.bounded & (end > 0 if log else True)] for line in drawn for end in (line.low, line.high)]
     return (min([low, *(max(float(end.min()), low / 2 if log else low - reach) for end in ends if len(end))]),
             max([high, *(min(float(end.max()), high + reach) for end in ends if len(end))]))

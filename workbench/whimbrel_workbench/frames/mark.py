@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.format_times import positions, ticks
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Result
@@ -61,14 +61,14 @@ class Mark:
         return cls(**known)
 
 
-def row_of(result: Result, columns: Columns, mark: Mark) -> int | None:
+def row_of(result: Result, columns: ColumnRoles, mark: Mark) -> int | None:
     """The row that a mark stands for: among those of its key the nearest one, of several the last.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> result = Result(pa.table({"start": [0, 0, 5, 5], "k": ["a", "b", "a", "b"], "n": [1, 2, 3, 4]}), (4,))
-    >>> shown = Columns(("k",), "n", ("n",))
+    >>> shown = ColumnRoles(("k",), "n", ("n",))
     >>> row_of(result, shown, Mark(key="b", at=0.2)), row_of(result, shown, Mark(key="a")), row_of(
     ...     result, shown, Mark(key="c"))
     (1, 2, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LaneSlot:
     """Where a step stands: its lane, those of its inputs, those that pass it by, and whether one goes on below it."""
 
     lane: int
@@ -34,7 +34,7 @@ class PlanStep:
     """
 
     name: str
-    place: Place
+    place: LaneSlot
     rows_in: int
     rows_out: int
     held: int
@@ -44,7 +44,7 @@ class PlanStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanFrame:
     """All operators, inputs above what they feed.
 
     Parameters
@@ -65,7 +65,7 @@ class Plan:
         return max((lane for step in self.steps for lane in (step.place.lane, *step.place.passing)), default=-1) + 1
 
 
-def places(inputs: Sequence[Sequence[int]]) -> tuple[Place, ...]:
+def places(inputs: Sequence[Sequence[int]]) -> tuple[LaneSlot, ...]:
     """Where lines run: a step goes on in the lane of an input that nobody else needs any more, or opens a new one.
 
     Parameters
@@ -84,7 +84,7 @@ def places(inputs: Sequence[Sequence[int]]) -> tuple[Place, ...]:
     """
     last = {below: at for at, read in enumerate(inputs) for below in read}
     lanes: dict[int, int] = {}
-    found: list[Place] = []
+    found: list[LaneSlot] = []
     for at, read in enumerate(inputs):
         above = tuple(dict.fromkeys(lanes[below] for below in read))
         free = [lanes.pop(below) for below in dict.fromkeys(read) if last[below] == at]
@@ -92,5 +92,5 @@ def places(inputs: Sequence[Sequence[int]]) -> tuple[Place, ...]:
         lane = min(free) if free else next(lane for lane in range(len(inputs)) if lane not in passing)
         if at in last:
             lanes[at] = lane
-        found.append(Place(lane, above, passing, at in last))
+        found.append(LaneSlot(lane, above, passing, at in last))
     return tuple(found)

@@ -88,7 +88,7 @@ class PointStore:
     x_name: str | None
     y_name: str
     keys: tuple[str, ...]
-    most_names: int
+    max_names: int
     log: tuple[bool, bool] = (False, False)
     names: list[str] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
@@ -129,7 +129,7 @@ class PointStore:
         found = labels(rows, self.keys)
         for name in found.names:
             if name not in self.names:
-                (self.names.append if len(self.names) < self.most_names else self.others.add)(name)
+                (self.names.append if len(self.names) < self.max_names else self.others.add)(name)
         known = {name: place for place, name in enumerate(self.names)}
         return np.array([known.get(name, OTHERS) for name in found.names], np.uint8)[found.codes]
 

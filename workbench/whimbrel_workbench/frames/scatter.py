@@ -7,14 +7,14 @@ from typing import Final, Self
 
 import pyarrow as pa
 
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.extent import Extent, grown, limited
 from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.points import Points, PointStore
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.style import Style
 
-MOST_COLOURS: Final = 6
+MAX_COLOURS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +73,8 @@ class ScatterMemory:
     y: Extent | None = None
 
 
-def scatter(result: Result, columns: Columns, memory: ScatterMemory, style: Style, *, dense: bool,
-            most: int = MOST_COLOURS) -> tuple[Scatter | None, ScatterMemory]:
+def scatter(result: Result, columns: ColumnRoles, memory: ScatterMemory, style: Style, *, dense: bool,
+            maximum: int = MAX_COLOURS) -> tuple[Scatter | None, ScatterMemory]:
     """Draw a result as points. None when no row can be placed."""
     if columns.value is None:
         return None, memory
@@ -82,7 +82,7 @@ def scatter(result: Result, columns: Columns, memory: ScatterMemory, style: Styl
     kind = result.table.schema.field(along).type
     calendar = bool(pa.types.is_timestamp(kind))
     log = (bool(style.logx) and not calendar, bool(style.logy))
-    store = memory.store or PointStore(columns.x, columns.value, columns.keys, most, log)
+    store = memory.store or PointStore(columns.x, columns.value, columns.keys, maximum, log)
     points = store.take(result)
     if store.x_reach is None or store.y_reach is None:
         return None, ScatterMemory(store, memory.x, memory.y)

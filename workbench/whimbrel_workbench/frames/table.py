@@ -13,18 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel_workbench.frames.arrow_values import floats
-from whimbrel_workbench.frames.columns import Columns
+from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.format_numbers import interval_words, value_words
 from whimbrel_workbench.frames.format_times import instants, positions, words
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Result
 
-MOST_ROWS: Final = 15
+MAX_ROWS: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row as words.
 
     Parameters
@@ -51,7 +51,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableFrame:
     """The newest rows, newest first, as words.
 
     Parameters
@@ -71,14 +71,14 @@ class Rows:
     names: tuple[str, ...]
     numeric: tuple[bool, ...]
     told_by: tuple[int, ...]
-    table: tuple[Row, ...]
+    table: tuple[TableRow, ...]
     stages: Stages
     settled_rows: int
     rows: int
     result: Result = field(repr=False, compare=False)
-    columns: Columns = field(repr=False, compare=False)
+    columns: ColumnRoles = field(repr=False, compare=False)
 
-    def only(self, chosen: Mapping[str, frozenset[str]]) -> Rows | None:
+    def only(self, chosen: Mapping[str, frozenset[str]]) -> TableFrame | None:
         """The newest rows of those whose keys have chosen values, as words; None if there are none."""
         table, keys = self.result.table, [key for key in self.columns.keys if key in chosen]
         if not keys:
@@ -95,7 +95,7 @@ class Rows:
             return left
         return replace(left, table=tuple(known.get(self._subject(row), row) for row in left.table))
 
-    def compared(self, earlier: Rows) -> Self:
+    def compared(self, earlier: TableFrame) -> Self:
         """The same, with what is otherwise than in an earlier picture marked."""
         if earlier.names != self.names:
             return self
@@ -105,10 +105,10 @@ class Rows:
         # Where rows cannot be told apart, or all are new, marks would say nothing.
         return self if several or all(row.fresh for row in marked) else replace(self, table=marked)
 
-    def _subject(self, row: Row) -> tuple[str, ...]:
+    def _subject(self, row: TableRow) -> tuple[str, ...]:
         return tuple(row.cells[column] for column in self.told_by)
 
-    def _marked(self, row: Row, earlier: Row | None) -> Row:
+    def _marked(self, row: TableRow, earlier: TableRow | None) -> TableRow:
         if earlier is None:
             return replace(row, fresh=True)
         pairs = enumerate(zip(row.cells, earlier.cells, strict=True))
@@ -116,10 +116,10 @@ class Rows:
         return replace(row, changed=changed, fresh=False)
 
 
-def rows(result: Result, columns: Columns) -> Rows:
+def rows(result: Result, columns: ColumnRoles) -> TableFrame:
     """The last rows of a result."""
-    first = max(0, len(result.table) - MOST_ROWS)
-    newest = result.last(MOST_ROWS)
+    first = max(0, len(result.table) - MAX_ROWS)
+    newest = result.last(MAX_ROWS)
     shown = newest.table
     lifetimes = [shown.column(name).cast(pa.int64()).to_pylist() for name in ("start", "end")]
     if all(end == start + 1 for start, end in zip(*lifetimes, strict=True)):
@@ -131,11 +131,12 @@ def rows(result: Result, columns: Columns) -> Rows:
     stage = result.stage[first:].tolist()
     subject = ("start", "end", *columns.keys)
     marks = _marks(result.table.slice(first), columns)
-    return Rows(
+    return TableFrame(
         names=tuple(shown.column_names),
         numeric=tuple(pa.types.is_integer(field.type) or pa.types.is_floating(field.type) for field in shown.schema),
         told_by=tuple(place for place, name in enumerate(shown.column_names) if name in subject),
-        table=tuple(Row(tuple(column[row] for column in cells), stage[row], tuple(column[row] for column in before),
+        table=tuple(TableRow(tuple(column[row] for column in cells), stage[row],
+                             tuple(column[row] for column in before),
                         marks[row]) for row in order),
         stages=result.stages,
         settled_rows=result.settled,
@@ -145,7 +146,7 @@ def rows(result: Result, columns: Columns) -> Rows:
     )
 
 
-def _marks(shown: pa.Table, columns: Columns) -> list[str]:
+def _marks(shown: pa.Table, columns: ColumnRoles) -> list[str]:
     keys = labels(shown, columns.keys)
     value = floats(shown.column(columns.value)).tolist() if columns.value is not None else [nan] * len(shown)
     at = positions(shown.column(columns.x)).tolist() if columns.x else [None] * len(shown)

@@ -10,7 +10,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, Final
 
-_MOST_S: Final = 5.0
+_MAX_S: Final = 5.0
 
 
 class _Gate(MetaPathFinder):
@@ -34,7 +34,7 @@ class _Gate(MetaPathFinder):
     def _begin(self, _spec: ModuleSpec) -> None:
         """The import goes on when nothing is being changed. It holds the module's own lock meanwhile."""
         self.begun = True
-        if self.changing.acquire(timeout=_MOST_S):
+        if self.changing.acquire(timeout=_MAX_S):
             self.changing.release()
 
 

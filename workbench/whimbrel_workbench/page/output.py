@@ -20,7 +20,7 @@ from panel.io.state import state
 from whimbrel_workbench.page.import_lock import apart_from_imports, wait_for_import
 from whimbrel_workbench.page.notebook import executing, parent, watch_cells
 from whimbrel_workbench.page.scripts import guarded, scripts, with_styles
-from whimbrel_workbench.page_messages import Said
+from whimbrel_workbench.page_messages import PageMessage
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
@@ -32,7 +32,7 @@ _ON_THE_WAY: Final = 2
 """So many messages may wait to be painted: with one, a fast page would wait for each answer's way back."""
 
 _PATIENCE_S: Final = 2.0
-_MOST_PATIENCE_S: Final = 16.0
+_MAX_PATIENCE_S: Final = 16.0
 _DEAF_S: Final = 0.4
 _ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = source.placeholder }))"
 """When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
@@ -84,9 +84,9 @@ class Output:
         self.view = ""
         self._comms: Sequence[Any] = ()
         # The only way back from a page's script to the kernel is a widget's value.
-        self._sign = Said()
+        self._sign = PageMessage()
         self._sign.param.watch(self._heard, "value")
-        self._painted = Said()
+        self._painted = PageMessage()
         self._painted.jscallback(placeholder=_ANSWER)
         self._painted.param.watch(self._heard_painted, "value")
         self._sent_s, self._patience_s = 0.0, _PATIENCE_S
@@ -111,7 +111,7 @@ class Output:
     def sending(self) -> None:
         """Part of every message: ask the page to answer when it has painted it."""
         if self._waiting >= _ON_THE_WAY and not executing():
-            self._patience_s = min(2 * self._patience_s, _MOST_PATIENCE_S)
+            self._patience_s = min(2 * self._patience_s, _MAX_PATIENCE_S)
         self._sent_s = time.monotonic()
         self._painted.placeholder = str(int(self._painted.placeholder or 0) + 1)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whimbrel import ReplayClock
     from whimbrel.errors import WhimbrelError
     from whimbrel.run import Metrics, Run
-    from whimbrel.stream import Bands
+    from whimbrel.stream import LatencyBands
     from whimbrel_workbench.frames.status import State
 
 _STATES: tuple[State, ...] = ("failed", "running", "paused", "stopped", "finished")
@@ -37,7 +37,7 @@ class BandedRun:
         One for each latency, started together.
     """
 
-    def __init__(self, bands: Bands, runs: Sequence[Run]) -> None:
+    def __init__(self, bands: LatencyBands, runs: Sequence[Run]) -> None:
         self._names = bands[0].schema.names
         self._keys = [name for name in self._names if f"{name}_before" not in bands.revisions[-1].schema.names]
         self._latencies = bands.latencies
@@ -142,8 +142,8 @@ def _revised(tables: Sequence[pa.Table], names: Sequence[str]) -> str:
     for table in tables:
         for found in pc.value_counts(table.column("revision")).to_pylist():
             counts[found["values"]] += found["counts"]
-    moves = [f"{name} by up to {value_words(most)}" for name in names
-             if (most := max((_moved(table, name) for table in tables), default=0.0))]
+    moves = [f"{name} by up to {value_words(maximum)}" for name in names
+             if (maximum := max((_moved(table, name) for table in tables), default=0.0))]
     changed = f"{counts['changed']:,} changed" + (f" ({', '.join(moves)})" if moves else "")
     return f"{changed}, {counts['new']:,} new, {counts['gone']:,} gone"
 

@@ -11,11 +11,11 @@ from whimbrel.clock import duration_ticks, round_spans, show_ticks
 from whimbrel.errors import WhimbrelError
 from whimbrel.plan import Source
 from whimbrel.run import Metrics
-from whimbrel.stream import Bands, Lateness, Stream
+from whimbrel.stream import LatencyBands, Lateness, Stream
 from whimbrel.stream.lateness import lateness_of
-from whimbrel_workbench.frames.lateness import LateRows, late_rows
+from whimbrel_workbench.frames.lateness import SourceLateness, late_rows
 
-MOST_ASKED_AGAIN: Final = 2_000_000
+MAX_ASKED_AGAIN: Final = 2_000_000
 """Of a longer log only rows are counted: to ask the query at each latency would take long."""
 
 _THOUSANDTH: Final = 0.001
@@ -31,7 +31,7 @@ class LatenessStudy:
         As it was written.
     """
 
-    def __init__(self, query: Stream | Bands) -> None:
+    def __init__(self, query: Stream | LatencyBands) -> None:
         self._query = query if isinstance(query, Stream) else query.query
         self._measured: dict[Source, Lateness] = {}
         self._late_by: dict[Source, dict[int, int]] = {}
@@ -57,7 +57,7 @@ class LatenessStudy:
     def compare(self, asked: Sequence[int]) -> None:
         """Ask the query at each latency that is shown, and count the results that are others. On the calling thread."""
         for source, found in self._measured.items():
-            if found.rows > MOST_ASKED_AGAIN:
+            if found.rows > MAX_ASKED_AGAIN:
                 continue
             shown = self._rows(source, self._late_by[source], "", asked)
             known = self._changed.setdefault(source, {})
@@ -73,7 +73,7 @@ class LatenessStudy:
             for latency, row in zip(latencies, rows, strict=True):
                 known[latency] = changed_words(row["results_changed"], row["results"])
 
-    def shown(self, metrics: Metrics | None, asked: Sequence[int]) -> tuple[LateRows, ...]:
+    def shown(self, metrics: Metrics | None, asked: Sequence[int]) -> tuple[SourceLateness, ...]:
         """What is known now, of logs and of what a run has counted."""
         parts = [self._rows(source, late_by, "the whole log", asked) for source, late_by in self._late_by.items()]
         counted = {} if metrics is None else metrics.late_by
@@ -81,20 +81,20 @@ class LatenessStudy:
                   for source in self._query.sources if source not in self._late_by and counted.get(source.name)]
         return tuple(parts)
 
-    def _rows(self, source: Source, late_by: Mapping[int, int], of: str, asked: Sequence[int]) -> LateRows:
+    def _rows(self, source: Source, late_by: Mapping[int, int], of: str, asked: Sequence[int]) -> SourceLateness:
         return late_rows(source.name, of, late_by, source.schema.unit, asked, self._changed.get(source))
 
 
-def latencies_of(query: Stream | Bands) -> tuple[int, ...]:
+def latencies_of(query: Stream | LatencyBands) -> tuple[int, ...]:
     """The reorder latencies at which a query is asked, in ticks; none where rows are all waited for."""
-    if isinstance(query, Bands):
+    if isinstance(query, LatencyBands):
         unit = query[-1].schema.unit
         return tuple(duration_ticks(int(each) if unit is None else each, unit) for each in query.latencies)
     promised = {source.disorder.reorder_latency for source in query.sources}
     return tuple(sorted(each for each in promised if each is not None))[-1:]
 
 
-def choices_near(query: Stream | Bands) -> list[tuple[int, str]]:
+def choices_near(query: Stream | LatencyBands) -> list[tuple[int, str]]:
     """Latencies about those at which a query is asked, and their words; none where nothing is promised."""
     asked, unit = latencies_of(query), (query if isinstance(query, Stream) else query[-1]).schema.unit
     if not asked:

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
-from whimbrel.run import Behind, Run, behind
+from whimbrel.run import Lineage, Run, behind
 from whimbrel.run.lineage import Origin
 from whimbrel.stream import Stream
-from whimbrel_workbench.frames.events import MOST_EVENTS, EventsBehind, Fact, OriginRows
+from whimbrel_workbench.frames.events import MAX_EVENTS, Fact, LineageEvents, OriginRows
 from whimbrel_workbench.frames.table import cell_words
 from whimbrel_workbench.sessions.group_columns import grouped_by
 from whimbrel_workbench.sessions.run_status import failure_of
 
-MOST_RUN_AGAIN: Final = 10_000
+MAX_RUN_AGAIN: Final = 10_000
 """With more events the query is not run again: a reader waits for it."""
 
 _CLOSE: Final = 1e-9
@@ -29,7 +29,7 @@ def row_words(row: pa.Table) -> tuple[Fact, ...]:
     return tuple((name, cell_words(row.column(name))[0]) for name in row.column_names)
 
 
-def events_behind(query: Stream, run: Run, row: pa.Table) -> EventsBehind:
+def events_behind(query: Stream, run: Run, row: pa.Table) -> LineageEvents:
     """The events behind a row, among those that a run has read.
 
     Parameters
@@ -43,11 +43,11 @@ def events_behind(query: Stream, run: Run, row: pa.Table) -> EventsBehind:
     """
     words = row_words(row)
     try:
-        found = behind(query.node, _asked(query, row), most=MOST_RUN_AGAIN, read=run.read)
+        found = behind(query.node, _asked(query, row), limit=MAX_RUN_AGAIN, read=run.read)
         again, same = _again(found, row, ended=run.state not in ("running", "paused"))
     except WhimbrelError as error:
-        return EventsBehind("failed", words, failure=failure_of(error))
-    return EventsBehind("found", words, tuple(map(_rows, found.origins)), found.paths, again, same)
+        return LineageEvents("failed", words, failure=failure_of(error))
+    return LineageEvents("found", words, tuple(map(_rows, found.origins)), found.paths, again, same)
 
 
 def _asked(query: Stream, row: pa.Table) -> Mapping[str, Any]:
@@ -59,7 +59,7 @@ def _asked(query: Stream, row: pa.Table) -> Mapping[str, Any]:
 
 
 def _rows(origin: Origin) -> OriginRows:
-    newest = slice(max(0, origin.table.num_rows - MOST_EVENTS), None)
+    newest = slice(max(0, origin.table.num_rows - MAX_EVENTS), None)
     table, lifetimes = origin.events[newest], origin.lifetimes[newest]
     ends = table.column("end").cast(pa.int64()).to_pylist()
     points = all(end == start + 1 for start, end in zip(table.column("start").cast(pa.int64()).to_pylist(), ends,
@@ -72,10 +72,10 @@ def _rows(origin: Origin) -> OriginRows:
     return OriginRows(origin.source.name, origin.rows, tuple(shown), numeric, tuple(zip(*cells, strict=True)))
 
 
-def _again(found: Behind, row: pa.Table, *, ended: bool) -> tuple[str, bool | None]:
+def _again(found: Lineage, row: pa.Table, *, ended: bool) -> tuple[str, bool | None]:
     """What the query gives for the events alone, and whether that is what the row says."""
     if not found.complete:
-        return f"Too many events to run the query on them alone (more than {MOST_RUN_AGAIN:,}).", None
+        return f"Too many events to run the query on them alone (more than {MAX_RUN_AGAIN:,}).", None
     if not any(origin.rows for origin in found.origins):
         return "There is no event behind it.", None
     try:

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
-from whimbrel.progressive import Progress
+from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Run
-from whimbrel.stream import Bands, Stream, asked_at
+from whimbrel.stream import LatencyBands, Stream, asked_at
 from whimbrel_workbench.frames import (
-    Columns,
+    ColumnRoles,
     Failure,
     Frame,
     Framer,
@@ -31,14 +31,14 @@ from whimbrel_workbench.frames import (
     Style,
 )
 from whimbrel_workbench.frames.change_tracking import LINGER_S
-from whimbrel_workbench.frames.events import EventsBehind
+from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark, row_of
 from whimbrel_workbench.sessions.group_columns import grouped_by
 from whimbrel_workbench.sessions.latency_run import BandedRun
 from whimbrel_workbench.sessions.lateness import latencies_of
 from whimbrel_workbench.sessions.lineage import events_behind
-from whimbrel_workbench.sessions.progressive_run import ProgressRun
-from whimbrel_workbench.sessions.replay_controller import Player, playback_of
+from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
+from whimbrel_workbench.sessions.replay_controller import ReplayController, playback_of
 from whimbrel_workbench.sessions.run_status import failure_of, progress_status_of, status_of
 from whimbrel_workbench.sessions.shared_clocks import Clocks
 from whimbrel_workbench.sessions.time_span_check import several_times
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from whimbrel.run import Metrics, Snapshot
     from whimbrel_workbench.frames.status import State
 
-AnyRun = Run | BandedRun | ProgressRun
+AnyRun = Run | BandedRun | ProgressiveRun
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _DECIDED_WITHIN_S: Final = 0.3
@@ -62,7 +62,7 @@ _LONGEST_AWAIT_S: Final = 0.1
 _ENDED: Final = ("finished", "stopped", "failed")
 
 
-class Feed:
+class LiveSession:
     """Starts a query, looks at its run a few times a second, and hands a frame on whenever something changed.
 
     The looking happens on a thread of its own, so that a busy kernel neither stops the view nor waits for it.
@@ -95,9 +95,9 @@ class Feed:
         The query at its own latencies.
     """
 
-    def __init__(self, stream: Stream | Bands, options: Options, on_frame: Callable[[Frame], bool], *,
+    def __init__(self, stream: Stream | LatencyBands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
-                 on_turn: Callable[[], None] = lambda: None, progress: Progress | None = None,
+                 on_turn: Callable[[], None] = lambda: None, progress: ProgressiveQuery | None = None,
                  clocks: Clocks | None = None) -> None:
         self.progress = progress
         self._clocks = clocks or Clocks()
@@ -122,7 +122,7 @@ class Feed:
         self._quality: Quality | None = None
         self._unsaid = ""
         self.between_frames = threading.RLock()
-        self.player = Player(lambda: self._run, self.look_again)
+        self.player = ReplayController(lambda: self._run, self.look_again)
 
     @property
     def run(self) -> AnyRun | None:
@@ -140,7 +140,7 @@ class Feed:
         return self._quality
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> ColumnRoles:
         """The roles of the answer's columns."""
         return self._framer.columns(self._schema)
 
@@ -162,7 +162,7 @@ class Feed:
         table = None if self._result is None else self._result.table
         return [] if table is None else [table.slice(place, 1) for place in range(len(table))[:-rows - 1:-1]]
 
-    def behind(self, row: pa.Table) -> EventsBehind:
+    def behind(self, row: pa.Table) -> LineageEvents:
         """The events behind a row of the answer. Reads the sources once more, on the calling thread."""
         run, stream = self._run, self._stream
         assert isinstance(run, BandedRun | Run), "there is no row without a run"
@@ -176,7 +176,7 @@ class Feed:
         """
         if self.progress is not None:
             self.progress = self.progress if self._run is None else self.progress.again()
-            self.follow(ProgressRun(self.progress, self._schema, self._keys))
+            self.follow(ProgressiveRun(self.progress, self._schema, self._keys))
             return
         try:
             stream = self._stream = self._clocks.joined(self._stream, instead_of)
@@ -230,10 +230,10 @@ class Feed:
         self.at_latencies(latencies)
         self.start()
 
-    def at_latencies(self, latencies: Sequence[int]) -> Stream | Bands:
+    def at_latencies(self, latencies: Sequence[int]) -> Stream | LatencyBands:
         """The query at other latencies, of which the next run will be; one that has a single answer takes the last."""
         clock = None if self._run is None else self._run.clock
-        several = latencies if isinstance(self.written, Bands) else latencies[-1:]
+        several = latencies if isinstance(self.written, LatencyBands) else latencies[-1:]
         self._stream = asked_at(self.written, several, clock)
         return self._stream
 
@@ -263,10 +263,10 @@ class Feed:
 
         self._steer(stop)
 
-    def refine(self, gesture: Callable[[ProgressRun], object]) -> None:
+    def refine(self, gesture: Callable[[ProgressiveRun], object]) -> None:
         """Steer the reading of early answers, or remember something of them; looking begins anew if it had ended."""
         run = self._run
-        if not isinstance(run, ProgressRun):
+        if not isinstance(run, ProgressiveRun):
             return
         gesture(run)
         self.look_again()
@@ -316,7 +316,7 @@ class Feed:
             if self._run is not None:
                 self.look_again()
 
-    def await_picture(self, most_s: float) -> None:
+    def await_picture(self, max_s: float) -> None:
         """Wait a moment for the first picture, unless there will be none.
 
         A replay is not waited for: a chart that is part of a saved page is taken for one that is looked at, and its run
@@ -324,7 +324,7 @@ class Feed:
         """
         if self._run is not None and self._run.clock is not None:
             return
-        until_s = time.monotonic() + most_s
+        until_s = time.monotonic() + max_s
         while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
             if self._run is None or self._run.state in _ENDED:
                 self.look_again()
@@ -367,7 +367,7 @@ class Feed:
         playback = playback_of(run.clock, run.state)
         if anyway or self._seen != now or time.monotonic() > self._fades_s:
             value = self._framer.columns(self._schema).value
-            if isinstance(run, ProgressRun):
+            if isinstance(run, ProgressiveRun):
                 (snapshot, result), self._quality = run.look(value), run.quality(value)
             else:
                 snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
@@ -444,7 +444,7 @@ class Feed:
         return max(began_s + pause_s - time.monotonic(), _READY_WAIT_S)
 
 
-def columns_of(query: Stream | Bands, options: Options) -> Columns:
+def columns_of(query: Stream | LatencyBands, options: Options) -> ColumnRoles:
     """Which columns of the result a view of the query shows, and as what."""
     schema, keys = _result(query)
     return Framer(options, keys, _raw(query), _alone(query)).columns(schema)
@@ -452,7 +452,7 @@ def columns_of(query: Stream | Bands, options: Options) -> Columns:
 
 def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | None) -> Status:
     error = run.error if state == "failed" else None
-    if isinstance(run, ProgressRun):
+    if isinstance(run, ProgressiveRun):
         return progress_status_of(state, metrics, error, run.facts)
     return status_of(state, metrics, error, run.facts if isinstance(run, BandedRun) else (), playback)
 
@@ -462,21 +462,21 @@ def _look(run: Run) -> tuple[Snapshot, Result]:
     return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.forgotten_rows, rearranged=shot.rearranged)
 
 
-def _raw(query: Stream | Bands) -> bool:
+def _raw(query: Stream | LatencyBands) -> bool:
     """Whether the result is events as they came: several may be true at a time, and nothing was aggregated."""
     answer = query if isinstance(query, Stream) else query[-1]
     aggregated = any(isinstance(node.op, GroupAggregate) for node in answer.node.walk())
     return not aggregated and not _result(query)[1] and answer.node.properties.apart is None
 
 
-def _alone(query: Stream | Bands) -> bool:
+def _alone(query: Stream | LatencyBands) -> bool:
     """Whether the result is an aggregate of all events, which has one row at a time."""
     node = (query if isinstance(query, Stream) else query[-1]).node
     apart = node.properties.apart
     return apart is not None and not apart.per and any(isinstance(each.op, GroupAggregate) for each in node.walk())
 
 
-def _result(query: Stream | Bands) -> tuple[pa.Schema, tuple[str, ...]]:
+def _result(query: Stream | LatencyBands) -> tuple[pa.Schema, tuple[str, ...]]:
     """Columns of the result, and those that the query groups by, whatever their type."""
     answer = query if isinstance(query, Stream) else query[-1]
     instant = answer.schema.time_type

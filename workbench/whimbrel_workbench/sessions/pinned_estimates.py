@@ -13,13 +13,13 @@ from whimbrel.batch import Column
 from whimbrel.kernels import KeyTable
 from whimbrel.progressive import Estimate
 from whimbrel_workbench.frames.arrow_values import floats
-from whimbrel_workbench.frames.estimate_quality import Remembered
+from whimbrel_workbench.frames.estimate_quality import PinnedClaim
 from whimbrel_workbench.frames.format_numbers import share_words
 from whimbrel_workbench.frames.labels import labels
 
 Places = NDArray[np.int64]
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _CLOSE = 1e-9
 
 
@@ -38,7 +38,7 @@ class Compared:
 
     then: pa.Table
     outside: frozenset[int]
-    remembered: Remembered
+    remembered: PinnedClaim
 
 
 class Pinned:
@@ -72,7 +72,7 @@ class Pinned:
                          for name in self._values.column_names})
         if found is None:
             said = f"several rows have the same {' and '.join(self._subject)}: none can be compared"
-            return Compared(then, frozenset(), Remembered(self._words, "exact" if final else "open", said))
+            return Compared(then, frozenset(), PinnedClaim(self._words, "exact" if final else "open", said))
         new = int((places < 0).sum())
         outside, judged = self._judged(table, places, exact, value)
         verdict = self._without_intervals(table, then, value, new) if final and not judged else (
@@ -92,18 +92,19 @@ class Pinned:
             outside = judged & ((now < low - slack) | (now > high + slack))
         return np.flatnonzero(outside), int(judged.sum())
 
-    def _verdict(self, table: pa.Table, outside: NDArray[np.intp], judged: int, new: int, *, final: bool) -> Remembered:
+    def _verdict(self, table: pa.Table, outside: NDArray[np.intp], judged: int, new: int, *,
+                 final: bool) -> PinnedClaim:
         if not judged:
-            return Remembered(self._words, "open", "no value with an interval is exact yet")
+            return PinnedClaim(self._words, "open", "no value with an interval is exact yet")
         said = f"{judged - len(outside):,} of {judged:,} exact values lie within their intervals"
         if len(outside):
             named = labels(table, self._keys)
-            names = list(dict.fromkeys(named.names[code] for code in named.codes[outside[:_MOST_NAMED]]))
+            names = list(dict.fromkeys(named.names[code] for code in named.codes[outside[:_MAX_NAMED]]))
             said += f", not {', '.join(filter(None, names)) or 'the others'}"
-        return Remembered(self._words, "overturned" if len(outside) else "holds" if final else "open",
+        return PinnedClaim(self._words, "overturned" if len(outside) else "holds" if final else "open",
                           said + (_new_words(new) if final else ""))
 
-    def _without_intervals(self, table: pa.Table, then: pa.Table, value: str, new: int) -> Remembered:
+    def _without_intervals(self, table: pa.Table, then: pa.Table, value: str, new: int) -> PinnedClaim:
         """At the end there is nothing to hold values to, but how far off they were is known."""
         said = f"it had no interval of {value}"
         if value in then.column_names:
@@ -114,7 +115,7 @@ class Pinned:
                 size = np.abs(np.where(now == 0, was, now))
                 worst = float((np.abs(now - was) / np.where(size == 0, 1.0, size)).max())
                 said += f"; {len(now):,} of its values were off by up to {share_words(worst)}"
-        return Remembered(self._words, "exact", said + _new_words(new))
+        return PinnedClaim(self._words, "exact", said + _new_words(new))
 
 
 def _places_among(then: pa.Table, now: pa.Table) -> Places | None:

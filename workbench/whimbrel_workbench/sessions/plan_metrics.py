@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from whimbrel.run import Metrics
-from whimbrel_workbench.frames.plan import Plan, PlanStep, places
+from whimbrel_workbench.frames.plan import PlanFrame, PlanStep, places
 
 _RATE_OVER_S: Final = 1.0
 """Rates are those of about so many seconds: shorter ones only flicker."""
@@ -19,7 +19,7 @@ class PlanWatch:
         self._then: tuple[float, tuple[int, ...]] = (0.0, ())
         self._rates: tuple[float, ...] = ()
 
-    def look(self, metrics: Metrics, kernels: Mapping[str, str]) -> Plan:
+    def look(self, metrics: Metrics, kernels: Mapping[str, str]) -> PlanFrame:
         """The plan now.
 
         Examples
@@ -36,7 +36,8 @@ class PlanWatch:
             PlanStep(step.name, place, step.rows_in, step.rows_out, step.buffered_rows, rate, step.seconds,
                      step.seconds / spent if spent else 0.0)
             for step, place, rate in zip(metrics.steps, stands, self._rate(metrics), strict=True))
-        return Plan(drawn, min(spent / metrics.elapsed_s, 1.0) if metrics.elapsed_s else 0.0, tuple(kernels.items()))
+        return PlanFrame(drawn, min(spent / metrics.elapsed_s, 1.0) if metrics.elapsed_s else 0.0,
+                         tuple(kernels.items()))
 
     def _rate(self, metrics: Metrics) -> tuple[float, ...]:
         now, rows = metrics.elapsed_s, tuple(step.rows_in for step in metrics.steps)

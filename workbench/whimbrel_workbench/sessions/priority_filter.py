@@ -12,7 +12,7 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Expr, lift, type_of
 from whimbrel.operators import AsofJoin, Join, SemiJoin, TopK
 from whimbrel.plan import Operator, Source, times_needed
-from whimbrel.progressive import Progress
+from whimbrel.progressive import ProgressiveQuery
 from whimbrel.progressive.estimation.sample_state import times_behind
 from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel_workbench.frames.labels import labels
@@ -40,7 +40,7 @@ class Sought:
     beside: tuple[str, ...]
 
 
-def sought(progress: Progress, row: pa.Table, keys: Sequence[str]) -> Sought:
+def sought(progress: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> Sought:
     """What rows of the source must meet to be of a row of the answer."""
     conditions, words, beside = [], [], []
     for key in keys:
@@ -54,7 +54,7 @@ def sought(progress: Progress, row: pa.Table, keys: Sequence[str]) -> Sought:
     return Sought(tuple(conditions), tuple(words), tuple(beside))
 
 
-def times_sought(progress: Progress, start: int) -> tuple[int, int]:
+def times_sought(progress: ProgressiveQuery, start: int) -> tuple[int, int]:
     """The times (from, up to) of rows of the source of which a row of the answer is made that starts there."""
     source = chain_of(progress.plan)[-1].op
     if not progress.division.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
@@ -63,7 +63,7 @@ def times_sought(progress: Progress, start: int) -> tuple[int, int]:
     return int(first[0]), int(last[0]) + 1
 
 
-def _condition(progress: Progress, name: str, value: pa.Scalar) -> Expr | None:
+def _condition(progress: ProgressiveQuery, name: str, value: pa.Scalar) -> Expr | None:
     """That a column has a value; None where no expression can say so."""
     try:
         found = Col(name) == lift(value.as_py()) if value.is_valid else Col(name).is_null()
@@ -73,7 +73,7 @@ def _condition(progress: Progress, name: str, value: pa.Scalar) -> Expr | None:
     return found
 
 
-def _source_column(progress: Progress, key: str) -> str | None:
+def _source_column(progress: ProgressiveQuery, key: str) -> str | None:
     """The column of the source that a column of the answer is, as it is; None where it is none.
 
     The source may have another column of the same name.

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.expr import Expr
-from whimbrel.progressive import Comparison, Estimate, Progress
+from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Metrics, Snapshot
 from whimbrel_workbench.frames import Result
-from whimbrel_workbench.frames.estimate_quality import Bound, Quality, Remembered, next_goal, thinned
+from whimbrel_workbench.frames.estimate_quality import Bound, PinnedClaim, Quality, next_goal, thinned
 from whimbrel_workbench.frames.format_numbers import rate_words
 from whimbrel_workbench.frames.format_times import tick_at
 from whimbrel_workbench.frames.labels import labels
@@ -33,13 +33,13 @@ _JUDGING: Final = 0.1
 """Of the time of reading, the part that may go into intervals that nobody looks at but the history."""
 
 _WARM_BOUNDS: Final = 2
-_MOST_BOUNDS: Final = 120
-_MOST_NAMES: Final = 60
+_MAX_BOUNDS: Final = 120
+_MAX_NAMES: Final = 60
 _ENDED: Final = ("finished", "stopped", "failed")
 _READING: Final[tuple[State, ...]] = ("running", "paused")
 
 
-class ProgressRun:
+class ProgressiveRun:
     """Iterates over a progress as a run does over its sources: it pauses, goes on, stops, and is looked at.
 
     Parameters
@@ -58,7 +58,7 @@ class ProgressRun:
 
     clock: Final = None
 
-    def __init__(self, progress: Progress, schema: pa.Schema, keys: tuple[str, ...]) -> None:
+    def __init__(self, progress: ProgressiveQuery, schema: pa.Schema, keys: tuple[str, ...]) -> None:
         self.progress, self._schema, self._keys = progress, schema, keys
         self.error: WhimbrelError | None = None
         self._state: State = "running"
@@ -133,7 +133,7 @@ class ProgressRun:
         return Quality(
             value, ends_of(answer, value), rows=len(answer.table), exact=answer.settled, known=known, half=half,
             confidence=answer.confidence, unseen=answer.unseen, why=answer.why,
-            history=(*thinned(history, _MOST_BOUNDS), now), goal=error if error is not None else next_goal(within),
+            history=(*thinned(history, _MAX_BOUNDS), now), goal=error if error is not None else next_goal(within),
             first=self._first_words(), final=answer.final, remembered=self._remembered(value),
             names=self._names(answer), late=tuple(answer.late_words))
 
@@ -340,7 +340,7 @@ class ProgressRun:
 
     # What is said of it.
 
-    def _remembered(self, value: str) -> tuple[Remembered, ...]:
+    def _remembered(self, value: str) -> tuple[PinnedClaim, ...]:
         found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.progress.remembered]
         answer = self.progress.latest
         if self._pinned is not None and answer is not None:
@@ -364,11 +364,12 @@ class ProgressRun:
             return ()
         if not set(self._keys) <= set(answer.table.column_names):
             return ()
-        return labels(answer.table, self._keys).names[:_MOST_NAMES]
+        return labels(answer.table, self._keys).names[:_MAX_NAMES]
 
 
-def _verdict(claim: Comparison, now: Comparison, *, holds: bool) -> Remembered:
-    return Remembered(claim.words, "overturned" if not holds else "holds" if now.confidence == 1 else "open", now.words)
+def _verdict(claim: Comparison, now: Comparison, *, holds: bool) -> PinnedClaim:
+    return PinnedClaim(claim.words, "overturned" if not holds else "holds" if now.confidence == 1 else "open",
+                       now.words)
 
 
 def _one_window(table: pa.Table) -> bool:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from whimbrel.clock import Duration
     from whimbrel.run import Run
     from whimbrel_workbench.sessions.latency_run import BandedRun
-    from whimbrel_workbench.sessions.progressive_run import ProgressRun
+    from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 
 
 def _at_once(gesture: Callable[[], None]) -> None:
     gesture()
 
 
-class Player:
+class ReplayController:
     """Plays, holds, steps, hurries and sets the clock of whatever run is shown; without a replay it does nothing.
 
     What moves time also lets a paused run go on: a reader who presses play wants to see something.
@@ -36,7 +36,7 @@ class Player:
         Does what the reader wants: at once, unless somebody else has to.
     """
 
-    def __init__(self, run: Callable[[], Run | BandedRun | ProgressRun | None], look_again: Callable[[], None],
+    def __init__(self, run: Callable[[], Run | BandedRun | ProgressiveRun | None], look_again: Callable[[], None],
                  do: Callable[[Callable[[], None]], object] = _at_once) -> None:
         self._run = run
         self._look_again = look_again

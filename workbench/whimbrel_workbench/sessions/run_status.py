@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from whimbrel.clock import span_words
-from whimbrel.connect.feeds import FeedState
+from whimbrel.connect.feeds import FeedStatus
 from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
 from whimbrel_workbench.frames import Failure, Playback, Status
@@ -53,8 +53,8 @@ def _counted(name: str, feeds: Iterable[Mapping[str, int]]) -> tuple[tuple[str, 
     reasons = sum(map(Counter, feeds), Counter[str]())
     if not reasons:
         return ()
-    (why, most), = reasons.most_common(1)
-    return ((name, f"{reasons.total():,}: {why}" + (f" ({most:,})" if most < reasons.total() else "")),)
+    (why, maximum), = reasons.most_common(1)
+    return ((name, f"{reasons.total():,}: {why}" + (f" ({maximum:,})" if maximum < reasons.total() else "")),)
 
 
 def _age(metrics: Metrics) -> str:
@@ -63,11 +63,11 @@ def _age(metrics: Metrics) -> str:
     return f"{age_s:,.0f}" if isinstance(metrics.newest, int) else span_words(age_s)
 
 
-def _silence(feed: FeedState) -> str:
+def _silence(feed: FeedStatus) -> str:
     """For how long nothing came to a feed that is connected, in ever larger steps: each is a message to the page."""
     if feed.link not in ("live", "idle") or feed.queued_rows or feed.silent_s < _SILENT_S:
         return ""
-    step_s = next(step_s for most_s, step_s in _SILENT_STEPS_S if feed.silent_s < most_s)
+    step_s = next(step_s for max_s, step_s in _SILENT_STEPS_S if feed.silent_s < max_s)
     return f", nothing for {span_words(feed.silent_s // step_s * step_s)}"
 
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from whimbrel.connect import Replay, ReplayClock
 from whimbrel.plan import Source
 from whimbrel.run import Run
-from whimbrel.stream import Bands, Stream
+from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench.sessions.latency_run import BandedRun
 
 ReplayRun = Run | BandedRun
@@ -36,7 +36,7 @@ class Clocks:
         self._runs: WeakKeyDictionary[Replay, WeakSet[ReplayRun]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    def joined(self, query: Stream | Bands, instead_of: Collection[object] = ()) -> Stream | Bands:
+    def joined(self, query: Stream | LatencyBands, instead_of: Collection[object] = ()) -> Stream | LatencyBands:
         """The query on the clock by which others go that read the same replay; without any, as it is.
 
         Parameters
@@ -55,14 +55,14 @@ class Clocks:
         following: dict[Source, Source] = {replay: replay.on_clock(clock) for replay in replays}
         return query.on(following)
 
-    def going(self, query: Stream | Bands, run: ReplayRun) -> None:
+    def going(self, query: Stream | LatencyBands, run: ReplayRun) -> None:
         """Learn of a run of a query, as it was written."""
         with self._lock:
             for replay in _replays(query):
                 self._runs.setdefault(replay, WeakSet()).add(run)
 
 
-def _replays(query: Stream | Bands) -> list[Replay]:
+def _replays(query: Stream | LatencyBands) -> list[Replay]:
     """Those of a query; none if one of them was given a clock, by which then all go."""
     once = query if isinstance(query, Stream) else query.query
     found = [source for source in once.sources if isinstance(source, Replay)]

@@ -6,16 +6,16 @@ from typing import Final
 
 from whimbrel.clock import show_ticks
 from whimbrel.plan import Source
-from whimbrel.stream import Bands, Stream
+from whimbrel.stream import LatencyBands, Stream
 
 _LATE: Final = {"raise": "end the run", "drop": "are dropped", "adjust": "are moved up", "side": "go aside"}
 
 
-def source_facts(query: Stream | Bands) -> dict[str, tuple[tuple[str, str], ...]]:
+def source_facts(query: Stream | LatencyBands) -> dict[str, tuple[tuple[str, str], ...]]:
     """For each source of a query by its name: what to know of it, as names and words."""
     answer = query if isinstance(query, Stream) else query[-1]
     found = {source.name: _facts(source) for source in answer.sources}
-    if isinstance(query, Bands):
+    if isinstance(query, LatencyBands):
         latencies = ("latencies", ", ".join(query.latencies))
         return {name: (*facts, latencies) for name, facts in found.items()}
     return found

@@ -10,10 +10,10 @@ from whimbrel_workbench.sessions.latency_run import BandedRun
 
 if TYPE_CHECKING:
     from whimbrel.run import Run
-    from whimbrel.stream import Bands, Stream
+    from whimbrel.stream import LatencyBands, Stream
 
 
-def start_together(queries: Sequence[Stream | Bands], keep_rows: int = 1_000_000) -> list[Run | BandedRun]:
+def start_together(queries: Sequence[Stream | LatencyBands], keep_rows: int = 1_000_000) -> list[Run | BandedRun]:
     """Start queries on one thread and one reading of their sources; one run for each, as a feed follows it.
 
     Parameters
@@ -23,7 +23,7 @@ def start_together(queries: Sequence[Stream | Bands], keep_rows: int = 1_000_000
     keep_rows : int
         Settled result rows of each to keep.
     """
-    streams = [tuple(query.revisions) if isinstance(query, whimbrel.Bands) else (query,) for query in queries]
+    streams = [tuple(query.revisions) if isinstance(query, whimbrel.LatencyBands) else (query,) for query in queries]
     runs = iter(whimbrel.start(*(stream for each in streams for stream in each), keep_rows=keep_rows))
-    return [BandedRun(query, [next(runs) for _ in each]) if isinstance(query, whimbrel.Bands) else next(runs)
+    return [BandedRun(query, [next(runs) for _ in each]) if isinstance(query, whimbrel.LatencyBands) else next(runs)
             for query, each in zip(queries, streams, strict=True)]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from whimbrel.clock import TickUnit, ticks_per_second
-from whimbrel.stream import Bands, Stream
+from whimbrel.stream import LatencyBands, Stream
 
 if TYPE_CHECKING:
     from whimbrel import ReplayClock
@@ -18,7 +18,7 @@ _WINDOWS: Final = 1.5
 """A replay of several windows takes longer than so many; one of a single window waits for its late rows, too."""
 
 
-def several_times(query: Stream | Bands, clock: ReplayClock | None = None) -> bool:
+def several_times(query: Stream | LatencyBands, clock: ReplayClock | None = None) -> bool:
     """Whether rows at other times than the first are to be expected: from the plan, and from how long its logs are.
 
     Parameters

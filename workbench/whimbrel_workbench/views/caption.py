@@ -7,9 +7,9 @@ from typing import Final
 from whimbrel.clock import span_words
 from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter
 from whimbrel_workbench.frames.format_numbers import value_words
-from whimbrel_workbench.views.visible_points import MOST_OPEN
+from whimbrel_workbench.views.visible_points import MAX_OPEN
 
-MOST_NAMED: Final = 12
+MAX_NAMED: Final = 12
 
 
 def caption(picture: Picture) -> str:
@@ -41,8 +41,8 @@ def caption(picture: Picture) -> str:
     if isinstance(picture, Lines) and (unmarked := sum(line.revisions - len(line.revised) for line in picture)):
         marked = sum(len(line.revised) for line in picture)
         words += f" Of {unmarked + marked:,} revised values the {marked:,} that moved most have a mark."
-    if isinstance(picture, Scatter) and (still_open := len(picture.points.tail[0])) > MOST_OPEN:
-        words += f" One in {-(-still_open // MOST_OPEN)} of the points that may still change is drawn."
+    if isinstance(picture, Scatter) and (still_open := len(picture.points.tail[0])) > MAX_OPEN:
+        words += f" One in {-(-still_open // MAX_OPEN)} of the points that may still change is drawn."
     if isinstance(picture, Scatter) and picture.forgotten:
         words += f" {picture.forgotten:,} older rows are no longer kept: view(keep_rows=...) keeps more."
     if picture.others and isinstance(picture, Scatter):
@@ -62,5 +62,5 @@ def undrawn_words(rows: int, value: str | None) -> str:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more." if more > 0 else ".")
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more." if more > 0 else ".")

@@ -43,7 +43,7 @@ _CHIP_PX: Final = 10
 _LAST_LABEL_PX: Final = 44
 """Half a date stands beyond the end of its axis, and must not be cut off."""
 
-_MOST_LETTERS: Final = 40
+_MAX_LETTERS: Final = 40
 """Of what an axis is called: more are cut off beside a chart of the usual height, and below one on a telephone."""
 
 _TOOLS: Final = "xpan,xwheel_zoom,box_zoom,reset,save"
@@ -76,14 +76,14 @@ def name_axes(fig: figure, style: Style, x: str, y: str) -> None:
         axis.axis_label = without_middle((x if axis is fig.xaxis[0] else y) if words is None else words)
 
 
-def without_middle(words: str, most: int = _MOST_LETTERS) -> str:
+def without_middle(words: str, maximum: int = _MAX_LETTERS) -> str:
     """Words of at most so many letters.
 
     >>> without_middle("seconds between departures", 12)
     'seconds…ures'
     """
-    end = most // 3
-    return words if len(words) <= most else f"{words[:most - end - 1]}…{words[-end:]}"
+    end = maximum // 3
+    return words if len(words) <= maximum else f"{words[:maximum - end - 1]}…{words[-end:]}"
 
 
 def page_html(html: str, css: str, **settings: Any) -> Text:

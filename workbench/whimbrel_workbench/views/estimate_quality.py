@@ -6,7 +6,7 @@ from html import escape
 from math import isnan, log
 from typing import Final
 
-from whimbrel_workbench.frames import Quality, Remembered
+from whimbrel_workbench.frames import PinnedClaim, Quality
 from whimbrel_workbench.frames.estimate_quality import Bound, share_at
 from whimbrel_workbench.frames.format_numbers import share_words
 from whimbrel_workbench.views.palette import COLOURS, CSS, GRID, INK
@@ -47,7 +47,7 @@ def quality_html(quality: Quality) -> str:
             f'<div class="quiet">{escape("; ".join(quality.notes))}</div>')
 
 
-def pinned_html(remembered: tuple[Remembered, ...]) -> str:
+def pinned_html(remembered: tuple[PinnedClaim, ...]) -> str:
     """What was pinned, and what became of it."""
     rows = "".join(f'<li class="{each.verdict}"><b>{_VERDICTS[each.verdict]}</b><span>{escape(each.words)}</span>'
                    f'<span class="quiet">now: {escape(each.now)}</span></li>' for each in remembered)

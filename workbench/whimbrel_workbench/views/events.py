@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from whimbrel_workbench.frames.events import EventsBehind, OriginRows
+from whimbrel_workbench.frames.events import LineageEvents, OriginRows
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.error_card import failure_html
 from whimbrel_workbench.views.palette import COLOURS, CSS
@@ -27,17 +27,17 @@ th.number, td.number {{ text-align: right; }}
 
 
 class EventsView:
-    """Draws :class:`~whimbrel_workbench.frames.events.EventsBehind`."""
+    """Draws :class:`~whimbrel_workbench.frames.events.LineageEvents`."""
 
     def __init__(self) -> None:
-        self.panel = page_html(events_html(EventsBehind("nothing")), EVENTS_CSS)
+        self.panel = page_html(events_html(LineageEvents("nothing")), EVENTS_CSS)
 
-    def draw(self, events: EventsBehind) -> None:
+    def draw(self, events: LineageEvents) -> None:
         """Show what is known now."""
         self.panel.object = events_html(events)
 
 
-def events_html(events: EventsBehind) -> str:
+def events_html(events: LineageEvents) -> str:
     """What is known, as one piece of HTML."""
     if events.state == "nothing":
         return '<div class="quiet">Click a mark in the picture, or choose a row here.</div>'

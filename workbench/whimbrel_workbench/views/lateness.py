@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from whimbrel_workbench.frames.lateness import LateRows, LateStep
+from whimbrel_workbench.frames.lateness import LateStep, SourceLateness
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.palette import COLOURS, CSS
 
@@ -25,17 +25,17 @@ tr.asked td {{ font-weight: 600; background: #0072B21f; }}
 
 
 class LatenessView:
-    """Draws :class:`~whimbrel_workbench.frames.lateness.LateRows` of each source."""
+    """Draws :class:`~whimbrel_workbench.frames.lateness.SourceLateness` of each source."""
 
     def __init__(self) -> None:
         self.panel = page_html("", LATENESS_CSS)
 
-    def draw(self, sources: Sequence[LateRows], asked: Sequence[int], note: str = "") -> None:
+    def draw(self, sources: Sequence[SourceLateness], asked: Sequence[int], note: str = "") -> None:
         """Show what is known; ``asked`` are the latencies at which the query is asked."""
         self.panel.object = lateness_html(sources, asked, note)
 
 
-def lateness_html(sources: Sequence[LateRows], asked: Sequence[int], note: str = "") -> str:
+def lateness_html(sources: Sequence[SourceLateness], asked: Sequence[int], note: str = "") -> str:
     """The tables, without a script."""
     said = f'<div class="quiet" role="status">{escape(note)}</div>' if note else ""
     return "".join(_table(source, asked) for source in sources) + said
@@ -52,9 +52,9 @@ def sentence(step: LateStep) -> str:
     return f"At {step.words} you would lose {_share(step.share_lost)} of events{changed}."
 
 
-def _table(source: LateRows, asked: Sequence[int]) -> str:
-    most = max((step.rows for step in source.steps), default=0) or 1
-    body = "".join(_row(step, most, asked=step.ticks in asked) for step in source.steps)
+def _table(source: SourceLateness, asked: Sequence[int]) -> str:
+    maximum = max((step.rows for step in source.steps), default=0) or 1
+    body = "".join(_row(step, maximum, asked=step.ticks in asked) for step in source.steps)
     late = source.rows - source.steps[0].rows
     head = (f"{escape(source.source)}: {late:,} of {source.rows:,} events came behind a later one "
             f"({escape(source.of)}).")
@@ -66,8 +66,8 @@ def _table(source: LateRows, asked: Sequence[int]) -> str:
             f'</tr></thead><tbody>{body}</tbody></table></div><div class="say">{escape(sentence(telling))}</div>')
 
 
-def _row(step: LateStep, most: int, *, asked: bool) -> str:
-    bar = f'<span class="bar" style="width:{100 * step.rows / most:.1f}%"></span>' if step.rows else ""
+def _row(step: LateStep, maximum: int, *, asked: bool) -> str:
+    bar = f'<span class="bar" style="width:{100 * step.rows / maximum:.1f}%"></span>' if step.rows else ""
     first = "not late" if not step.ticks else escape(step.words)
     sign = ' class="asked" aria-current="true"' if asked else ""
     return (f'<tr{sign}><td>{"▸ " if asked else ""}{first}</td><td class="rows">{bar}</td><td>{step.rows:,}</td>'

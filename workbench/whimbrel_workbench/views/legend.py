@@ -20,7 +20,7 @@ from whimbrel_workbench.views.legend_marks import (
     whisker_svg,
 )
 from whimbrel_workbench.views.palette import GRID
-from whimbrel_workbench.views.scatter import MOST_POINTS
+from whimbrel_workbench.views.scatter import MAX_POINTS
 
 _WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
 _SIGN: Final = '<span style="display:inline-flex;flex:none">'
@@ -66,7 +66,7 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             keys = [(mark_svg(place, style, name, line=False), name)
                     for place, name in zip(picture.places, picture.names, strict=True)]
             keys += [(mark_svg(0, tint=GRID, line=False), "others")] if picture.others else []
-            counted = picture.dense or picture.rows > MOST_POINTS
+            counted = picture.dense or picture.rows > MAX_POINTS
             signs = [(shades_svg(counts_palette(style)), "lighter: more points")] * counted
             signs += [(mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
                       (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: may still change")]

@@ -20,10 +20,10 @@ from whimbrel_workbench.views.follow_axes import Follow
 from whimbrel_workbench.views.palette import colour, marker
 from whimbrel_workbench.views.selection import Pick
 
-MOST_MARKED: Final = 60
+MAX_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
 
-_MOST_WIDE: Final = 1_000
+_MAX_WIDE: Final = 1_000
 """With more points in all strokes are one pixel wide: without a graphics card those are painted ten times faster."""
 
 _DASHES: Final = ("solid", [5, 4])
@@ -72,7 +72,7 @@ class LinesView:
         return self._figure
 
     def draw(self, picture: Lines) -> None:
-        wide = sum(len(line.x) for line in picture) <= _MOST_WIDE
+        wide = sum(len(line.x) for line in picture) <= _MAX_WIDE
         width = self._style.line_width or (2.0 if wide else 1.0)
         for is_open, path in enumerate(self._paths):
             path.data_source.data = _paths(picture, width, self._style, is_open=bool(is_open))
@@ -108,9 +108,9 @@ class LinesView:
 
     def _add_intervals(self) -> ColumnDataSource:
         """The same of points that stand alone, or that have markers."""
-        source = ColumnDataSource({name: [] for name in ("start", "value", "colour", "least", "most")})
-        self._figure.segment("start", "least", "start", "most", source=source, line_color="colour", line_width=1.5)
-        for end in ("least", "most"):
+        source = ColumnDataSource({name: [] for name in ("start", "value", "colour", "minimum", "most")})
+        self._figure.segment("start", "minimum", "start", "most", source=source, line_color="colour", line_width=1.5)
+        for end in ("minimum", "most"):
             self._figure.scatter("start", end, source=source, marker="dash", size=8, line_color="colour",
                                  line_width=1.5)
         return source
@@ -132,11 +132,11 @@ def time_label(picture: Any) -> str:
 
 def marked(line: Line) -> NDArray[np.intp]:
     """Points that have a marker; of a crowded line only those that no stroke reaches, or that may change or did."""
-    if len(line.x) <= MOST_MARKED:
+    if len(line.x) <= MAX_MARKED:
         return np.arange(len(line.x))
     alone = ~line.joined & ~np.append(line.joined[1:], False)
     open_ones = ~line.settled
-    shown = alone | (open_ones if np.count_nonzero(open_ones) <= MOST_MARKED else False)
+    shown = alone | (open_ones if np.count_nonzero(open_ones) <= MAX_MARKED else False)
     shown[line.revised] = True
     return np.flatnonzero(shown)
 
@@ -176,7 +176,7 @@ def _marks(picture: Lines, style: Style) -> dict[str, Any]:
     return {
         **_points(chosen, style),
         "words": [words_of(line, place) for line, at in chosen for place in at.tolist()],
-        "size": [style.size or (7.0 if len(line.x) <= MOST_MARKED else 5.0) for line, at in chosen for _ in at],
+        "size": [style.size or (7.0 if len(line.x) <= MAX_MARKED else 5.0) for line, at in chosen for _ in at],
         "key": [line.label for line, at in chosen for _ in at],
         "instant": [str(tick) for line, at in chosen for tick in line.instant[at].tolist()],
         "marker": [marker(line.place) for line, at in chosen for _ in at],
@@ -186,7 +186,7 @@ def _marks(picture: Lines, style: Style) -> dict[str, Any]:
 
 
 def _halo(picture: Lines, style: Style) -> dict[str, Any]:
-    return _points([(line, np.flatnonzero(line.changed)[-MOST_MARKED:]) for line in picture], style)
+    return _points([(line, np.flatnonzero(line.changed)[-MAX_MARKED:]) for line in picture], style)
 
 
 def _whiskers(picture: Lines, style: Style) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _bands(picture: Lines, style: Style) -> dict[str, Any]:
 
 def _intervals(picture: Lines, style: Style) -> dict[str, Any]:
     chosen = [(line, at[line.bounded[at]]) for line in picture for at in [marked(line)]]
-    return {**_points(chosen, style), "least": np.concatenate([line.low[at] for line, at in chosen]),
+    return {**_points(chosen, style), "minimum": np.concatenate([line.low[at] for line, at in chosen]),
             "most": np.concatenate([line.high[at] for line, at in chosen])}
 
 

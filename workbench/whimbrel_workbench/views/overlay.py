@@ -9,7 +9,7 @@ import holoviews.plotting.bokeh
 import numpy as np
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames import PLAIN, Bars, Figures, Heat, Line, Lines, Picture, Rows, Scatter, Style
+from whimbrel_workbench.frames import PLAIN, Bars, Figures, Heat, Line, Lines, Picture, Scatter, Style, TableFrame
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.bars import whiskered
@@ -18,7 +18,7 @@ from whimbrel_workbench.views.color_scales import counts_palette, palette_of
 from whimbrel_workbench.views.lines import BAND, marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, STRONG, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
-from whimbrel_workbench.views.scatter import MOST_POINTS, colours_of
+from whimbrel_workbench.views.scatter import MAX_POINTS, colours_of
 from whimbrel_workbench.views.visible_points import in_sight
 
 hv.Store.set_current_backend("bokeh")
@@ -49,7 +49,7 @@ def holoviews_of(data: Picture | None, style: Style = PLAIN, x_range: Range = No
             return _heat(data, style)
         case Scatter():
             return _scatter(data, style, x_range, y_range)
-        case Rows():
+        case TableFrame():
             return hv.Table([row.cells for row in data.table], list(data.names))
         case Figures():
             return hv.Table([(figure.name, figure.words) for figure in data.figures], ["name"], ["value"])
@@ -126,7 +126,7 @@ def _scatter(picture: Scatter, style: Style, x_range: Range, y_range: Range) -> 
     x, y = _sight(x_range, picture.x), _sight(y_range, picture.y)
     window = Window(x, y, *_CELLS, picture.log)
     counts = Raster().counts(picture.points, window)
-    dense = picture.dense or int(counts.sum()) > MOST_POINTS
+    dense = picture.dense or int(counts.sum()) > MAX_POINTS
     along = hv.Dimension(picture.along, label=time_label(picture) if picture.along == "start" else picture.along)
     dims, shape = [along, hv.Dimension(picture.value)], _shape(style)
     axes = {"logx": picture.log[0], "logy": picture.log[1]}

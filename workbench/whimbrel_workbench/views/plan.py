@@ -8,7 +8,7 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.frames.format_numbers import rate_words
-from whimbrel_workbench.frames.plan import Plan, PlanStep
+from whimbrel_workbench.frames.plan import PlanFrame, PlanStep
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.palette import COLOURS, CSS
 
@@ -47,14 +47,14 @@ pre {{ {_CODE}; font-size: 12px; line-height: 1.4; margin: 4px 0 10px 14px; padd
 
 
 class PlanView:
-    """Draws :class:`~whimbrel_workbench.frames.plan.Plan`: a table that moves, and texts that stay open."""
+    """Draws :class:`~whimbrel_workbench.frames.plan.PlanFrame`: a table that moves, and texts that stay open."""
 
     def __init__(self) -> None:
         self._graph = page_html("", PLAN_CSS)
         self._kernels = page_html("", KERNEL_CSS)
         self.panel = pn.Column(self._graph, self._kernels, sizing_mode="stretch_width", margin=(4, 0))
 
-    def draw(self, plan: Plan) -> None:
+    def draw(self, plan: PlanFrame) -> None:
         """Show the plan as it is now."""
         self._graph.object = plan_html(plan)
         texts = kernels_html(plan)
@@ -65,7 +65,7 @@ class PlanView:
 class PlanTable:
     """A plan as it was at one moment, for a cell of a notebook and for a terminal."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PlanFrame) -> None:
         self.steps = plan.steps
         self.kernels = dict(plan.kernels)
         self._plan = plan
@@ -84,7 +84,7 @@ class PlanTable:
         return f'<div class="whimbrel-plan">{scoped}{plan_html(self._plan)}{kernels_html(self._plan)}</div>'
 
 
-def plan_html(plan: Plan) -> str:
+def plan_html(plan: PlanFrame) -> str:
     """The graph as a table, without a script."""
     if not plan.steps:
         return '<div class="quiet">The plan shows when the query runs.</div>'
@@ -97,7 +97,7 @@ def plan_html(plan: Plan) -> str:
             f'<tbody>{body}</tbody></table></div><div class="quiet" style="margin-top:4px">{words}</div>')
 
 
-def kernels_html(plan: Plan) -> str:
+def kernels_html(plan: PlanFrame) -> str:
     """The generated text of each operator behind its name, which is the user's own expression."""
     if not plan.kernels:
         return ""
@@ -106,7 +106,7 @@ def kernels_html(plan: Plan) -> str:
     return f'<div class="quiet" style="margin-top:6px">Generated code, by operator:</div>{texts}'
 
 
-def _line(step: PlanStep, plan: Plan, wide: int) -> str:
+def _line(step: PlanStep, plan: PlanFrame, wide: int) -> str:
     kind = "" if step.place.above else ' class="source"'
     dot = f'<i{kind} style="left:{_middle(step.place.lane)}px"></i>'
     counts = "".join(f"<td>{cell}</td>" for cell in (

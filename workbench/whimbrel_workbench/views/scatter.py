@@ -27,7 +27,7 @@ from whimbrel_workbench.views.selection import Pick
 from whimbrel_workbench.views.viewport import Viewport
 from whimbrel_workbench.views.visible_points import Sight, in_sight
 
-MOST_POINTS: Final = 4_000
+MAX_POINTS: Final = 4_000
 """So many points a browser still paints one by one in a moment."""
 
 _CELL_PX: Final = 2
@@ -102,7 +102,7 @@ class ScatterView:
         width, height = self._viewport.pixels
         window = self._raster.over(x, y, max(1, width // _CELL_PX), max(1, height // _CELL_PX), picture.log)
         counts = self._raster.counts(picture.points, window)
-        dense = picture.dense or int(counts.sum()) > MOST_POINTS
+        dense = picture.dense or int(counts.sum()) > MAX_POINTS
         self._cells.data = _image(counts, window) if dense else {name: [] for name in self._cells.data}
         self._mapper.high = max(2, int(counts.max()))
         self._scale.visible = dense

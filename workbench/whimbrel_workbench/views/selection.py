@@ -11,7 +11,7 @@ from bokeh.models import BoxSelectTool, CustomJS, GlyphRenderer, TapTool
 from bokeh.plotting import figure
 
 from whimbrel_workbench.frames.mark import Mark
-from whimbrel_workbench.page_messages import Said
+from whimbrel_workbench.page_messages import PageMessage
 from whimbrel_workbench.views.contract import Host
 
 _CLASS: Final = "whimbrel-picked"
@@ -61,7 +61,7 @@ class Pick:
 
     def __init__(self, host: Host) -> None:
         self._pick, self._stretches = host.pick, host.stretches
-        self.panel = Said(css_classes=[_CLASS])
+        self.panel = PageMessage(css_classes=[_CLASS])
         self.panel.param.watch(self._told, "value")
 
     def listen(self, chart: pn.pane.Bokeh, fig: figure, marks: Mapping[GlyphRenderer, Mapping[str, str]], *,

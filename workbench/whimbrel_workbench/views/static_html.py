@@ -6,7 +6,7 @@ import base64
 from html import escape
 
 import whimbrel
-from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture, Rows, Scatter, Stages
+from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture, Scatter, Stages, TableFrame
 from whimbrel_workbench.views.big_numbers import figures_html
 from whimbrel_workbench.views.caption import caption, undrawn_words
 from whimbrel_workbench.views.error_card import failure_html
@@ -44,7 +44,7 @@ def _picture(frame: Frame) -> str:
             return _image(frame, heat_svg(picture, style), f"Hatched: may still change{early}.")
         case Scatter() as picture:
             return _image(frame, scatter_svg(picture, style), "Hollow: may still change.")
-        case Rows() as picture:
+        case TableFrame() as picture:
             return table_html(picture.compared(picture))  # nobody looked at it before: nothing is marked
         case Figures() as picture:
             return figures_html(picture.compared(picture))

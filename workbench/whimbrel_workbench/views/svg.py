@@ -17,7 +17,7 @@ from whimbrel_workbench.frames.format_numbers import value_words
 from whimbrel_workbench.views.palette import FONT, GRID, INK, MARKERS, marker
 
 WIDTH_PX: Final = 900
-MOST_NAME_PX: Final = 300.0
+MAX_NAME_PX: Final = 300.0
 _CHAR_PX: Final = 6.6
 _WIDER: Final = 1.2
 """So much wider than usual the letters of a font may be."""
@@ -78,20 +78,20 @@ def text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{INK}">{escape(words)}</text>'
 
 
-def fitting(words: str, most_px: float) -> str:
+def fitting(words: str, max_px: float) -> str:
     """Words without their middle if they are too long.
 
     >>> fitting("a rather long name of a key", 100.0)
     'a rather…a key'
     """
-    if text_px(words) <= most_px:
+    if text_px(words) <= max_px:
         return words
-    end = most_px // (3 * _CHAR_PX) * _CHAR_PX
-    return f"{_begin(words, most_px - end - 2 * _CHAR_PX)}…{_begin(words[::-1], end)[::-1]}"
+    end = max_px // (3 * _CHAR_PX) * _CHAR_PX
+    return f"{_begin(words, max_px - end - 2 * _CHAR_PX)}…{_begin(words[::-1], end)[::-1]}"
 
 
-def _begin(words: str, most_px: float) -> str:
-    return next((words[:count] for count in range(len(words), 0, -1) if text_px(words[:count]) <= most_px), "")
+def _begin(words: str, max_px: float) -> str:
+    return next((words[:count] for count in range(len(words), 0, -1) if text_px(words[:count]) <= max_px), "")
 
 
 def text_px(words: str) -> float:

@@ -16,9 +16,9 @@ from whimbrel_workbench.frames.format_numbers import value_words
 from whimbrel_workbench.frames.points import OTHERS
 from whimbrel_workbench.views.color_scales import counts_palette, palette_of
 from whimbrel_workbench.views.raster import Raster, Window
-from whimbrel_workbench.views.scatter import MOST_POINTS, colours_of
+from whimbrel_workbench.views.scatter import MAX_POINTS, colours_of
 from whimbrel_workbench.views.svg import (
-    MOST_NAME_PX,
+    MAX_NAME_PX,
     WIDTH_PX,
     Scale,
     along_axis,
@@ -41,8 +41,8 @@ _CELL_PX: Final = 2
 def heat_svg(picture: Heat, style: Style = PLAIN) -> str:
     """Cells by key and time: early dotted, provisional hatched; the scale of colours on the right."""
     palette = palette_of(style, picture.shade)
-    names = [fitting(name or picture.value, MOST_NAME_PX - 16) for name in picture.names]
-    left = min(MOST_NAME_PX, 16 + max(map(text_px, names)))
+    names = [fitting(name or picture.value, MAX_NAME_PX - 16) for name in picture.names]
+    left = min(MAX_NAME_PX, 16 + max(map(text_px, names)))
     bottom = 10.0 + _ROW_PX * len(names)
     ends = value_words(picture.shade.low), value_words(picture.shade.high)
     right = _left_of_colours(*ends)
@@ -75,7 +75,7 @@ def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) ->
     window = Window(picture.x, picture.y, int((right - left) / _CELL_PX), int(bottom - top) // _CELL_PX, picture.log)
     counts = Raster().counts(picture.points, window)
     parts = values_axis(y, left, right) + along_axis(x, height_px - 12, calendar=picture.calendar)
-    dense = picture.dense or int(counts.sum()) > MOST_POINTS
+    dense = picture.dense or int(counts.sum()) > MAX_POINTS
     if dense:
         palette = counts_palette(style)
         image = base64.b64encode(_png(counts, palette)).decode()

@@ -13,7 +13,7 @@ from whimbrel_workbench.views.bars import whiskered, words_of
 from whimbrel_workbench.views.lines import BAND, marked
 from whimbrel_workbench.views.palette import INK, STRONG, colour
 from whimbrel_workbench.views.svg import (
-    MOST_NAME_PX,
+    MAX_NAME_PX,
     WIDTH_PX,
     Scale,
     along_axis,
@@ -27,7 +27,7 @@ from whimbrel_workbench.views.svg import (
     values_axis,
 )
 
-_MOST_POINTS: Final = 500
+_MAX_POINTS: Final = 500
 
 
 def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str:
@@ -47,7 +47,7 @@ def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str
 
 def bars_svg(picture: Bars, style: Style = PLAIN) -> str:
     """Bars by key: settled filled, early light, provisional hollow with a dashed edge."""
-    left = min(MOST_NAME_PX, 16 + max(text_px(name) for name in picture.names))
+    left = min(MAX_NAME_PX, 16 + max(text_px(name) for name in picture.names))
     right = WIDTH_PX - 20 - max(text_px(words_of(bar)) for bar in picture.bars)
     x = Scale(picture.extent, left, right, log=bool(style.logy))
     parts = [_bar(bar, 12 + 24 * rank, x, picture, style) for rank, bar in enumerate(picture.bars)]
@@ -55,7 +55,7 @@ def bars_svg(picture: Bars, style: Style = PLAIN) -> str:
 
 
 def _line(line: Line, tint: str, x: Scale, y: Scale) -> list[str]:
-    thin = line.thinned(_MOST_POINTS)
+    thin = line.thinned(_MAX_POINTS)
     paths = ((OPEN, thin.open_path()), *thin.early_paths(), (line.stages.final, thin.settled_path()))
     parts = [f'<path d="{path(np.concatenate([along, along[::-1]]), np.concatenate([low, high[::-1]]), x, y)}Z" '
              f'fill="{tint}" fill-opacity="{BAND["fill_alpha"]}"/>' for along, low, high in thin.bands()]
@@ -85,9 +85,9 @@ def _bar(bar: Bar, top: float, x: Scale, picture: Bars, style: Style) -> str:
         drawn += f'<path d="M{x(bar.before):.1f} {top} v17 m0 -8.5 H{x(bar.length):.1f}" stroke="{INK}" fill="none"/>'
     after = max(ends[1], x(bar.before) if not isnan(bar.before) else 0)
     if whiskered(bar):
-        least, most = (min(max(x(end), x.low_px), x.high_px) for end in (bar.low, bar.high))
-        drawn += (f'<path d="M{least:.1f} {top + 4} v9 m0 -4.5 H{most:.1f} m0 -4.5 v9" stroke="{STRONG}" '
+        minimum, maximum = (min(max(x(end), x.low_px), x.high_px) for end in (bar.low, bar.high))
+        drawn += (f'<path d="M{minimum:.1f} {top + 4} v9 m0 -4.5 H{maximum:.1f} m0 -4.5 v9" stroke="{STRONG}" '
                   f'stroke-width="2" fill="none"/>')
-        after = max(after, most)
-    name = fitting(bar.name, MOST_NAME_PX - 16)
+        after = max(after, maximum)
+    name = fitting(bar.name, MAX_NAME_PX - 16)
     return drawn + text(x.low_px - 8, top + 13, name, "end") + text(after + 6, top + 13, words_of(bar), "start")

@@ -7,7 +7,7 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.frames import Row, Rows, Stages
+from whimbrel_workbench.frames import Stages, TableFrame, TableRow
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.contract import Host
@@ -41,9 +41,9 @@ button:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; border-r
 
 
 class RowsView:
-    """Draws :class:`~whimbrel_workbench.frames.Rows` as one piece of HTML."""
+    """Draws :class:`~whimbrel_workbench.frames.TableFrame` as one piece of HTML."""
 
-    def __init__(self, picture: Rows, host: Host) -> None:
+    def __init__(self, picture: TableFrame, host: Host) -> None:
         self._picked = host.pick is not None
         self._table = page_html("", CSS + TABLE_CSS)
         self._panel = pn.Column(self._table, Pick(host).panel, sizing_mode="stretch_width", margin=0)
@@ -53,7 +53,7 @@ class RowsView:
     def panel(self) -> pn.viewable.Viewable:
         return self._panel
 
-    def draw(self, picture: Rows) -> None:
+    def draw(self, picture: TableFrame) -> None:
         self._table.object = table_html(picture, picked=self._picked)
 
 
@@ -64,7 +64,7 @@ def mark_of(stage: int, stages: Stages) -> str:
     return f"{sign} <span>{'may change' if stage == OPEN else escape(stages.words(stage))}</span>"
 
 
-def table_html(picture: Rows, *, picked: bool = False) -> str:
+def table_html(picture: TableFrame, *, picked: bool = False) -> str:
     """The table; one that can be picked from has a button for each row."""
     # On a narrow page values go before the ends of windows.
     kinds = [f"{'number' if numeric else ''} {'end' if name == 'end' else ''}".strip()
@@ -83,7 +83,7 @@ def table_html(picture: Rows, *, picked: bool = False) -> str:
     return f'<div class="scroll">{table}</div><div class="quiet" style="margin-top:6px">{shown}</div>'
 
 
-def _row_html(row: Row, kinds: list[str], stages: Stages, *, picked: bool) -> str:
+def _row_html(row: TableRow, kinds: list[str], stages: Stages, *, picked: bool) -> str:
     state = "settled" if row.stage == stages.final else "open" if row.stage == OPEN else "early"
     cells = "".join(
         f'<td class="{kind}{" changed" if place in row.changed else ""}">'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.frames import Bars, Figures, Heat, Lines, Picture, Rows, Scatter
+from whimbrel_workbench.frames import Bars, Figures, Heat, Lines, Picture, Scatter, TableFrame
 from whimbrel_workbench.views.bars import BarsView
 from whimbrel_workbench.views.big_numbers import FiguresView
 from whimbrel_workbench.views.contract import NOBODY, Host, View
@@ -23,7 +23,7 @@ def view_of(picture: Picture, host: Host = NOBODY) -> View:
             return HeatView(picture, host)
         case Scatter():
             return ScatterView(picture, host)
-        case Rows():
+        case TableFrame():
             return RowsView(picture, host)
         case Figures():
             return FiguresView(picture, host)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import panel as pn
 
 from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.page_messages import Said
+from whimbrel_workbench.page_messages import PageMessage
 
 # A drag changes the ranges with every move of the mouse: told is where it is when the last place was answered.
 _TELL: Final = """
@@ -51,7 +51,7 @@ class Viewport:
         self.held: tuple[Extent, Extent] | None = None
         self.pixels = (1100, 260)
         self._on_change = on_change
-        self.panel = Said()
+        self.panel = PageMessage()
         self.panel.param.watch(self._told, "value")
 
     def watch(self, chart: pn.pane.Bokeh) -> None:

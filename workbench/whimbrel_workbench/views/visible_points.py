@@ -13,7 +13,7 @@ from whimbrel_workbench.frames.points import Categories, Piece
 from whimbrel_workbench.frames.result import Floats
 from whimbrel_workbench.views.raster import Window
 
-MOST_OPEN: Final = 2_000
+MAX_OPEN: Final = 2_000
 """Of more points that may still change, every n-th is drawn."""
 
 
@@ -41,7 +41,7 @@ def in_sight(picture: Scatter, window: Window, *, settled: bool) -> Sight:
             rows.append(inside + (number - picture.forgotten))
             number += len(piece[0])
     inside = _inside(picture.points.tail, window)
-    inside = inside[::max(1, -(-len(inside) // MOST_OPEN))]
+    inside = inside[::max(1, -(-len(inside) // MAX_OPEN))]
     found.append(tuple(each[inside] for each in picture.points.tail))
     fresh.append(np.zeros(len(inside), np.bool_))
     rows.append(inside + picture.settled_rows)

@@ -9,8 +9,8 @@ from itertools import count
 from typing import Any
 
 from whimbrel.errors import PlanError
-from whimbrel.progressive import Progress
-from whimbrel.stream import Bands, Stream
+from whimbrel.progressive import ProgressiveQuery
+from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.frames import Options
 from whimbrel_workbench.live_view import LiveView
@@ -23,12 +23,12 @@ from whimbrel_workbench.workspace.shared_run import Shared
 class Asked:
     """A query and what was asked of its view; maybe early answers, which are read on instead of running it."""
 
-    query: Stream | Bands
+    query: Stream | LatencyBands
     options: Options
-    progress: Progress | None = None
+    progress: ProgressiveQuery | None = None
 
 
-Query = Stream | Bands | Progress | LiveView | Asked
+Query = Stream | LatencyBands | ProgressiveQuery | LiveView | Asked
 
 
 class Dashboard:
@@ -120,9 +120,9 @@ def _asked(query: Query) -> Asked:
             return query
         case LiveView():
             return Asked(query.stream, query.options, query.progress)
-        case Progress():
+        case ProgressiveQuery():
             return Asked(Stream(query.plan), Options(), query)
-        case Stream() | Bands():
+        case Stream() | LatencyBands():
             return Asked(query, Options())
         case _:
             raise PlanError(f"A {type(query).__name__} is not a query.", where="Dashboard(...)",

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Protocol
 
 from whimbrel.errors import WhimbrelError
-from whimbrel.progressive import Progress
-from whimbrel.stream import Bands, Stream
+from whimbrel.progressive import ProgressiveQuery
+from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.frames.key_colors import Colouring
-from whimbrel_workbench.sessions import Feed, Player, start_together
+from whimbrel_workbench.sessions import LiveSession, ReplayController, start_together
 
 
 class Viewer(Protocol):
@@ -48,24 +48,24 @@ class Shared:
         Of the keys, for all pages.
     """
 
-    def __init__(self, views: Mapping[str, tuple[Stream | Bands, Options, Progress | None]], *,
+    def __init__(self, views: Mapping[str, tuple[Stream | LatencyBands, Options, ProgressiveQuery | None]], *,
                  redraws_per_s: float = 4.0, pause_unwatched: bool = False) -> None:
         self._pause_unwatched = pause_unwatched
         self._started = False
-        self._waiting: list[Feed] = []
+        self._waiting: list[LiveSession] = []
         self._viewers: list[Viewer] = []
         self._newest: dict[str, Frame] = {}
         self._changing = threading.Lock()
         # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
         self._steering = ThreadPoolExecutor(1, "whimbrel-steering")
-        self.feeds = {name: Feed(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
+        self.feeds = {name: LiveSession(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
                                  progress=progress) for name, (query, options, progress) in views.items()}
         self._early = [feed for feed in self.feeds.values() if feed.progress is not None]
         self._together = {feed: query for feed, (query, _, progress) in zip(self.feeds.values(), views.values(),
                                                                             strict=True) if progress is None}
         self.colouring = Colouring()
         self._watch(False)
-        self.player = Player(lambda: self._leaders[0].run, self._look_again, self._steering.submit)
+        self.player = ReplayController(lambda: self._leaders[0].run, self._look_again, self._steering.submit)
 
     @property
     def viewers(self) -> int:
@@ -153,7 +153,7 @@ class Shared:
             feed.look_again()
 
     @property
-    def _leaders(self) -> list[Feed]:
+    def _leaders(self) -> list[LiveSession]:
         """What was started together is paused together: one feed speaks for all; early answers are read each alone."""
         return [*list(self._together)[:1], *self._early]
 

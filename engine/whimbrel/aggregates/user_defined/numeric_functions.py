@@ -21,7 +21,7 @@ from whimbrel.aggregates.user_defined.value_kinds import (
     kind_of,
 )
 from whimbrel.kernels import CompiledForm, with_compiled_form
-from whimbrel.plan import State, StepFailed, Steps, failed, leaves_int64
+from whimbrel.plan import AggregateFunctions, State, StepFailed, failed, leaves_int64
 
 Function = Callable[..., Any]
 _MACHINE: dict[Kind, str] = {"int": "int64", "float": "float64", "bool": "int64"}
@@ -39,7 +39,8 @@ class Roles(NamedTuple):
     difference: Function | None
 
 
-def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, timed: bool) -> tuple[Steps, Kind]:
+def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
+                 timed: bool) -> tuple[AggregateFunctions, Kind]:
     """The algebra, and the kind of its result; every function has a form that is compiled.
 
     Raises
@@ -68,7 +69,7 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *, 
     if taken is None and roles.difference is not None:
         taken = without(roles.difference, roles.accumulate, start)
     opened = tuple(_PYTHON[kind](part) for kind, part in zip(shape.kinds, first, strict=True))
-    steps = Steps(
+    steps = AggregateFunctions(
         init=tuple(int(part) if isinstance(part, bool) else part for part in opened),
         accumulate=writing.step("accumulate", roles.accumulate),
         merge=None if roles.merge is None else writing.step("merge", roles.merge, merges=True),

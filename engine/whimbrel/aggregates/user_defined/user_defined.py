@@ -17,7 +17,7 @@ from whimbrel.batch import numpy_type
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import Call, Expr, trace
 from whimbrel.kernels import captured
-from whimbrel.plan import Aggregate, Objects, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, Objects
 
 Function = Callable[..., Any]
 _RESULTS: dict[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
@@ -93,7 +93,7 @@ class UserAggregate(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return self._known(input_type).type
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps | Objects:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions | Objects:
         return self._known(input_type).steps
 
     def show(self) -> str:
@@ -138,7 +138,7 @@ class UserAggregate(Aggregate):
 class Understood:
     """What is known of the functions for inputs of some types."""
 
-    steps: Steps | Objects
+    steps: AggregateFunctions | Objects
     type: pa.DataType
     why: str | None
     unwritten: str | None = None

@@ -9,8 +9,8 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, Pumped
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, ThreadedClient
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import SourceError
 
@@ -31,7 +31,7 @@ class FlightFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the stream, which is asked for now.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
 
     Notes
     -----
@@ -39,7 +39,7 @@ class FlightFeed(Feed):
     """
 
     def __init__(self, address: str, ticket: str = "", *, time: str, token: str | None = None,
-                 schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         from pyarrow import flight
 
         self._flight: Any = flight
@@ -55,10 +55,10 @@ class FlightFeed(Feed):
         row, run = (place or 0, "") if isinstance(place, int | None) else place
         headers += [(b"whimbrel-row", str(row).encode()), (b"whimbrel-run", str(run).encode())]
         opened = ExitStack()
-        return Pumped(self._received(opened, flight.FlightCallOptions(headers=headers), row), opened.close,
+        return ThreadedClient(self._received(opened, flight.FlightCallOptions(headers=headers), row), opened.close,
                       answered=False)
 
-    def _received(self, opened: ExitStack, options: Any, row: int) -> Iterator[Delivery | None]:
+    def _received(self, opened: ExitStack, options: Any, row: int) -> Iterator[MessageBatch | None]:
         run = ""
         try:
             link = self._flight.connect(self.address)
@@ -82,7 +82,7 @@ class FlightFeed(Feed):
                 row = int(told)
             row += rows.num_rows
             if rows.num_rows:
-                yield Delivery(rows, [row, run] if run else row)
+                yield MessageBatch(rows, [row, run] if run else row)
 
     def _refused(self, error: Exception, hint: str) -> SourceError:
         said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]

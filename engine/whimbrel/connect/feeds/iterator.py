@@ -15,15 +15,15 @@ import pyarrow as pa
 from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.decode import format_of
 from whimbrel.connect.feeds.formats.python_records import Records
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place, raised, size
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
-from whimbrel.connect.feeds.runtime.read_options import Pace
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place, raised, size
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.read_options import ReadOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import SourceError
 
 Items = Iterable[Any] | AsyncIterable[Any]
 
-_MOST_TOGETHER = 8192
+_MAX_TOGETHER = 8192
 _DELIVERIES = 4  # that wait
 _LOOK_S = 0.02
 _STIR_S = 0.05
@@ -47,7 +47,7 @@ class IteratedFeed(Feed):
     format : str or Format, optional
         Of bytes.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class IteratedFeed(Feed):
     """
 
     def __init__(self, items: Callable[[], Items] | Items, *, time: str, schema: Fields | None = None,
-                 format: str | None = None, **told: Unpack[Usual]) -> None:
+                 format: str | None = None, **told: Unpack[FeedOptions]) -> None:
         self._items = items
         self._read: Items | None = None  # an iterator that was read: it gives nothing again
         self._first_cause: Exception | None = None
@@ -102,10 +102,10 @@ class IteratedFeed(Feed):
 class _Gathering(Client):
     """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
 
-    def __init__(self, items: Items, place: int, pace: Pace, failed: Callable[[Exception], Exception]) -> None:
+    def __init__(self, items: Items, place: int, pace: ReadOptions, failed: Callable[[Exception], Exception]) -> None:
         self._items, self._skip, self._place, self._failed = items, place, place, failed
-        self._together = min(_MOST_TOGETHER, pace.queue_rows)
-        self._together_bytes = min(MOST_BYTES, pace.queue_bytes) // _DELIVERIES
+        self._together = min(_MAX_TOGETHER, pace.queue_rows)
+        self._together_bytes = min(MAX_BYTES, pace.queue_bytes) // _DELIVERIES
         # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
         self._ready: deque[Any] = deque()
         self._sizes: deque[int] = deque()  # not beside each item: so many pairs would keep Python's collector at work
@@ -116,7 +116,7 @@ class _Gathering(Client):
         self._thread = threading.Thread(target=self._gather, name="whimbrel-iterator", daemon=True)
         self._thread.start()
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if not self._ready:
             self._came.clear()
             if not self._ready and self._ended is None:  # it may have come just before
@@ -137,7 +137,7 @@ class _Gathering(Client):
         self._taken_bytes += bytes_
         self._place += len(taken)
         self._has_room.set()
-        return Delivery(taken[0] if whole else taken, self._place, counted=bytes_)
+        return MessageBatch(taken[0] if whole else taken, self._place, counted=bytes_)
 
     def close(self) -> None:
         self._end(EOFError())

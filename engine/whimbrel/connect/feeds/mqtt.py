@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.tls import closing_context
 from whimbrel.connect.validation import check_choice, check_name
@@ -24,8 +24,8 @@ from whimbrel.errors import MissingExtraError
 
 _CONNECT_S = 10.0
 _KEPT_S = 7 * 86_400
-_MOST_MESSAGES = 1_000  # on their way: Mosquitto looks through them all at each acknowledgement
-_MOST_HELD = 8_192
+_MAX_MESSAGES = 1_000  # on their way: Mosquitto looks through them all at each acknowledgement
+_MAX_HELD = 8_192
 _KEEPALIVE_S = 15  # so long nobody says anything before the broker is asked whether it is there, and so long it has
 _LOOK_S = 1.0  # for what the library does from time to time, such as asking whether the broker is still there
 
@@ -56,13 +56,13 @@ class MqttFeed(Feed):
     options : mapping, optional
         Further arguments of ``paho.mqtt.client.Client``, such as ``transport``.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, topic: str, url: str = "mqtt://127.0.0.1:1883", *, time: str, qos: Literal[0, 1, 2] = 1,
                  session: str | None = None, with_topic: bool = False, format: str | Format = "json",
                  schema: Fields | None = None, tls_context: ssl.SSLContext | None = None,
-                 options: Mapping[str, Any] | None = None, **told: Unpack[Usual]) -> None:
+                 options: Mapping[str, Any] | None = None, **told: Unpack[FeedOptions]) -> None:
         try:
             from paho.mqtt import client
         except ImportError:
@@ -122,14 +122,14 @@ class _Subscriber(Client):
         link.on_connect, link.on_subscribe, link.on_disconnect = self._answered, self._granted, self._disconnected
         link.on_message = self._heard
         about = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-        about.ReceiveMaximum = _MOST_MESSAGES
+        about.ReceiveMaximum = _MAX_MESSAGES
         if feed.session is not None:
             about.SessionExpiryInterval = _KEPT_S
         link.connect(url.hostname or "127.0.0.1", url.port or (8883 if url.scheme == "mqtts" else 1883),
                      keepalive=_KEEPALIVE_S, clean_start=feed.session is None, properties=about)
         return link
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         with self._changed:
             self._changed.wait_for(lambda: self._held or self._ended, timeout_s)
             held, self._held, self._held_bytes = self._held, [], 0
@@ -139,7 +139,7 @@ class _Subscriber(Client):
         if not held:
             return None
         self._ring()
-        return Delivery([message.payload for message in held], None,
+        return MessageBatch([message.payload for message in held], None,
                         {field.name: [message.topic for message in held] for field in self._feed.beside})
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class _Subscriber(Client):
         if wire is None:
             raise ConnectionError("the connection was lost")
         with self._changed:
-            has_room = len(self._held) < _MOST_HELD and self._held_bytes < MOST_BYTES
+            has_room = len(self._held) < _MAX_HELD and self._held_bytes < MAX_BYTES
         heard, _, _ = select.select([self._ear, wire] if has_room else [self._ear],
                                     [wire] if link.want_write() else [], [], _LOOK_S)
         if self._ear in heard:
@@ -188,11 +188,11 @@ class _Subscriber(Client):
 
     def _read(self) -> None:
         """All that is there, within reason."""
-        for _ in range(_MOST_HELD):
+        for _ in range(_MAX_HELD):
             before, wire = len(self._came), self._link.socket()
             if self._link.loop_read() or (len(self._came) == before and not getattr(wire, "pending", int)()):
                 break
-            if self._came_bytes > MOST_BYTES:
+            if self._came_bytes > MAX_BYTES:
                 break
         if self._came:
             with self._changed:

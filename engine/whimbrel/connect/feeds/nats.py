@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError
 
-_MOST_MESSAGES = 1_000
+_MAX_MESSAGES = 1_000
 _SILENCE_S = 2.0
 _TOGETHER_S, _LEAST_S = 0.05, 0.001
 _NO_MORE, _TOO_LONG = ("404", "408"), "Message Size Exceeds MaxBytes"
@@ -54,12 +54,12 @@ class NatsFeed(Feed):
     format : str or Format
     schema : pyarrow.Schema or mapping of str to type, optional
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, subject: str, url: str = "nats://127.0.0.1:4222", *, time: str, stream: str | None = None,
                  begin: Literal["earliest", "latest"] = "earliest", with_sequence: bool = False,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         try:
             import nats
             from nats.errors import Error
@@ -162,10 +162,10 @@ class _Puller(Client):
         self._place = max(state.first_seq - 1, 0)
         self.begins = [self._place, self._made]
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         return self._runner.run(self._fetch(timeout_s))
 
-    async def _fetch(self, timeout_s: float) -> Delivery | None:
+    async def _fetch(self, timeout_s: float) -> MessageBatch | None:
         if not self._link.is_connected:
             raise ConnectionError(f"the connection was closed: {self._error or 'no word from the server'}")
         messages = await self._gather(monotonic() + max(timeout_s, _TOGETHER_S))
@@ -175,7 +175,7 @@ class _Puller(Client):
         self._heard_at = monotonic()
         self._place = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
-        return Delivery([message.data for message in messages], [self._place, self._made],
+        return MessageBatch([message.data for message in messages], [self._place, self._made],
                         {field.name: [message.metadata.sequence.stream for message in messages]
                          for field in self._feed.beside})
 
@@ -199,7 +199,7 @@ class _Puller(Client):
         if self._at_end:
             self._coming, asked = 1, {"batch": 1, "expires": int(max(wait_s, _LEAST_S) * 1e9)}
         else:
-            self._coming, asked = _MOST_MESSAGES, {"batch": _MOST_MESSAGES, "max_bytes": MOST_BYTES, "no_wait": True}
+            self._coming, asked = _MAX_MESSAGES, {"batch": _MAX_MESSAGES, "max_bytes": MAX_BYTES, "no_wait": True}
         await self._link.publish(self._ask_at, json.dumps(asked).encode(), reply=self._answer_at)
 
     async def _hear(self, message: Any) -> None:

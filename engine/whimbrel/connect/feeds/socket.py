@@ -12,13 +12,13 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, Pumped
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, ThreadedClient
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import PlanError
 
 _CONNECT_S = 5.0
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 class SocketFeed(Feed):
@@ -36,12 +36,12 @@ class SocketFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of a first connection, which is made now.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     lost = (OSError, EOFError, TimeoutError, pa.ArrowException)
 
-    def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+    def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         self._address = urlsplit(checked_url(address, "tcp", "unix"))
         if self._address.scheme == "tcp" and self._address.port is None:
             shown = without_secrets(address)
@@ -62,10 +62,10 @@ class SocketFeed(Feed):
             link.shutdown(sockets.SHUT_RDWR)
             link.close()
 
-        return Pumped(_received(link), unblock)
+        return ThreadedClient(_received(link), unblock)
 
 
-def _received(link: sockets.socket) -> Iterator[Delivery]:
+def _received(link: sockets.socket) -> Iterator[MessageBatch]:
     file = _Exactly(link)
     with ipc.open_stream(pa.PythonFile(file, "r")) as stream:
         while True:
@@ -76,7 +76,7 @@ def _received(link: sockets.socket) -> Iterator[Delivery]:
                     raise ConnectionError("the connection was closed") from None
                 return
             rows.validate(full=True)
-            yield Delivery(rows)
+            yield MessageBatch(rows)
 
 
 class _Exactly(io.RawIOBase):
@@ -90,7 +90,7 @@ class _Exactly(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _MOST_BYTES:
+        if not 0 <= size <= _MAX_BYTES:
             raise ConnectionError(f"a message of {size:,} bytes is no message")
         parts = bytearray()
         while len(parts) < size:

@@ -10,8 +10,8 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.validation import is_seconds, is_whole
 from whimbrel.errors import PlanError
 
@@ -51,7 +51,7 @@ class SyntheticFeed(Feed):
         Every so many seconds, for so many seconds, no rows come.
     seed : int
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class SyntheticFeed(Feed):
 
     def __init__(self, rate: float = 1000.0, *, rows: int | None = None, speed: float = 1.0, keys: int = 10,
                  disorder: float = 0.0, late_by: float = 1.0, bursts: tuple[float, float] | None = None,
-                 gaps: tuple[float, float] | None = None, seed: int = 0, **told: Unpack[Usual]) -> None:
+                 gaps: tuple[float, float] | None = None, seed: int = 0, **told: Unpack[FeedOptions]) -> None:
         for name, value, fine, hint in (
                 ("rate", rate, is_seconds(rate), "rows per second, above 0"),
                 ("speed", speed, speed == float("inf") or is_seconds(speed), 'above 0, or float("inf")'),
@@ -76,7 +76,7 @@ class SyntheticFeed(Feed):
                 ("gaps", gaps, _is_spell(gaps), "every so many seconds, for fewer, such as (60, 5)")):
             if not fine:
                 raise PlanError(f"{name}={value!r} cannot be.", where="feeds.synthetic(...)", hint=hint)
-        self.rate, self.speed, self.keys, self.seed, self.most_rows = rate, speed, keys, seed, rows
+        self.rate, self.speed, self.keys, self.seed, self.max_rows = rate, speed, keys, seed, rows
         self.disorder_share, self.late_by_s = disorder, late_by
         self.bursts, self.gaps = (None if spell is None else Spell(*spell) for spell in (bursts, gaps))
         super().__init__("synthetic", time="at", schema=_FIELDS, format=None, **told)
@@ -128,12 +128,12 @@ class _Maker(Client):
         self._closed = threading.Event()
         self._chunk: tuple[int, pa.RecordBatch] | None = None
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         feed = self._feed
-        if feed.most_rows is not None and self._row >= feed.most_rows:
+        if feed.max_rows is not None and self._row >= feed.max_rows:
             raise EOFError
         number, start = divmod(self._row, _CHUNK_ROWS)
-        stop = _CHUNK_ROWS if feed.most_rows is None else min(_CHUNK_ROWS, feed.most_rows - number * _CHUNK_ROWS)
+        stop = _CHUNK_ROWS if feed.max_rows is None else min(_CHUNK_ROWS, feed.max_rows - number * _CHUNK_ROWS)
         if feed.speed != float("inf"):
             come = self._first_s + (monotonic() - self._began) * feed.speed
             due = feed.second(np.arange(self._row, number * _CHUNK_ROWS + stop))
@@ -144,7 +144,7 @@ class _Maker(Client):
         if self._chunk is None or self._chunk[0] != number:
             self._chunk = number, feed.chunk(number)
         self._row += stop - start
-        return Delivery(self._chunk[1].slice(start, stop - start), self._row)
+        return MessageBatch(self._chunk[1].slice(start, stop - start), self._row)
 
     def close(self) -> None:
         self._closed.set()

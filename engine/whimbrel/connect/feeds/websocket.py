@@ -9,17 +9,17 @@ from typing import Any, Unpack
 
 from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.library_logging import quiet_log
 from whimbrel.connect.row_numbers import FAILED, FINISHED, REFUSED, ROW, RUN
 from whimbrel.errors import MissingExtraError, SourceError
 
-_MOST_BYTES = 64 << 20
-_MOST_MESSAGES = 8192
+_MAX_BYTES = 64 << 20
+_MAX_MESSAGES = 8192
 _REFUSED = (401, 403)
-_MOST_WORDS = 200
+_MAX_WORDS = 200
 _SILENCE_S = 10.0
 _CLOSE_S = 2.0
 
@@ -42,11 +42,11 @@ class WebSocketFeed(Feed):
     headers, format, schema
         As in :class:`whimbrel.connect.feeds.http.http_feed.HttpFeed`.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, url: str, *, time: str, hello: str | None = None, headers: Mapping[str, str] | None = None,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         try:
             from websockets.exceptions import InvalidStatus, WebSocketException
             from websockets.sync.client import connect
@@ -63,7 +63,7 @@ class WebSocketFeed(Feed):
     def connect(self, place: Place) -> Client:
         headers = self.headers if place is None else {**self.headers, ROW: str(place[0]), RUN: place[1]}
         try:
-            link = self._connect(self.url, additional_headers=headers, max_size=_MOST_BYTES, close_timeout=_CLOSE_S,
+            link = self._connect(self.url, additional_headers=headers, max_size=_MAX_BYTES, close_timeout=_CLOSE_S,
                                  ping_interval=None, logger=quiet_log("websocket"))
         except self._not_let_in as error:
             if error.response.status_code not in _REFUSED:
@@ -92,11 +92,11 @@ class _Socket(Client):
         if feed.hello is not None:
             self._link.send(feed.hello)
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         messages: list[bytes] = []
-        left = MOST_BYTES
+        left = MAX_BYTES
         try:
-            while len(messages) < _MOST_MESSAGES and left > 0:
+            while len(messages) < _MAX_MESSAGES and left > 0:
                 message = self._link.recv(timeout=timeout_s if not messages else 0)
                 messages.append(message.encode() if isinstance(message, str) else message)
                 left -= len(messages[-1])
@@ -110,7 +110,7 @@ class _Socket(Client):
             return None
         self._heard_at, self._pong = monotonic(), None
         self._row += len(messages)
-        return Delivery(messages, None if self._run is None else [self._row, self._run])
+        return MessageBatch(messages, None if self._run is None else [self._row, self._run])
 
     def _check_after_silence(self) -> None:
         """Whether the server is there: one that says nothing is asked, and has as long to answer.
@@ -139,4 +139,4 @@ class _Socket(Client):
 def _words(response: Any) -> str:
     """What a server says when it lets nobody in: the first line, or else its status."""
     said = (response.body or b"").decode(errors="replace").strip().partition("\n")[0]
-    return said[:_MOST_WORDS] or f"{response.status_code} {response.reason_phrase}"
+    return said[:_MAX_WORDS] or f"{response.status_code} {response.reason_phrase}"

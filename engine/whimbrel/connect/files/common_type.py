@@ -11,7 +11,7 @@ from whimbrel.batch import logical_type
 _UTC = frozenset({"UTC", "Etc/UTC", "+00:00", "Z"})
 _UNITS = ("s", "ms", "us", "ns")
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
-_MOST_DIGITS_128, _MOST_DIGITS_256 = 38, 76
+_MAX_DIGITS_128, _MAX_DIGITS_256 = 38, 76
 
 
 def wider_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
@@ -65,9 +65,9 @@ def _wider_integer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 def _wider_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     scale = max(one.scale, other.scale)
     digits = max(one.precision - one.scale, other.precision - other.scale) + scale
-    if digits > _MOST_DIGITS_256:
+    if digits > _MAX_DIGITS_256:
         return None
-    narrow = digits <= _MOST_DIGITS_128 and max(one.bit_width, other.bit_width) <= pa.decimal128(1).bit_width
+    narrow = digits <= _MAX_DIGITS_128 and max(one.bit_width, other.bit_width) <= pa.decimal128(1).bit_width
     return (pa.decimal128 if narrow else pa.decimal256)(digits, scale)
 
 

@@ -20,12 +20,12 @@ from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.parquet_blocks import ParquetExcerpts
 from whimbrel.connect.files.parquet_files import ParquetFiles
 from whimbrel.connect.files.paths import FilePath, parquet_files
-from whimbrel.connect.partitions import Partitions, by_of
+from whimbrel.connect.partitions import PartitionWatermarks, by_of
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts
-from whimbrel.plan.properties import Beat
-from whimbrel.plan.source import Blocks, Disorder, Source
+from whimbrel.plan.properties import TimeGrid
+from whimbrel.plan.source import Blocks, OrderingSpec, Source
 
 
 class ParquetSource(ColumnarSource):
@@ -73,7 +73,7 @@ class ParquetSource(ColumnarSource):
 
     def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
                  arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
-                 name: str | None = None, partition: str | Partitions | None = None) -> None:
+                 name: str | None = None, partition: str | PartitionWatermarks | None = None) -> None:
         text = str(path) if isinstance(path, (str, Path)) else None
         shown = "..." if text is None else repr(without_secrets(text) if "://" in text else text)
         where = f"read_parquet({shown}, time={time!r})"
@@ -101,7 +101,7 @@ class ParquetSource(ColumnarSource):
         return self._files.alike()
 
     def where(self, conditions: Sequence[Expr]) -> Source:
-        if self.disorder not in (Disorder(), Disorder(None)) or not conditions:
+        if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or not conditions:
             return self  # which rows are late depends on the rows before them, whatever those hold
         files = self._files.where(conditions)
         if files.rows == self._files.rows:
@@ -119,8 +119,8 @@ class ParquetSource(ColumnarSource):
         inside = self._ranges[(self._ranges[:, 3] >= start) & (self._ranges[:, 2] < end)]
         return (int(inside[0, 0]), int(inside[-1, 1])) if len(inside) else (0, 0)
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
-        if self.disorder not in (Disorder(), Disorder(None)) or not len(self._ranges):
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
+        if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or not len(self._ranges):
             return None
         begins = joined(self._ranges[:, 0], rows)
         earliest, latest = (join.reduceat(self._ranges[:, which], begins)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whimbrel.connect.files.parquet import ParquetSource
     from whimbrel.connect.files.parquet_files import ParquetFiles
 
-_MOST_BYTES = 32 << 20
+_MAX_BYTES = 32 << 20
 """Larger blocks are read piece by piece, as a whole file is."""
 _THREADS = 2
 """As many as read a whole file."""
@@ -63,7 +63,7 @@ class ParquetExcerpts(Excerpts):
             unasked.cancel()
 
     def _large(self, first: int, stop: int) -> bool:
-        return self._between(self._files, first, stop).nbytes > _MOST_BYTES
+        return self._between(self._files, first, stop).nbytes > _MAX_BYTES
 
     def _decoded(self, first: int, stop: int) -> list[pa.RecordBatch]:
         files = self._idle.get()

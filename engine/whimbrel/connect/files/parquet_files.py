@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _REPEATED_BYTES = 4
 """Text that takes fewer bytes a value is stored as a dictionary, and cheaper to keep as one than to spell out."""
-_MOST_OPEN = 64
+_MAX_OPEN = 64
 """Files that are left open."""
 _FEW_ROWS = 8192
 """Row groups of fewer take longer to begin than to decode: they are read together."""
@@ -235,7 +235,7 @@ class ParquetFiles:
         if left_open is None:
             return self._open(file, self._repeated, footer)
         if file not in left_open:
-            if len(left_open) >= _MOST_OPEN:
+            if len(left_open) >= _MAX_OPEN:
                 left_open.pop(next(iter(left_open))).close()
             left_open[file] = self._open(file, self._repeated, footer)
         return nullcontext(left_open[file])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.files.parquet import ParquetSource
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.partitions import Partitions, by_of
+from whimbrel.connect.partitions import PartitionWatermarks, by_of
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.connect.tables.time_column_markers import SEQUENCE_COLUMN, check_free
 
@@ -36,7 +36,7 @@ class NumberedParquet(ColumnarSource):
 
     def __init__(self, path: FilePath | Iterable[FilePath], *, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                 partition: str | Partitions | None = None) -> None:
+                 partition: str | PartitionWatermarks | None = None) -> None:
         where = "read_parquet(..., time=wb.SEQUENCE)"
         self._files, named, rows = ParquetSource.opened(path, where=where, wanted=(end, arrival, by_of(partition)))
         check_free(SEQUENCE_COLUMN, self._files.schema.names, where)

@@ -15,11 +15,11 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, Instant
 from whimbrel.connect.ordering import promise
-from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
 from whimbrel.connect.replay.arrival_time import ArrivalTime
 from whimbrel.connect.replay.clock_subscriber import NEVER
 from whimbrel.connect.replay.replay_clock import INFINITE, ReplayClock, checked_speed
-from whimbrel.connect.replay.replay_reader import PIECE_ROWS, USUAL_SPEED, Chunks, Replayed
+from whimbrel.connect.replay.replay_reader import PIECE_ROWS, USUAL_SPEED, Chunks, ReplayReader
 from whimbrel.connect.tables.lifetime_columns import row_named
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.kernels import ascends, ordered, with_gaps
@@ -77,7 +77,7 @@ class Replay(Source):
     def __init__(self, source: Source, speed: float | None = None, *, start: Instant | None = None,
                  end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
-                 partition: str | Partitions | None = None, latency_later: bool = False) -> None:
+                 partition: str | PartitionWatermarks | None = None, latency_later: bool = False) -> None:
         where = f"replay({source.name}, speed={USUAL_SPEED if speed is None else speed!r})"
         if source.live:
             raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
@@ -137,7 +137,7 @@ class Replay(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
-        return Replayed(self._chunks(tuple(columns), offset), self._arrivals, last=self._last, clock=self.clock,
+        return ReplayReader(self._chunks(tuple(columns), offset), self._arrivals, last=self._last, clock=self.clock,
                         speed=self._speed, whole=self._every is not None)
 
     def _chunks(self, columns: Sequence[str], offset: int) -> Chunks:

@@ -20,7 +20,7 @@ PIECE_ROWS = 1 << 20
 """Most rows that are handed on at once."""
 
 
-class Replayed(Iterator["Batch | None"]):
+class ReplayReader(Iterator["Batch | None"]):
     """Batches of a replay as they become due; None where a wait ended without any.
 
     Parameters
@@ -124,7 +124,7 @@ class Replayed(Iterator["Batch | None"]):
         return rows.slice(begin, self._at)
 
 
-def follow(replays: Sequence[Replayed], follower: Follower | None = None) -> Follower:
+def follow(replays: Sequence[ReplayReader], follower: Follower | None = None) -> Follower:
     """Let the replays of a run follow one clock: that of the user, or one made for them; or go on as `follower`.
 
     Raises

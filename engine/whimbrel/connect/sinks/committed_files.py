@@ -13,7 +13,7 @@ from pyarrow import parquet
 from whimbrel.errors import SinkError
 
 _NAME = re.compile(r"rows-(\d+)-(\d+)\.parquet")
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _ENDING_BYTES = 8  # the length of the footer, and PAR1
 
 
@@ -59,8 +59,8 @@ def check_kept(folder: Path, rows: int) -> None:
     lost = list(_lost(rows_files(folder), rows))
     if not lost:
         return
-    named = "; ".join(f"rows {first:,} to {stop - 1:,} ({why})" for first, stop, why in lost[:_MOST_NAMED])
-    more = f"; and {len(lost) - _MOST_NAMED:,} more" if len(lost) > _MOST_NAMED else ""
+    named = "; ".join(f"rows {first:,} to {stop - 1:,} ({why})" for first, stop, why in lost[:_MAX_NAMED])
+    more = f"; and {len(lost) - _MAX_NAMED:,} more" if len(lost) > _MAX_NAMED else ""
     raise SinkError(f"The run wrote {rows:,} rows, and some are missing: {named}{more}.",
                     where=f"sinks.parquet({str(folder)!r})",
                     hint="restore these files from a copy; or begin again, with an empty folder and other checkpoints")

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.connect.addresses import without_secrets
-from whimbrel.connect.fatal_errors import why_vain
+from whimbrel.connect.fatal_errors import fatal_reason
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
@@ -112,7 +112,7 @@ class KafkaSink(Sink):
         codes = self._library.KafkaError
         if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
             self._errors.append(f"authentication failed: {error.str()}")
-        elif why_vain(ConnectionError(error.str()), before=self._answered or "," in self._servers):
+        elif fatal_reason(ConnectionError(error.str()), before=self._answered or "," in self._servers):
             self._errors.append(error.str())
         elif error.code() == codes._ALL_BROKERS_DOWN:  # noqa: SLF001
             self.trouble = f"no broker answers at {self._config['bootstrap.servers']}"
@@ -140,7 +140,7 @@ class KafkaSink(Sink):
 
     def _failed(self, why: str) -> SinkError:
         return SinkError(f"{self.name} cannot be written: {without_secrets(why)}.", where=f"sinks.kafka({self.name!r})",
-                         hint=why_vain(ConnectionError(why), before=self._answered) or self.again)
+                         hint=fatal_reason(ConnectionError(why), before=self._answered) or self.again)
 
     def close(self) -> None:
         self._producer.purge()

@@ -17,7 +17,7 @@ from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError
 
 _ANSWER_S, _LOOK_S = 10.0, 0.05
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 """Messages that are on their way; the client has numbers for 65,535."""
 
 
@@ -87,7 +87,7 @@ class MqttSink(ServerSink):
             self._waiting.append(self._client.publish(self.name, text, qos=qos, properties=about))
             self._row, self._begun = self._row + 1, True
         self._release(0.0)
-        if len(self._waiting) > _MOST_WAITING:
+        if len(self._waiting) > _MAX_WAITING:
             self._settle()
 
     def _settle(self) -> None:

@@ -15,7 +15,7 @@ from whimbrel.connect.sinks.folder_lease import owned
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
-_MOST_ROWS = 1 << 20
+_MAX_ROWS = 1 << 20
 
 
 class ParquetSink(Sink):
@@ -82,7 +82,7 @@ class ParquetSink(Sink):
     def write(self, rows: pa.RecordBatch) -> None:
         self._parts.append(rows)
         self._held += rows.num_rows
-        if self._held >= _MOST_ROWS:
+        if self._held >= _MAX_ROWS:
             self._write()
 
     def _write(self) -> None:

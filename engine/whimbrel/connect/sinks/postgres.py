@@ -15,7 +15,7 @@ from whimbrel.connect.sinks.retrying_sink import ServerSink
 from whimbrel.connect.validation import check_name, column_names
 from whimbrel.errors import MissingExtraError, SinkError, near_match
 
-_MOST_ROWS, _TOGETHER = 10_000, 500
+_MAX_ROWS, _TOGETHER = 10_000, 500
 _TYPES: list[tuple[Any, str]] = [
     (pa.types.is_boolean, "boolean"), (pa.types.is_uint64, "numeric(20)"),
     (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
@@ -83,7 +83,7 @@ class PostgresSink(ServerSink):
     def _send(self, rows: pa.RecordBatch) -> None:
         self._check(rows)
         self._parts.append(rows)
-        if sum(part.num_rows for part in self._parts) >= _MOST_ROWS:
+        if sum(part.num_rows for part in self._parts) >= _MAX_ROWS:
             self._write()
 
     def _check(self, rows: pa.RecordBatch) -> None:

@@ -13,13 +13,13 @@ from itertools import islice
 import pyarrow as pa
 
 from whimbrel.connect.addresses import without_secrets
-from whimbrel.connect.fatal_errors import why_vain
+from whimbrel.connect.fatal_errors import fatal_reason
 from whimbrel.connect.feeds.runtime.backoff import Backoff
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
-_FIRST_S, _MOST_S, _LOOK_S = 0.1, 5.0, 0.01
-_MOST_ROWS, _TOGETHER = 100_000, 1_000
+_FIRST_S, _MAX_S, _LOOK_S = 0.1, 5.0, 0.01
+_MAX_ROWS, _TOGETHER = 100_000, 1_000
 _ANSWER_S = 10.0
 _HOLD_S, _GRACE_S, _CLOSE_S = 0.5, 5.0, 1.0
 
@@ -91,7 +91,7 @@ class ServerSink(Sink):
         try:
             self._connect(schema, rows)
         except (*self.lost, *self.refused) as error:
-            if why_vain(error, before=False) or not isinstance(error, self.lost):
+            if fatal_reason(error, before=False) or not isinstance(error, self.lost):
                 raise self._failed(error) from error
             away = error
         self._talk = _Talk(self, schema, rows, away)
@@ -100,7 +100,7 @@ class ServerSink(Sink):
     def write(self, rows: pa.RecordBatch) -> None:
         assert self._talk is not None
         self._fail_if_vain(self._talk)
-        if self._talk.take(rows) >= _MOST_ROWS:
+        if self._talk.take(rows) >= _MAX_ROWS:
             self.prepare()
 
     def ready(self) -> bool:
@@ -152,7 +152,7 @@ class ServerSink(Sink):
             said = f"{said.rstrip('.')}; {rows:,} of the rows that it was given are not acknowledged"
         return SinkError(f"{self.name} cannot be written: {said}",
                          where=f"sinks.{self.kind}({self.name!r})",
-                         hint=why_vain(error, before=False) or (
+                         hint=fatal_reason(error, before=False) or (
                              self.again if isinstance(error, self.lost) else "it fails again until that is mended"))
 
 
@@ -278,10 +278,10 @@ class _Talk(threading.Thread):
         sink, safe_rows, waits, until = self._sink, -1, Backoff(), 0.0
         self.catching_up = True
         while not self._over:
-            if why_vain(error, before=True):
+            if fatal_reason(error, before=True):
                 raise error
             if safe_rows != self._safe_rows:  # it was there: patience begins anew
-                waits, until = Backoff(_FIRST_S, _MOST_S), time.monotonic() + sink.patience_s
+                waits, until = Backoff(_FIRST_S, _MAX_S), time.monotonic() + sink.patience_s
                 safe_rows = self._safe_rows
             self._said = without_secrets(error)
             self._begin_anew()

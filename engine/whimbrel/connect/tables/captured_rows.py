@@ -17,7 +17,7 @@ from whimbrel.plan.source import Source
 _END: Final = object()
 
 
-class Reread(Source):
+class ReplaySlice(Source):
     """Some rows of a source once more, each with its number.
 
     Parameters
@@ -31,7 +31,7 @@ class Reread(Source):
     Examples
     --------
     >>> from whimbrel.connect.tables.memory import ArrowSource
-    >>> rows = Reread(ArrowSource(pa.table({"t": [1, 2, 5, 7]}), time="t"), 1, 3, "row")
+    >>> rows = ReplaySlice(ArrowSource(pa.table({"t": [1, 2, 5, 7]}), time="t"), 1, 3, "row")
     >>> [(batch.sync.tolist(), batch.column("row").values.tolist()) for batch in rows.read(["row"])]
     [([2, 5], [1, 2])]
     """

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.ordering import promise
-from whimbrel.connect.partitions import Partitions, in_partitions
+from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, in_file_order, is_stated, refuse_wall_clock
 from whimbrel.errors import PlanError
@@ -51,7 +51,7 @@ class TimedSource(Source):
 
     def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
                  reorder_latency: Duration | None, late: str | None, name: str, rows: int | None, where: str,
-                 partition: str | Partitions | None = None) -> None:
+                 partition: str | PartitionWatermarks | None = None) -> None:
         refuse_wall_clock(time, where)
         if is_stated(time, SEQUENCE):
             raise PlanError("These rows have no order in which they could be numbered.", where=where,

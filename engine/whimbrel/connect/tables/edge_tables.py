@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Column, Ticks
 from whimbrel.clock import INF
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.partitions import Partitions, by_of, in_partitions
+from whimbrel.connect.partitions import PartitionWatermarks, by_of, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Named, Timeline
 from whimbrel.connect.tables.memory import ArrowSource
 from whimbrel.errors import SchemaError, SourceError
@@ -46,7 +46,7 @@ class EdgeSource(ArrowSource):
 
     def __init__(self, data: Any, *, sync: str, other: str, punctuation: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                 partition: str | Partitions | None = None) -> None:
+                 partition: str | PartitionWatermarks | None = None) -> None:
         super().__init__(data, time=sync, end=other, reorder_latency=reorder_latency, late=late, name=name or "edges",
                          _call="from_edges", _also=(punctuation, by_of(partition)))
         known = self.timeline

@@ -135,9 +135,9 @@ class Timeline:
         if valid is not None:
             other = np.where(valid, other, INF)
         if len(other) >= _MANY_ROWS:
-            least, most = map(int, _durations(frozen(sync), frozen(other)))
-            if 0 < least == most and other[0] < INF:
-                return most
+            minimum, maximum = map(int, _durations(frozen(sync), frozen(other)))
+            if 0 < minimum == maximum and other[0] < INF:
+                return maximum
         wrong = other <= sync
         if wrong.any():
             self._refuse_lifetime(data, int(np.argmax(wrong)), named)

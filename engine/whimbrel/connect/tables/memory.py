@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.partitions import Partitions, by_of
+from whimbrel.connect.partitions import PartitionWatermarks, by_of
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.connect.tables.pandas_index import index_columns, unnamed_index, without
@@ -25,8 +25,8 @@ from whimbrel.connect.tables.time_spacing import KnownGaps
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts
-from whimbrel.plan.properties import Beat
-from whimbrel.plan.source import Blocks, Disorder, Source
+from whimbrel.plan.properties import TimeGrid
+from whimbrel.plan.source import Blocks, OrderingSpec, Source
 
 _BATCH_ROWS = 1 << 20
 """Most rows of one batch: more than of what is read from elsewhere, since these are there already."""
@@ -71,7 +71,7 @@ class ArrowSource(ColumnarSource):
 
     def __init__(self, data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                 partition: str | Partitions | None = None, _call: str = "from_arrow",
+                 partition: str | PartitionWatermarks | None = None, _call: str = "from_arrow",
                  _also: Sequence[str | None] = ()) -> None:
         where = f"{_call}(..., {'sync' if _call == 'from_edges' else 'time'}={time!r})"
         table = _table(data, where, (time, end, arrival, by_of(partition), *_also))
@@ -97,11 +97,11 @@ class ArrowSource(ColumnarSource):
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
         return self._rows_before(start), self._rows_before(end)
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
-        if self.disorder not in (Disorder(), Disorder(None)) or not self._times:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
+        if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or not self._times:
             return None
         times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
-        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts)
+        return Blocks.evenly(times, rows, in_order=self.disorder == OrderingSpec(), cuts=cuts)
 
     def excerpt(self, first: int, stop: int) -> Source:
         twin = copy.copy(self)
@@ -203,7 +203,7 @@ class RecordExcerpts(Excerpts):
 
 def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                   reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                  partition: str | Partitions | None = None) -> ArrowSource:
+                  partition: str | PartitionWatermarks | None = None) -> ArrowSource:
     """A pandas DataFrame as a source.
 
     The index is left out, but for levels that are asked for by name; a column of that name comes first.

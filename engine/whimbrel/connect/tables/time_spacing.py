@@ -9,7 +9,7 @@ from whimbrel.kernels import ascends, with_gaps
 
 _WORTH_KNOWING = 1 << 16
 """Fewest rows of a piece whose gaps are remembered: shorter ones are looked at sooner than they are found."""
-_MOST_PIECES = 4_096
+_MAX_PIECES = 4_096
 
 
 class KnownGaps:
@@ -38,7 +38,7 @@ class KnownGaps:
     def _looked_at(self, batch: Batch, row: int) -> Batch:
         batch = with_gaps(batch)
         if batch.gaps is not None:
-            if len(self._of) >= _MOST_PIECES:  # pieces of ever other lengths: they do not come again
+            if len(self._of) >= _MAX_PIECES:  # pieces of ever other lengths: they do not come again
                 self._of.clear()
             self._of[row, len(batch)] = batch.gaps
         return batch

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Storage
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.plan import Aggregate
 
 Array = np.ndarray[Any, Any]
@@ -23,7 +23,7 @@ Remembered = tuple[Array, Array, Array, Array, Array]
 next newer row per slot."""
 
 
-class Measurement(ABC):
+class Accumulator(ABC):
     """What one aggregate reads from a batch, its state per group, and the column it makes."""
 
     name: str
@@ -62,7 +62,7 @@ class Measurement(ABC):
         """What it takes of each row."""
 
     @abstractmethod
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs,
+    def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs,
               first: int = 0) -> int | None:
         """Replay a schedule, from one of its operations on: update states of groups and write what is to be shown.
 
@@ -74,5 +74,5 @@ class Measurement(ABC):
         """What the last replay wrote for so many rows, as columns of the declared types; in a `storage` they stay."""
 
     @abstractmethod
-    def fork(self) -> Measurement:
+    def fork(self) -> Accumulator:
         """An independent copy."""

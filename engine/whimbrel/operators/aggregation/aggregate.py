@@ -29,11 +29,11 @@ from whimbrel.expr import (
     type_of,
 )
 from whimbrel.kernels import Kernel
-from whimbrel.operators.aggregation.accumulator import Measurement
+from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.fill_windows import Fill
-from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
+from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
-from whimbrel.operators.aggregation.python_accumulator import ObjectMeasure
+from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.result_expressions import (
     FILLED,
     Results,
@@ -42,26 +42,26 @@ from whimbrel.operators.aggregation.result_expressions import (
     distinct_aggregates,
     reduced_in,
 )
-from whimbrel.operators.aggregation.scalar_accumulator import Measure, state_names, state_types
-from whimbrel.operators.aggregation.sketch_accumulator import SketchMeasure
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, state_names, state_types
+from whimbrel.operators.aggregation.sketch_accumulator import SketchAccumulator
 from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
 from whimbrel.operators.lifetimes.chop import Chop
 from whimbrel.plan import (
     Aggregate,
-    Apart,
-    Bag,
-    Beat,
+    AggregateFunctions,
+    AggregatePhase,
     Exact,
-    Given,
-    Grid,
+    KnownInput,
+    LineageRequest,
+    Multiset,
+    NonOverlapping,
     Objects,
     Operator,
-    Part,
     Properties,
     Reach,
     Sketch,
-    Steps,
-    Wanted,
+    TimeGrid,
+    WindowGrid,
     fluent,
     reads_exactly,
 )
@@ -127,18 +127,18 @@ class GroupAggregate(Operator):
     keys: Keys = ()
     measures: tuple[tuple[str, Aggregate], ...]
     condition: Expr | None = None
-    grid: Grid | None = None
+    grid: WindowGrid | None = None
     lead: int = 0
     causal: bool = True
     unit: TickUnit = None
-    part: Part = Part.WHOLE
+    part: AggregatePhase = AggregatePhase.WHOLE
     removable: bool | None = None
     rows: Schema | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         keys = self._key_fields(upstream[0])
         rows = self.rows or upstream[0]
-        if self.part is Part.WHOLE:
+        if self.part is AggregatePhase.WHOLE:
             results = self.result_fields(rows)
         else:
             results = [field for name, aggregate in self.measures
@@ -169,17 +169,17 @@ class GroupAggregate(Operator):
     def _state_fields(self, name: str, aggregate: Aggregate, rows: Schema) -> list[Field]:
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, rows)
         steps = aggregate.steps(input_type, removable=bool(self.removable))
-        if isinstance(steps, Steps):
+        if isinstance(steps, AggregateFunctions):
             return list(map(Field, state_names(name, steps), state_types(steps)))
         return [Field(name, pa.string() if isinstance(steps, Objects) else pa.list_(input_type))]
 
-    def algebra(self, schema: Schema) -> Iterator[tuple[str, Steps]]:
+    def algebra(self, schema: Schema) -> Iterator[tuple[str, AggregateFunctions]]:
         """The algebra of each aggregate; only of those whose states are a few numbers."""
         for name, steps in self._kept(schema):
-            if isinstance(steps, Steps):
+            if isinstance(steps, AggregateFunctions):
                 yield name, steps
 
-    def _kept(self, schema: Schema) -> Iterator[tuple[str, Steps | Bag | Sketch | Objects]]:
+    def _kept(self, schema: Schema) -> Iterator[tuple[str, AggregateFunctions | Multiset | Sketch | Objects]]:
         """What is kept for each aggregate."""
         for name, aggregate in self.measures:
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
@@ -191,16 +191,17 @@ class GroupAggregate(Operator):
         With `keeps` a state may also be a list of all values, in order, but no text.
         """
         for _, steps in self._kept(schema):
-            if isinstance(steps, Bag | Sketch) and not keeps:
+            if isinstance(steps, Multiset | Sketch) and not keeps:
                 return None
-            if (isinstance(steps, Objects) and keeps) or (isinstance(steps, Steps | Objects) and steps.merge is None):
+            if (isinstance(steps, Objects) and keeps) or (isinstance(steps,
+                AggregateFunctions | Objects) and steps.merge is None):
                 return None
-        return replace(self, part=Part.STATES, removable=removable)
+        return replace(self, part=AggregatePhase.STATES, removable=removable)
 
     def to_merged(self, schema: Schema) -> GroupAggregate:
         """The step that merges the states of rows of a schema, which were made by this one."""
         keys = tuple((name, Col(name)) for name, _ in self.keys)
-        return replace(self, part=Part.MERGED, rows=schema, keys=keys, condition=None)
+        return replace(self, part=AggregatePhase.MERGED, rows=schema, keys=keys, condition=None)
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
@@ -208,15 +209,15 @@ class GroupAggregate(Operator):
                               points=upstream[0].points)
         out = replace(self.grid, offset=self.grid.offset + self.lead)
         return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
-                          beat=Beat(out.hop, out.offset), apart=self._apart)
+                          beat=TimeGrid(out.hop, out.offset), apart=self._apart)
 
     @property
-    def _apart(self) -> Apart:
+    def _apart(self) -> NonOverlapping:
         """A group has one value at a time."""
-        return Apart(frozenset(name for name, _ in self.keys))
+        return NonOverlapping(frozenset(name for name, _ in self.keys))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        if self.part is Part.MERGED:
+        if self.part is AggregatePhase.MERGED:
             return (frozenset(upstream[0].names),)
         exprs = [expr for _, expr in self.keys] + [self.condition]
         for _, aggregate in self.measures:
@@ -227,12 +228,12 @@ class GroupAggregate(Operator):
         if self.grid is None:
             return inputs[0].of_changes()
         size = self.grid.size
-        return inputs[0].on(Beat(size, self.grid.offset), 0, size, size).shifted(self.lead)
+        return inputs[0].on(TimeGrid(size, self.grid.offset), 0, size, size).shifted(self.lead)
 
     def partitioned(self, *by: str) -> str | None:
         return key_of(self.keys, by[0])
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         rows = inputs[0]
         exact = max(reads_exactly(self), Exact.STARTS if self.reads_starts(rows.schema) else Exact.VALUES)
         below = wanted.through(dict(self.keys), rows.schema).of_changes(rows.longest, rows.properties.grid)
@@ -249,39 +250,39 @@ class GroupAggregate(Operator):
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
         kernel = PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
-        if not all(isinstance(measure, Measure) and measure.aggregate.name != "user" for measure in measures):
+        if not all(isinstance(measure, ScalarAccumulator) and measure.aggregate.name != "user" for measure in measures):
             return kernel  # what functions of a user's read may be other than it was
         known[upstream] = kernel
         return kernel.anew()
 
-    def measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Measurement:
+    def measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Accumulator:
         """The aggregate at work: on a few numbers a group, or on all values of it."""
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         removable = remembers if self.removable is None else self.removable
         steps = aggregate.steps(input_type, removable=removable)
-        if isinstance(steps, Bag):
-            return BagMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+        if isinstance(steps, Multiset):
+            return MultisetAccumulator(name, aggregate, steps, schema, remembers=remembers, part=self.part)
         if isinstance(steps, Sketch):
-            return SketchMeasure(name, aggregate, steps, schema)
+            return SketchAccumulator(name, aggregate, steps, schema)
         if isinstance(steps, Objects):
-            return ObjectMeasure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
-        return Measure(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+            return PythonAccumulator(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+        return ScalarAccumulator(name, aggregate, steps, schema, remembers=remembers, part=self.part)
 
     def reads_starts(self, schema: Schema) -> bool:
         """Whether what comes of a row may depend on when it starts within its window."""
-        if self.part is Part.MERGED:
+        if self.part is AggregatePhase.MERGED:
             return False
         return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
                                            removable=False), "timed", True) for _, aggregate in self.measures)
 
     def in_order(self, schema: Schema) -> bool:
         """Whether rows must come in the order of their start, also within a window."""
-        if self.part is not Part.WHOLE:
+        if self.part is not AggregatePhase.WHOLE:
             return False
         return any(getattr(steps, "in_order", False) for _, steps in self._kept(schema))
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
-        if self.part is Part.MERGED:
+        if self.part is AggregatePhase.MERGED:
             return []
         return [note for _, aggregate in self.measures
                 for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
@@ -297,7 +298,8 @@ class GroupAggregate(Operator):
         shown = ", ".join(name if name == aggregate.show() else f"{name}={aggregate.show()}"
                           for name, aggregate in self.measures)
         keys = named_words(self.keys)
-        verb = {Part.WHOLE: "aggregate", Part.STATES: "states", Part.MERGED: "merge"}[self.part]
+        verb = {AggregatePhase.WHOLE: "aggregate", AggregatePhase.STATES: "states",
+                AggregatePhase.MERGED: "merge"}[self.part]
         text = f"{verb}({shown})" if self.measures else f"distinct({keys})"
         if self.keys and self.measures:
             text = f"group_by({keys}).{text}"

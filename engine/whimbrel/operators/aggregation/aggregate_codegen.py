@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.plan import Aggregate, Part, Steps
+from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase
 
 Functions = dict[str, Callable[..., Any]]
 
 SHOW = "from whimbrel.kernels.primitives.aggregation.write_value import show"
 """How a loop writes a value that may be missing."""
 
-_OF = {Part.WHOLE: "state", Part.STATES: "state, shown as it is,", Part.MERGED: "merged state"}
+_OF = {AggregatePhase.WHOLE: "state", AggregatePhase.STATES: "state, shown as it is,",
+       AggregatePhase.MERGED: "merged state"}
 
 
-def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
+def replay_function(aggregate: Aggregate, steps: AggregateFunctions, part: AggregatePhase) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
     stacks = two_stacks(steps)
     roles = ["accumulate", "deaccumulate"]
@@ -25,7 +26,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
     state = ", ".join(f"state{field}" for field in fields)
-    columns = range(len(steps.init) if part is Part.MERGED else steps.inputs)
+    columns = range(len(steps.init) if part is AggregatePhase.MERGED else steps.inputs)
     shown = outputs(steps, part)
     entering = _row("value", "row", steps, part, "start")
     lines = [
@@ -79,7 +80,7 @@ def replay_function(aggregate: Aggregate, steps: Steps, part: Part) -> Compiled:
     return load_text("\n".join(lines), "replay", functions)
 
 
-def finish_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+def finish_function(aggregate: Aggregate, steps: AggregateFunctions) -> Compiled:
     """The loop that makes values of states."""
     imports, functions = bind_steps(steps, "", ("result",))
     fields = range(len(steps.init))
@@ -98,7 +99,7 @@ def finish_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     return load_text(text, "finish", functions)
 
 
-def slopes_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+def slopes_function(aggregate: Aggregate, steps: AggregateFunctions) -> Compiled:
     """The loop that makes values of states, and says how much each value grows with each field, by changing it."""
     imports, functions = bind_steps(steps, "", ("result",))
     fields = range(len(steps.init))
@@ -125,7 +126,7 @@ def slopes_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     return load_text("\n".join([*lines, ""]), "slopes", functions)
 
 
-def merge_function(aggregate: Aggregate, steps: Steps) -> Compiled:
+def merge_function(aggregate: Aggregate, steps: AggregateFunctions) -> Compiled:
     """The loop that merges states, each into that of its group."""
     imports, functions = bind_steps(steps, "", ("merge",))
     fields = range(len(steps.init))
@@ -144,22 +145,22 @@ def merge_function(aggregate: Aggregate, steps: Steps) -> Compiled:
     return load_text("\n".join([*lines, ""]), "merged", functions)
 
 
-def outputs(steps: Steps, part: Part) -> range:
+def outputs(steps: AggregateFunctions, part: AggregatePhase) -> range:
     """The columns that an aggregate makes: its value, or the fields of its state."""
     return range(len(steps.init)) if shows_states(steps, part) else range(1)
 
 
-def shows_states(steps: Steps, part: Part) -> bool:
+def shows_states(steps: AggregateFunctions, part: AggregatePhase) -> bool:
     """Whether what is shown is states: they are asked for, or become values as whole columns later."""
-    return part is not Part.WHOLE or steps.columns is not None
+    return part is not AggregatePhase.WHOLE or steps.columns is not None
 
 
-def out_names(steps: Steps, part: Part) -> str:
+def out_names(steps: AggregateFunctions, part: AggregatePhase) -> str:
     """Where they are written, as parameters of a loop."""
     return _each("out", outputs(steps, part))
 
 
-def two_stacks(steps: Steps) -> bool:
+def two_stacks(steps: AggregateFunctions) -> bool:
     """Whether rows that leave in the order they came need no recomputation, though none can be taken back."""
     return steps.deaccumulate is None and steps.merge is not None
 
@@ -176,7 +177,7 @@ def literal(number: float) -> str:
     return repr(number)
 
 
-def literals(steps: Steps) -> str:
+def literals(steps: AggregateFunctions) -> str:
     """The state of no rows."""
     return ", ".join(map(literal, steps.init))
 
@@ -197,7 +198,7 @@ def stored(name: str, place: str, fields: Sequence[int], state: str) -> str:
     return f"{into(name, place, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
 
 
-def bind_steps(steps: Steps, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
+def bind_steps(steps: AggregateFunctions, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
     """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
     imported: dict[str, list[str]] = {}
     functions: Functions = {}
@@ -217,28 +218,28 @@ def _each(name: str, columns: Sequence[int]) -> str:
     return ", ".join(f"{name}{column}" for column in columns)
 
 
-def _row(name: str, place: str, steps: Steps, part: Part, start: str) -> str:
+def _row(name: str, place: str, steps: AggregateFunctions, part: AggregatePhase, start: str) -> str:
     """What a row brings: its values and maybe its start, or the state of many rows."""
-    if part is not Part.MERGED:
+    if part is not AggregatePhase.MERGED:
         return into(name, place, range(steps.inputs)) + (f", {start}[{place}]" if steps.timed else "")
     return tuple_of(name, place, range(len(steps.init)))
 
 
-def _show(steps: Steps, part: Part) -> list[str]:
+def _show(steps: AggregateFunctions, part: AggregatePhase) -> list[str]:
     if shows_states(steps, part):
         return [f"            {stored('out', 'to', outputs(steps, part), 'state')}", "            out_valid[to] = True"]
     return ["            out_valid[to] = show(result(state), out0, to)"]
 
 
-def _load(steps: Steps) -> str:
+def _load(steps: AggregateFunctions) -> str:
     return tuple_of("state", "group", range(len(steps.init)))
 
 
-def _suffixes(steps: Steps) -> str:
+def _suffixes(steps: AggregateFunctions) -> str:
     return ", ".join(f"suffix{field}" for field in range(len(steps.init)))
 
 
-def _leave(steps: Steps, part: Part) -> Sequence[str]:
+def _leave(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     if two_stacks(steps):
         return _leave_stack(steps, part)
     lines = ["            if held_valid[slot[step]]:"]
@@ -260,7 +261,7 @@ def _enter_stack() -> Sequence[str]:
     ]
 
 
-def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
+def _leave_stack(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     """Pop the front stack; where it is empty, turn the back stack over: each slot gets the merge from it to the newest.
 
     All that end at one moment leave with the first of them, so that their order among each other does not matter.
@@ -294,7 +295,7 @@ def _leave_stack(steps: Steps, part: Part) -> Sequence[str]:
     ]
 
 
-def _both_stacks(steps: Steps) -> Sequence[str]:
+def _both_stacks(steps: AggregateFunctions) -> Sequence[str]:
     top = tuple_of("suffix", "front[group]", range(len(steps.init)))
     return [
         f"            state = {_load(steps)}",
@@ -303,12 +304,12 @@ def _both_stacks(steps: Steps) -> Sequence[str]:
     ]
 
 
-def _recompute(steps: Steps, part: Part) -> Sequence[str]:
+def _recompute(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     """A row cannot be taken back: compute the group afresh."""
     return ["            if stale[group]:", *_afresh(steps, part), "                stale[group] = False"]
 
 
-def _recompute_spoiled(steps: Steps, part: Part) -> Sequence[str]:
+def _recompute_spoiled(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     return [
         "            if spoiled(state):",
         "                if head.shape[0] == 0:",
@@ -317,7 +318,7 @@ def _recompute_spoiled(steps: Steps, part: Part) -> Sequence[str]:
     ]
 
 
-def _afresh(steps: Steps, part: Part) -> Sequence[str]:
+def _afresh(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     """The state of the rows of a group that are active at this moment; if order matters, from the oldest one on."""
     oldest = [
         "                while place >= 0 and after[place] >= 0:",

@@ -14,7 +14,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.windows.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
 from whimbrel.operators.aggregation.scalar_accumulator import extend
-from whimbrel.plan import EVERYTHING, Exact, Given, Grid, Operator, Properties, Wanted
+from whimbrel.plan import EVERYTHING, Exact, KnownInput, LineageRequest, Operator, Properties, WindowGrid
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ _fill = Compiled(fill_windows)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
 ROOM_ROWS = 4096
-MOST_ROWS = 1 << 27
+MAX_ROWS = 1 << 27
 """More rows than this for one gap are a mistake, not an answer."""
 
 
@@ -66,7 +66,7 @@ class Fill(Operator):
 
     keys: int
     nothing: tuple[Column, ...]
-    grid: Grid
+    grid: WindowGrid
     marked: str | None = None
     unit: TickUnit = None
 
@@ -79,7 +79,7 @@ class Fill(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(duration=self.grid.step, causal=False, apart=upstream[0].no_period())
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if wanted.result and not wanted.starting and wanted.exact is Exact.VALUES:
             return (wanted.only(inputs[0].schema.names[: self.keys]),)
         return (EVERYTHING,)  # where rows are made depends on the first and on the last row of all
@@ -115,10 +115,10 @@ class FillKernel(Kernel):
         self.todo.append([batch, frozen(groups), 0])
         return self.next_portion() if len(self.todo) == 1 else []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.told = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.told = watermark
         if self.todo:
-            self.frontier = min(frontier, int(self.state[NOW]))
+            self.watermark = min(watermark, int(self.state[NOW]))
             return []
         return self._close()
 
@@ -144,7 +144,7 @@ class FillKernel(Kernel):
         self.open = True
         if not self.todo:
             return out + (self._close() if self.told > MIN_TIME else [])
-        self.frontier = min(self.told, int(self.state[NOW]))
+        self.watermark = min(self.told, int(self.state[NOW]))
         return out
 
     def _close(self) -> list[Batch]:
@@ -155,7 +155,7 @@ class FillKernel(Kernel):
             rows = Batch.empty(self.out_schema.select(self.out_schema.names[: len(self._columns)]))
             out, _ = self._run(rows, _NO_GROUPS, int(self.state[NOW]) + self.fill.grid.hop)
         held = self.told != INF and self.state[SEEN] > 0
-        self.frontier = min(self.told, int(self.state[NOW])) if held else self.told
+        self.watermark = min(self.told, int(self.state[NOW])) if held else self.told
         return out
 
     @property
@@ -169,12 +169,12 @@ class FillKernel(Kernel):
     def _check(self, time: int) -> None:
         groups = int(self.state[SEEN])
         windows = (time - int(self.state[NOW])) // self.fill.grid.hop if groups else 0
-        if windows * groups > MOST_ROWS:
+        if windows * groups > MAX_ROWS:
             raise KernelError(f"A gap of {windows:,} windows in {groups:,} groups is too long to be filled.",
                               where=self.fill.show(), hint="longer hops, or no fill=")
 
     def _run(self, batch: Batch, groups: Array, until: int, row: int = 0,
-             room: int = MOST_ROWS) -> tuple[list[Batch], int]:
+             room: int = MAX_ROWS) -> tuple[list[Batch], int]:
         """Rows as they are and rows that are made, at most about `room` of them, and the row that is next."""
         out: list[Batch] = []
         time, source = np.empty(ROOM_ROWS, np.int64), np.empty(ROOM_ROWS, np.int64)

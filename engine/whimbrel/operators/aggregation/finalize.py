@@ -12,9 +12,9 @@ from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
 from whimbrel.kernels import Stateless
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.aggregate_codegen import finish_function
-from whimbrel.operators.aggregation.python_accumulator import ObjectMeasure
-from whimbrel.operators.aggregation.scalar_accumulator import Measure, state_names, told_in_words
-from whimbrel.plan import Operator, Part, Properties, Reach
+from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, state_names, told_in_words
+from whimbrel.plan import AggregatePhase, Operator, Properties, Reach
 
 Array = np.ndarray[Any, Any]
 
@@ -79,11 +79,11 @@ class FinishKernel(Stateless):
 
     def __init__(self, finish: Finish, schema: Schema) -> None:
         self.out_schema, self.keys = schema, [name for name, _ in finish.of.keys]
-        whole = replace(finish.of, part=Part.WHOLE)
+        whole = replace(finish.of, part=AggregatePhase.WHOLE)
         made = (whole.measurement(name, aggregate, finish.rows, remembers=False) for name, aggregate in whole.measures)
         self.measures = list(made)
         self.loops = [finish_function(measure.aggregate, measure.steps)
-                      if isinstance(measure, Measure) and measure.steps.columns is None else None
+                      if isinstance(measure, ScalarAccumulator) and measure.steps.columns is None else None
                       for measure in self.measures]
 
     def apply(self, batch: Batch) -> Batch:
@@ -104,10 +104,10 @@ class FinishKernel(Stateless):
 
     def _column(self, batch: Batch, number: int) -> Column:
         measure = self.measures[number]
-        if isinstance(measure, ObjectMeasure):
+        if isinstance(measure, PythonAccumulator):
             with told_in_words(self.measures):
                 return measure.finished(batch.column(measure.name))
-        if not isinstance(measure, Measure):  # who merged its lists made the value of them
+        if not isinstance(measure, ScalarAccumulator):  # who merged its lists made the value of them
             return batch.column(measure.name)
         states = [np.asarray(batch.column(name).values) for name in state_names(measure.name, measure.steps)]
         if measure.counts_rows:

@@ -16,16 +16,16 @@ from whimbrel.kernels.primitives.windows.hopping_windows import FIRST, FULL, NEX
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.finalize import Finish
 from whimbrel.operators.aggregation.hopping_codegen import hop_function
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.operators.aggregation.scalar_accumulator import (
     GROUPS_AT_FIRST,
-    Measure,
+    ScalarAccumulator,
     extend,
     state_names,
     told_in_words,
 )
-from whimbrel.plan import Beat, Grid, Operator, Part, Properties, Reach
+from whimbrel.plan import AggregatePhase, Operator, Properties, Reach, TimeGrid, WindowGrid
 
 Array = np.ndarray[Any, Any]
 
@@ -33,7 +33,7 @@ _NO_ROWS = frozen(np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Hops(Operator):
+class HoppingAggregate(Operator):
     r"""Merge the states of panes into one row a group for each window that is not empty.
 
         time     0    5    10   15
@@ -76,7 +76,7 @@ class Hops(Operator):
 
     merge: GroupAggregate
     finish: Finish
-    grid: Grid
+    grid: WindowGrid
     of_rows: tuple[GroupAggregate, Operator] | None = None
     unit: TickUnit = None
 
@@ -88,7 +88,7 @@ class Hops(Operator):
         states = upstream[0] if self.of_rows is None else self.of_rows[0].properties(*upstream)
         held = self.merge.properties(states)
         return Properties(duration=self.grid.hop, causal=held.causal, apart=held.apart,
-                          beat=Beat(self.grid.hop, self.grid.offset))
+                          beat=TimeGrid(self.grid.hop, self.grid.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (self.merge if self.of_rows is None else self.of_rows[0]).requires(wanted, *upstream)
@@ -110,7 +110,7 @@ class Hops(Operator):
 
     def show(self) -> str:
         size, hop = (quote_ticks(ticks, self.unit) for ticks in (self.grid.size, self.grid.hop))
-        done = self.merge if self.of_rows is None else replace(self.of_rows[0], part=Part.WHOLE, grid=None)
+        done = self.merge if self.of_rows is None else replace(self.of_rows[0], part=AggregatePhase.WHOLE, grid=None)
         return f"{done.show()} in windows of {size} every {hop}"
 
 
@@ -123,15 +123,15 @@ class HopsKernel(Kernel):
     their states, those of a full block with all behind them.
     """
 
-    def __init__(self, hops: Hops, schema: Schema, upstream: Schema) -> None:
+    def __init__(self, hops: HoppingAggregate, schema: Schema, upstream: Schema) -> None:
         self.grid, self.out_schema = hops.grid, schema
         self.key_exprs = [expr for _, expr in hops.merge.keys]
         self.panes = _panes(hops, upstream)
         self.own_keys = KeyTable([field.type for field in schema.fields[: len(self.key_exprs)]])
-        whole = replace(hops.finish.of, part=Part.WHOLE)
+        whole = replace(hops.finish.of, part=AggregatePhase.WHOLE)
         made = (whole.measurement(name, aggregate, hops.finish.rows, remembers=False)
                 for name, aggregate in whole.measures)
-        self.measures = [measure for measure in made if isinstance(measure, Measure)]
+        self.measures = [measure for measure in made if isinstance(measure, ScalarAccumulator)]
         self.step = hop_function(self.measures)
         self.nothing = [value for measure in self.measures for value in measure.steps.init]
         self.at = np.zeros(SCALARS, np.int64)
@@ -142,7 +142,7 @@ class HopsKernel(Kernel):
         self.when = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.seat_at, self.after = (np.zeros(GROUPS_AT_FIRST, np.int32) for _ in range(2))
         self.held = [np.full(GROUPS_AT_FIRST, value) for value in self.nothing]
-        self.schedule = Schedule()
+        self.schedule = OperationLog()
         self.todo: list[list[Any]] = []
         """Panes that are to enter: when they start, their groups, before what time windows are over, states, and the
         row to begin with."""
@@ -159,14 +159,14 @@ class HopsKernel(Kernel):
         return self._run(batch.sync, frozen(groups.astype(np.int64)), int(batch.sync[-1]),
                          [np.asarray(batch.column(name).values) for name in names])
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         out = []
         if self.panes is not None:
-            out = self._take_panes(self.panes.advance(frontier))
-            frontier = self.panes.frontier
-        self.told = frontier
+            out = self._take_panes(self.panes.advance(watermark))
+            watermark = self.panes.watermark
+        self.told = watermark
         nothing = [frozen(np.empty(0, each.dtype)) for each in self.state]
-        return out + self._run(_NO_ROWS, _NO_ROWS, frontier, nothing)
+        return out + self._run(_NO_ROWS, _NO_ROWS, watermark, nothing)
 
     @property
     def more(self) -> bool:
@@ -209,7 +209,7 @@ class HopsKernel(Kernel):
             sync, groups, limit, states, row = self.todo[0]
             out += (shown := self._enter(sync, groups, limit, states, row, room))
             room -= sum(map(len, shown))
-        self.frontier = max(self.frontier, min(self.told, self.shown)) if self.todo else self.told
+        self.watermark = max(self.watermark, min(self.told, self.shown)) if self.todo else self.told
         return out
 
     def _enter(self, sync: Array, groups: Array, limit: int, states: Sequence[Array], row: int,
@@ -251,10 +251,10 @@ class HopsKernel(Kernel):
         keys = self.keys.named(copied(shown)) if self.named else self.keys.values(shown, self.storage)
         return Batch(self.out_schema, self.schedule.sync[:rows].copy(), self.grid.hop, (*keys, *columns))
 
-    def _grow_seats(self, most: int) -> None:
-        if most <= len(self.front):
+    def _grow_seats(self, maximum: int) -> None:
+        if maximum <= len(self.front):
             return
-        seats = max(most, 2 * len(self.front))
+        seats = max(maximum, 2 * len(self.front))
         self.front = extend(self.front, seats, -1)
         self.group_of, self.name_of, self.rows_of, self.free = (
             extend(each, seats, 0) for each in (self.group_of, self.name_of, self.rows_of, self.free))
@@ -276,7 +276,7 @@ class HopsKernel(Kernel):
         self.at[[FIRST, TURNED, NEXT]] -= first
 
 
-def _panes(hops: Hops, upstream: Schema) -> PaneKernel | None:
+def _panes(hops: HoppingAggregate, upstream: Schema) -> PaneKernel | None:
     """What makes states of rows, if that is done here."""
     if hops.of_rows is None:
         return None

@@ -14,12 +14,12 @@ from whimbrel.operators.aggregation.aggregate_codegen import (
     stored,
     tuple_of,
 )
-from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 
 _PLACES = "FIRST, FREE, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED"
 
 
-def hop_function(measures: Sequence[Measure]) -> Compiled:
+def hop_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
     """The loop that lets panes enter, shows what windows hold, and lets panes leave."""
     imports: list[str] = []
     functions: Functions = {}
@@ -119,7 +119,7 @@ def hop_function(measures: Sequence[Measure]) -> Compiled:
 class _States:
     """Lines over the states of all aggregates, which lie in arrays that are named for what they hold."""
 
-    def __init__(self, measures: Sequence[Measure]) -> None:
+    def __init__(self, measures: Sequence[ScalarAccumulator]) -> None:
         self.steps = [measure.steps for measure in measures]
 
     def names(self, array: str) -> list[str]:

@@ -13,11 +13,11 @@ from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.operators.aggregation.accumulator import Inputs, Measurement, Remembered
+from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
 from whimbrel.operators.aggregation.multiset_values import FixedValues, WordValues
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, NO_MASK, extend
-from whimbrel.plan import Aggregate, Bag, Part
+from whimbrel.plan import Aggregate, AggregatePhase, Multiset
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +27,7 @@ _NONE = frozen(np.empty(0, np.int64))
 PLACES_AT_FIRST = 64
 
 
-class BagMeasure(Measurement):
+class MultisetAccumulator(Accumulator):
     """The bags of one aggregate, what was shown of them, and the replay that moves them.
 
     Parameters
@@ -45,13 +45,13 @@ class BagMeasure(Measurement):
         Whether it makes values of rows, or states, which are lists of all values in order.
     """
 
-    def __init__(self, name: str, aggregate: Aggregate, bag: Bag, schema: Schema, *, remembers: bool,
-                 part: Part = Part.WHOLE) -> None:
+    def __init__(self, name: str, aggregate: Aggregate, bag: Multiset, schema: Schema, *, remembers: bool,
+                 part: AggregatePhase = AggregatePhase.WHOLE) -> None:
         assert aggregate.expr is not None
         input_type = type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
-        if part is Part.STATES:
-            bag, self.type = Bag(multisets.ALL), pa.list_(input_type)
+        if part is AggregatePhase.STATES:
+            bag, self.type = Multiset(multisets.ALL), pa.list_(input_type)
         self.name, self.aggregate, self.bag = name, aggregate, bag
         self.out_dtypes = [np.dtype(np.int64)]
         self.values = WordValues(input_type) if numpy_type(input_type) is None else FixedValues(input_type)
@@ -96,7 +96,7 @@ class BagMeasure(Measurement):
         return ((self.values.encode(column),), NO_MASK if valid is None else frozen(valid),
                 batch.first_start if self.bag.timed else _NONE)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
+    def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         given, valid, start = inputs
         values = given[0] if given else _NONE
         out, out_valid = outs
@@ -132,8 +132,8 @@ class BagMeasure(Measurement):
                 return self._between(told, valid)
         return self.values.decode(told, None if valid.all() else valid.copy())
 
-    def fork(self) -> BagMeasure:
-        twin = object.__new__(BagMeasure)
+    def fork(self) -> MultisetAccumulator:
+        twin = object.__new__(MultisetAccumulator)
         twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
                               for name, value in vars(self).items()})
         twin.values = self.values.fork()

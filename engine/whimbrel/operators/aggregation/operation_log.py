@@ -16,7 +16,7 @@ ROOM = 65_536
 """Operations and output rows that a schedule has room for at first."""
 
 
-class Schedule:
+class OperationLog:
     """Reused buffers for the operations of one step and the output rows they fill.
 
     Parameters
@@ -76,6 +76,6 @@ class Schedule:
         """Nothing: it is written before it is read in every step."""
         return {}
 
-    def fork(self) -> Schedule:
+    def fork(self) -> OperationLog:
         """Fresh buffers: nothing in them outlives a step."""
-        return Schedule()
+        return OperationLog()

@@ -25,8 +25,8 @@ from whimbrel.operators.aggregation.aggregate_codegen import (
     stored,
     tuple_of,
 )
-from whimbrel.operators.aggregation.scalar_accumulator import Measure
-from whimbrel.plan import Part, Steps
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.plan import AggregateFunctions, AggregatePhase
 
 Leaf = tuple[Expr, bool, tuple[Expr, ...]]
 """What is read, whether its validity is, and conditions: where they do not hold it is not looked at."""
@@ -90,7 +90,7 @@ class _Leaves:
                 for name in ([f"c{position}", f"v{position}"] if with_nulls else [f"c{position}"])]
 
 
-def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr | None, batch: Batch, *,
+def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condition: Expr | None, batch: Batch, *,
               many: bool = False) -> PaneText:
     """Generate the loop for a query and the nulls that `batch` has; of many groups it is given numbers."""
     leaves = _Leaves(batch)
@@ -99,7 +99,8 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     functions: Functions = {}
     for number, measure in stateful:
         lines, given = bind_steps(measure.steps, str(number),
-                                  ("accumulate",) if measure.part is Part.STATES else ("accumulate", "result"))
+                                  ("accumulate",) if measure.part is AggregatePhase.STATES else ("accumulate",
+                                                                                                 "result"))
         imports += lines
         functions |= given
     guard = [] if condition is None else _guard(condition, leaves)
@@ -118,7 +119,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
         imports=[*imports,
-                 *([SHOW] if any(measure.part is Part.WHOLE for _, measure in stateful) else []),
+                 *([SHOW] if any(measure.part is AggregatePhase.WHOLE for _, measure in stateful) else []),
                  *([] if alone else ["from whimbrel.kernels.primitives.hashing.prefetch import AHEAD, prefetch",
                                      f"from whimbrel.kernels.primitives.hashing.hash_table import {table}"]),
                  *(["from whimbrel.kernels.primitives.windows.panes import by_number"] if numbered else []),
@@ -129,7 +130,7 @@ def pane_text(measures: Sequence[Measure], keys: Sequence[Expr], condition: Expr
         order=["groups = by_number(rows, touched, groups)"] if numbered else [],
         states=[*states, *outs],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
-        apart=not alone and any(measure.part is Part.STATES for _, measure in stateful),
+        apart=not alone and any(measure.part is AggregatePhase.STATES for _, measure in stateful),
         rows=_alone(stateful, [*skip, *guard], body) if alone else _grouped(
             [_soon("group_of", *leaves.values), *skip, *guard],
             _FIND if inline_key is not None else _number(states), body),
@@ -181,7 +182,7 @@ def _grouped(left_out: list[str], group: list[str], body: list[str]) -> list[str
             "else:", "    row = stop"]
 
 
-def _alone(stateful: Sequence[tuple[int, Measure]], left_out: list[str], body: list[str]) -> list[str]:
+def _alone(stateful: Sequence[tuple[int, ScalarAccumulator]], left_out: list[str], body: list[str]) -> list[str]:
     """Lines that take in the rows up to `stop`, all into the same states, which stay in registers."""
     states = [(number, range(len(measure.steps.init))) for number, measure in stateful]
     loop = "for row in range(row, stop):"
@@ -204,7 +205,7 @@ def _under_tests(lines: Sequence[tuple[str, str]]) -> list[str]:
     return [line for test, mine in by_test.items() for line in ([f"if {test}:", *_inner(mine)] if test else mine)]
 
 
-def _accumulate(number: int, measure: Measure, leaves: _Leaves, under: tuple[Expr, ...], *,
+def _accumulate(number: int, measure: ScalarAccumulator, leaves: _Leaves, under: tuple[Expr, ...], *,
                 alone: bool) -> tuple[str, str]:
     """What must hold for a row to be taken in, if anything, and the line that takes it in."""
     aggregate, schema = measure.aggregate, leaves.batch.schema
@@ -227,13 +228,13 @@ def _accumulate(number: int, measure: Measure, leaves: _Leaves, under: tuple[Exp
     return " and ".join(tests), line
 
 
-def _state(number: int, steps: Steps) -> str:
+def _state(number: int, steps: AggregateFunctions) -> str:
     return tuple_of(f"s{number}_", "group", range(len(steps.init)))
 
 
-def _emit(number: int, measure: Measure) -> list[str]:
+def _emit(number: int, measure: ScalarAccumulator) -> list[str]:
     steps, fields = measure.steps, range(len(measure.steps.init))
-    if measure.part is Part.STATES:
+    if measure.part is AggregatePhase.STATES:
         shown = f"{into(f'out{number}_', 'done', fields)} = {into(f's{number}_', 'group', fields)}"
     else:
         shown = f"out{number}_valid[done] = show(result{number}({_state(number, steps)}), out{number}_0, done)"

@@ -10,25 +10,25 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Given, Schema, Storage, check_reach, frozen
+from whimbrel.batch import Batch, Column, PreallocatedStorage, Schema, Storage, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
 from whimbrel.kernels.primitives.hashing.hash_table import FAR
 from whimbrel.kernels.primitives.windows.panes import CLEAR, EMIT, pane_schedule
-from whimbrel.operators.aggregation.accumulator import Inputs, Measurement
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.pane_batches import PaneParts
 from whimbrel.operators.aggregation.pane_codegen import PaneText, pane_text
 from whimbrel.operators.aggregation.scalar_accumulator import (
     GROUPS_AT_FIRST,
     NO_MASK,
     NO_ROWS,
-    Measure,
+    ScalarAccumulator,
     extend,
     told_in_words,
 )
-from whimbrel.plan import Grid
+from whimbrel.plan import WindowGrid
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +67,8 @@ class PaneKernel(Kernel):
         Whether rows that come out say the number of their group in the place of its keys.
     """
 
-    def __init__(self, out_schema: Schema, grid: Grid, lead: int, keys: Sequence[Expr], measures: Sequence[Measurement],
+    def __init__(self, out_schema: Schema, grid: WindowGrid, lead: int, keys: Sequence[Expr],
+                 measures: Sequence[Accumulator],
                  condition: Expr | None) -> None:
         self.out_schema, self.grid, self.lead = out_schema, grid, lead
         self.key_exprs = tuple(keys)
@@ -77,7 +78,7 @@ class PaneKernel(Kernel):
         self.pane = np.zeros(2, np.int64)
         self.rows = np.zeros(GROUPS_AT_FIRST, np.int64)
         self.touched = np.zeros(GROUPS_AT_FIRST, np.int64)
-        self.schedule = Schedule()
+        self.schedule = OperationLog()
         self.full: list[Batch] = []
         self.gathers = self.by_number = False
         self.texts: dict[tuple[bool, ...], PaneText] = {}
@@ -91,7 +92,7 @@ class PaneKernel(Kernel):
         twin.keys = KeyTable([key.type for key in self.keys.columns])
         twin.measures = [measure.fork() for measure in self.measures]
         twin.pane, twin.rows, twin.touched = self.pane.copy(), self.rows.copy(), self.touched.copy()
-        twin.schedule, twin.full = Schedule(), []
+        twin.schedule, twin.full = OperationLog(), []
         return twin
 
     def fork(self) -> Self:
@@ -131,12 +132,12 @@ class PaneKernel(Kernel):
                 if closes and self.pane[1]:
                     self._close_pane()
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        if frontier in (INF, MIN_TIME):
-            begin = self.frontier = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        if watermark in (INF, MIN_TIME):
+            begin = self.watermark = watermark
         else:
-            begin = frontier - (frontier - self.grid.offset) % self.grid.hop
-            self.frontier = begin + self.lead
+            begin = watermark - (watermark - self.grid.offset) % self.grid.hop
+            self.watermark = begin + self.lead
         with told_in_words(self.measures):
             if self.pane[1] and begin > self.pane[0]:
                 self._close_pane()
@@ -176,7 +177,7 @@ class PaneKernel(Kernel):
         nulls = self._nulls(batch)
         if tier is None and nulls in self.compiled:  # so is almost every batch, of few rows or many
             return self.texts[nulls], self.compiled[nulls]
-        measures = [measure for measure in self.measures if isinstance(measure, Measure) and measure.fuses]
+        measures = [measure for measure in self.measures if isinstance(measure, ScalarAccumulator) and measure.fuses]
         if tier == "primitives" or len(measures) < len(self.measures):  # a bag is nothing for a loop of scalars
             return None
         text = self.texts.get(nulls)
@@ -237,7 +238,7 @@ class PaneKernel(Kernel):
         """The state and the outputs of the generated loop; arrays may have grown since the last call."""
         integers = _NO_KEYS if text.inline_key is None else self.keys.columns[0].integers
         stateful = [(measure, out) for measure, out in zip(self.measures, self._outs(), strict=True)
-                    if isinstance(measure, Measure) and not measure.counts_rows]
+                    if isinstance(measure, ScalarAccumulator) and not measure.counts_rows]
         return [self.grid.hop, self.grid.offset, integers.direct, integers.table, integers.keys, integers.size,
                 self.pane, self.rows, self.touched, *(array for measure, _ in stateful for array in measure.state),
                 self.schedule.count, self.schedule.sync, self.schedule.group, self.schedule.rows,
@@ -320,7 +321,7 @@ class PaneKernel(Kernel):
         rows = self.schedule.outputs
         if rows:
             given = self.gathers and 2 * rows >= len(self.schedule.sync)  # to copy so many takes longer
-            self.full.append(self._batch(rows, Given() if given else self.storage))
+            self.full.append(self._batch(rows, PreallocatedStorage() if given else self.storage))
             self.schedule.count[1] = 0
             if given:
                 self.schedule.renew()

@@ -15,7 +15,18 @@ from whimbrel.expr import Col, Expr, Keys, check_name, named_columns
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
-from whimbrel.plan import HIDDEN, Aggregate, Bag, Given, Operator, State, Steps, Wanted, fluent, is_ordered
+from whimbrel.plan import (
+    HIDDEN,
+    Aggregate,
+    AggregateFunctions,
+    KnownInput,
+    LineageRequest,
+    Multiset,
+    Operator,
+    State,
+    fluent,
+    is_ordered,
+)
 
 _COUNT = "how many "
 
@@ -71,7 +82,7 @@ class Pivot(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.columns else HIDDEN
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.same(),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -168,8 +179,8 @@ class Single(Aggregate):
                                   hint="pivot numbers, bools, times and texts")
         return input_type
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Bag:
-        return Bag(multisets.LOWEST)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:
+        return Multiset(multisets.LOWEST)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,8 +192,8 @@ class HowMany(Aggregate):
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         return pa.int64()
 
-    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Steps:
-        return Steps(init=(0,), accumulate=one_more, deaccumulate=one_less, merge=both, result=number)
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
+        return AggregateFunctions(init=(0,), accumulate=one_more, deaccumulate=one_less, merge=both, result=number)
 
 
 def one_more(state: State, value: Any) -> State:

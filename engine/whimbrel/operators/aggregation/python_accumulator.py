@@ -11,10 +11,10 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, Storage, frozen, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate, predicate, type_of
-from whimbrel.operators.aggregation.accumulator import Inputs, Measurement, Remembered
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, inputs_of
-from whimbrel.plan import Aggregate, Objects, Part, StepFailed
+from whimbrel.plan import Aggregate, AggregatePhase, Objects, StepFailed
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ _NONE = frozen(np.empty(0, np.int64))
 _ENTERS, _LEAVES, _SHOWS, _ENDS = range(4)
 
 
-class ObjectMeasure(Measurement):
+class PythonAccumulator(Accumulator):
     """States of one aggregate by group, and the rows that are remembered until they leave.
 
     Parameters
@@ -41,12 +41,12 @@ class ObjectMeasure(Measurement):
     """
 
     def __init__(self, name: str, aggregate: Aggregate, steps: Objects, schema: Schema, *, remembers: bool,
-                 part: Part = Part.WHOLE) -> None:
+                 part: AggregatePhase = AggregatePhase.WHOLE) -> None:
         self.name, self.aggregate, self.steps, self.part = name, aggregate, steps, part
         expr = aggregate.expr
         assert expr is not None
         input_type = type_of(expr, schema, where=aggregate.show())
-        self.type = aggregate.result_type(input_type) if part is Part.WHOLE else pa.string()
+        self.type = aggregate.result_type(input_type) if part is AggregatePhase.WHOLE else pa.string()
         self.inputs, _ = inputs_of(expr, input_type)
         self.out_dtypes = [np.dtype(object)]
         self.remembers = remembers
@@ -54,7 +54,7 @@ class ObjectMeasure(Measurement):
         self.shown: dict[int, Any] = {}
         self.held: dict[int, tuple[Any, ...]] = {}
         self.stale: set[int] = set()
-        self.takes_back = steps.remove if part is not Part.MERGED else None
+        self.takes_back = steps.remove if part is not AggregatePhase.MERGED else None
 
     @property
     def walks_rows(self) -> bool:
@@ -67,7 +67,7 @@ class ObjectMeasure(Measurement):
         """Nor have rows."""
 
     def read(self, batch: Batch) -> Inputs:
-        if self.part is Part.MERGED:
+        if self.part is AggregatePhase.MERGED:
             return (_objects(batch.column(self.name)),), NO_MASK, _NONE
         valid = None
         if self.aggregate.condition is not None:
@@ -83,12 +83,12 @@ class ObjectMeasure(Measurement):
         return (tuple(values), NO_MASK if valid is None else frozen(valid),
                 batch.first_start if self.steps.timed else _NONE)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
+    def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         values, valid, start = inputs
         out, out_valid = outs
         columns = [*values, *([start] if len(start) else [])]
         steps, count = self.steps, schedule.operations
-        accumulate = self._merge if self.part is Part.MERGED else steps.accumulate
+        accumulate = self._merge if self.part is AggregatePhase.MERGED else steps.accumulate
         kinds, groups = schedule.kind[:count].tolist(), schedule.who[:count].tolist()
         which, slots, targets = (each[:count].tolist() for each in (schedule.which, schedule.slot, schedule.target))
         for step in range(first, count):
@@ -133,8 +133,8 @@ class ObjectMeasure(Measurement):
                   for text in states.to_arrow().to_pylist()]
         return Column.from_arrow(pa.array(values, self.type))
 
-    def fork(self) -> ObjectMeasure:
-        twin = object.__new__(ObjectMeasure)
+    def fork(self) -> PythonAccumulator:
+        twin = object.__new__(PythonAccumulator)
         twin.__dict__.update(vars(self))
         twin.states = {group: self.steps.copied(state) for group, state in self.states.items()}
         twin.shown, twin.held, twin.stale = dict(self.shown), dict(self.held), set(self.stale)
@@ -163,7 +163,7 @@ class ObjectMeasure(Measurement):
 
     def _value(self, group: int) -> Any:
         state = self.states[group] if group in self.states else self.steps.init()
-        return self.steps.result(state) if self.part is Part.WHOLE else self.steps.save(state)
+        return self.steps.result(state) if self.part is AggregatePhase.WHOLE else self.steps.save(state)
 
     def _merge(self, state: Any, other: str) -> Any:
         assert self.steps.merge is not None

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, Aggregate, Exact, Given, Operator, Reach, Wanted
+from whimbrel.plan import HIDDEN, Aggregate, Exact, KnownInput, LineageRequest, Operator, Reach
 
 __all__ = ["WindowBound"]
 
@@ -102,7 +102,7 @@ class Results(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else HIDDEN
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         bounded = any(isinstance(part, WindowBound) for _, expr in self.columns for part in reduced_in(expr))
         return (wanted.only(self.keys).same(Exact.STARTS if bounded else Exact.VALUES),)
 

@@ -14,10 +14,10 @@ from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_t
 from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import MAX_DIGITS, Call, Expr, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.operators.aggregation.accumulator import Inputs, Measurement, Remembered
+from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
 from whimbrel.operators.aggregation.aggregate_codegen import replay_function, shows_states, two_stacks
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
-from whimbrel.plan import Aggregate, Part, StepFailed, Steps
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
+from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, StepFailed
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +37,7 @@ _ARRAYS = ("stale", "shown_valid", "held_valid", "held_start")
 _LISTS_OF_ARRAYS = ("state", "stacks", "suffixes", "held", "shown")
 
 
-class Measure(Measurement):
+class ScalarAccumulator(Accumulator):
     """State arrays of one aggregate, one element a group, and the replay that moves them.
 
     Parameters
@@ -62,9 +62,9 @@ class Measure(Measurement):
     stack, and the state from it on. The back stack is the state.
     """
 
-    def __init__(self, name: str, aggregate: Aggregate, steps: Steps, schema: Schema, *, remembers: bool,
-                 part: Part = Part.WHOLE) -> None:
-        if part is Part.MERGED:
+    def __init__(self, name: str, aggregate: Aggregate, steps: AggregateFunctions, schema: Schema, *, remembers: bool,
+                 part: AggregatePhase = AggregatePhase.WHOLE) -> None:
+        if part is AggregatePhase.MERGED:
             assert steps.merge is not None
             steps = replace(steps, accumulate=steps.merge, deaccumulate=None, timed=False)
         if not remembers or steps.deaccumulate is None:
@@ -77,7 +77,7 @@ class Measure(Measurement):
         self.unsigned = input_type == pa.uint64()  # what is computed is int64: values may be above its largest
         fields = [np.asarray(value).dtype for value in steps.init]
         self.inputs, types = inputs_of(aggregate.expr, input_type)
-        if part is Part.MERGED:
+        if part is AggregatePhase.MERGED:
             self.value_dtypes = fields
         elif steps.columns is not None:
             self.value_dtypes = [np.dtype(np.int64)] * steps.inputs
@@ -118,7 +118,7 @@ class Measure(Measurement):
 
     @property
     def counts_rows(self) -> bool:
-        return self.part is not Part.MERGED and self.aggregate.counts_rows
+        return self.part is not AggregatePhase.MERGED and self.aggregate.counts_rows
 
     @property
     def walks_rows(self) -> bool:
@@ -126,11 +126,11 @@ class Measure(Measurement):
 
     @property
     def fuses(self) -> bool:
-        return (self.part is not Part.MERGED and not self.unsigned and self.steps.inputs == 1
+        return (self.part is not AggregatePhase.MERGED and not self.unsigned and self.steps.inputs == 1
                 and self.steps.columns is None)
 
     def read(self, batch: Batch) -> Inputs:
-        if self.part is Part.MERGED:
+        if self.part is AggregatePhase.MERGED:
             states = [batch.column(name) for name in state_names(self.name, self.steps)]
             return tuple(frozen(np.asarray(column.values)) for column in states), NO_MASK, _NONE
         values, valid = self._values(batch)
@@ -169,7 +169,7 @@ class Measure(Measurement):
                               "cast the column to float64 first")
         return values.astype(dtype, copy=False)
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs,
+    def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs,
               first: int = 0) -> int | None:
         values, valid, start = inputs
         if not values:  # no row is read
@@ -185,7 +185,7 @@ class Measure(Measurement):
     def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
         copied = np.copy if storage is None else storage.copy
         *values, valid = (array[:rows] for array in outs)
-        if self.part is not Part.WHOLE:
+        if self.part is not AggregatePhase.WHOLE:
             return [Column(type_, copied(array)) for type_, array in zip(self.field_types, values, strict=True)]
         if self.steps.columns is not None:
             return [self.joined(values)]
@@ -217,8 +217,8 @@ class Measure(Measurement):
             return Column(self.type, values.astype(physical, copy=False))
         return Column(self.type, np.where(valid, values, 0).astype(physical, copy=False), valid)
 
-    def fork(self) -> Measure:
-        twin = object.__new__(Measure)
+    def fork(self) -> ScalarAccumulator:
+        twin = object.__new__(ScalarAccumulator)
         twin.__dict__.update(self.__dict__)
         for name in _ARRAYS:
             setattr(twin, name, getattr(self, name).copy())
@@ -235,12 +235,12 @@ def inputs_of(expr: Expr | None, type_: pa.DataType | None) -> tuple[list[Expr],
     return [] if expr is None else [expr], [type_]
 
 
-def state_names(name: str, steps: Steps) -> list[str]:
+def state_names(name: str, steps: AggregateFunctions) -> list[str]:
     """The columns that hold the states of an aggregate."""
     return [f"{name}.{field}" for field in range(len(steps.init))]
 
 
-def state_types(steps: Steps) -> list[pa.DataType]:
+def state_types(steps: AggregateFunctions) -> list[pa.DataType]:
     """What is in them."""
     return [pa.float64() if isinstance(value, float) else pa.int64() for value in steps.init]
 
@@ -257,7 +257,7 @@ class told_in_words:  # noqa: N801 - read as a statement; a class, since it is e
 
     __slots__ = ("measures", "read")
 
-    def __init__(self, measures: Sequence[Measurement], read: Callable[[], object] | None = None) -> None:
+    def __init__(self, measures: Sequence[Accumulator], read: Callable[[], object] | None = None) -> None:
         self.measures, self.read = measures, read
 
     def __enter__(self) -> None:
@@ -277,18 +277,18 @@ class told_in_words:  # noqa: N801 - read as a statement; a class, since it is e
                 raise _overflow(checked) from error
 
 
-def _of_user(error: StepFailed, measures: Sequence[Measurement]) -> KernelError:
+def _of_user(error: StepFailed, measures: Sequence[Accumulator]) -> KernelError:
     own = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures
                     if getattr(getattr(measure.aggregate, "functions", None), "name", None) == error.name)
     return KernelError(error.what, where=f"aggregate({own})", hint=error.hint)
 
 
-def _is_checked(measure: Measurement) -> bool:
+def _is_checked(measure: Accumulator) -> bool:
     """Whether its value may leave int64, which is an error."""
     return measure.aggregate.name in ("sum", "sum_of_squares", "product") and measure.type == pa.int64()
 
 
-def _overflow(checked: Sequence[Measurement]) -> KernelError:
+def _overflow(checked: Sequence[Accumulator]) -> KernelError:
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",

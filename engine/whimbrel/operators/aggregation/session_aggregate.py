@@ -16,7 +16,7 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.windows.sessions import CELL, DUE, LAST, OLDEST, OPEN, close_sessions, session_schedule
 from whimbrel.operators.aggregation.accumulator import Inputs
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
-from whimbrel.operators.aggregation.operation_log import Schedule
+from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, told_in_words
 from whimbrel.operators.windows.session_window import LONG_AGO, SessionWindow
 from whimbrel.operators.windows.window import starts_only
@@ -107,7 +107,7 @@ class SessionAggregateKernel(Kernel):
         self.scalars[[DUE, OLDEST]] = INF
         self.cells = np.tile(_NEW_CELL, GROUPS_AT_FIRST)
         self.groups = np.zeros(GROUPS_AT_FIRST, np.int32)
-        self.schedule = Schedule()
+        self.schedule = OperationLog()
         self.done = Sorter()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -124,15 +124,15 @@ class SessionAggregateKernel(Kernel):
         self._take_in(batch.sync, frozen(groups), skip, [measure.read(batch) for measure in self.measures])
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        schedule, done = self.schedule, frontier < self.scalars[DUE]
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        schedule, done = self.schedule, watermark < self.scalars[DUE]
         while not done:
-            done = bool(_close(frontier, self.scalars, self.cells, self.groups, schedule.kind, schedule.who,
+            done = bool(_close(watermark, self.scalars, self.cells, self.groups, schedule.kind, schedule.who,
                                schedule.target, schedule.count, schedule.sync, schedule.other, schedule.group,
                                schedule.rows))
             self._replay([NO_ROWS] * len(self.measures))
-        self.frontier = min(frontier, int(self.scalars[OLDEST]))
-        return self.done.release(self.frontier)
+        self.watermark = min(watermark, int(self.scalars[OLDEST]))
+        return self.done.release(self.watermark)
 
     @property
     def buffered_rows(self) -> int:

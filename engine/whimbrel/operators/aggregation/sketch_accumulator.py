@@ -9,10 +9,10 @@ import numpy as np
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
-from whimbrel.operators.aggregation.accumulator import Inputs, Measurement, Remembered
-from whimbrel.operators.aggregation.operation_log import Outs, Schedule
+from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
-from whimbrel.plan import Aggregate, Sketch, Summary
+from whimbrel.plan import Aggregate, Sketch, SketchState
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +25,7 @@ PENDING_AT_FIRST = 65_536
 """Values of all groups that may wait before those are summed up of which there are enough."""
 
 
-class SketchMeasure(Measurement):
+class SketchAccumulator(Accumulator):
     """Values that wait, and the summaries of those groups that have had many.
 
     What a summary knows may depend on the order of its values. So they are given to it in one order, whatever the order
@@ -50,7 +50,7 @@ class SketchMeasure(Measurement):
         self.pending: list[Waiting] = []
         self.waiting = 0
         self.limit = PENDING_AT_FIRST
-        self.summaries: dict[int, Summary] = {}
+        self.summaries: dict[int, SketchState] = {}
 
     def grow_groups(self, groups: int) -> None:
         """Groups have no place of their own."""
@@ -69,7 +69,7 @@ class SketchMeasure(Measurement):
         moments = np.stack([batch.sync, batch.first_start])
         return (self.sketch.encode(column),), NO_MASK if valid is None else frozen(valid), moments
 
-    def apply(self, schedule: Schedule, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
+    def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         out, out_valid = outs
         count = schedule.operations
         kind, who = schedule.kind[:count], schedule.who[:count].astype(np.int64)
@@ -93,8 +93,8 @@ class SketchMeasure(Measurement):
         whole = np.rint(values) if physical.kind == "i" else values
         return [Column(self.type, whole.astype(physical), None if valid.all() else valid.copy())]
 
-    def fork(self) -> SketchMeasure:
-        twin = object.__new__(SketchMeasure)
+    def fork(self) -> SketchAccumulator:
+        twin = object.__new__(SketchAccumulator)
         twin.__dict__.update(vars(self))
         twin.pending = list(self.pending)
         twin.summaries = {group: summary.fork() for group, summary in self.summaries.items()}
@@ -164,7 +164,7 @@ class SketchMeasure(Measurement):
             self._feed(summary, value[begin[position] : end[position]])
             out[targets[position]], out_valid[targets[position]] = summary.result(), True
 
-    def _feed(self, summary: Summary, values: Array) -> None:
+    def _feed(self, summary: SketchState, values: Array) -> None:
         for at in range(0, len(values), CHUNK):
             summary.add(values[at : at + CHUNK])
 

@@ -26,13 +26,13 @@ from whimbrel.kernels.primitives.aggregation.snapshots import (
     chain,
     snapshot_schedule,
 )
-from whimbrel.operators.aggregation.accumulator import Inputs, Measurement, Remembered
-from whimbrel.operators.aggregation.operation_log import ROOM, Outs, Schedule
+from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.operation_log import ROOM, OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import (
     GROUPS_AT_FIRST,
     NO_MASK,
     NO_ROWS,
-    Measure,
+    ScalarAccumulator,
     extend,
     told_in_words,
 )
@@ -64,7 +64,7 @@ class SnapshotKernel(Kernel):
         Rows for which this is not true are left out.
     """
 
-    def __init__(self, out_schema: Schema, keys: Sequence[Expr], measures: Sequence[Measurement],
+    def __init__(self, out_schema: Schema, keys: Sequence[Expr], measures: Sequence[Accumulator],
                  condition: Expr | None) -> None:
         self.out_schema = out_schema
         self.key_exprs = tuple(keys)
@@ -82,7 +82,7 @@ class SnapshotKernel(Kernel):
         self.head = np.full(GROUPS_AT_FIRST, -1, np.int64)
         self.cells = np.tile(_NEW_CELL, GROUPS_AT_FIRST)
         self.dirty = np.zeros(GROUPS_AT_FIRST, np.int32)
-        self.schedule = Schedule()
+        self.schedule = OperationLog()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
@@ -94,9 +94,9 @@ class SnapshotKernel(Kernel):
         inputs = [measure.read(batch) for measure in self.measures]
         return self._run(batch.sync, batch.other, frozen(groups), batch.absent, int(batch.sync[-1]), inputs)
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
-        return self._run(_NONE, _NONE, _NO_GROUPS, None, frontier, [NO_ROWS] * len(self.measures))
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
+        return self._run(_NONE, _NONE, _NO_GROUPS, None, watermark, [NO_ROWS] * len(self.measures))
 
     @property
     def buffered_rows(self) -> int:
@@ -104,7 +104,8 @@ class SnapshotKernel(Kernel):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(measure.replay.text for measure in self.measures if isinstance(measure, Measure)))
+        return tuple(dict.fromkeys(measure.replay.text for measure in self.measures if isinstance(measure,
+                                                                                                  ScalarAccumulator)))
 
     def _run(self, sync: Array, other: Array, groups: Array, skip: Mask | None, limit: int,
              inputs: Sequence[Inputs]) -> list[Batch]:

@@ -15,7 +15,17 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.aggregation.multiset_values import FixedValues
-from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, fluent, is_ordered, reads_exactly
+from whimbrel.plan import (
+    Exact,
+    KnownInput,
+    LineageRequest,
+    Operator,
+    Properties,
+    Reach,
+    fluent,
+    is_ordered,
+    reads_exactly,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -94,7 +104,7 @@ class TopK(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if key_of(self.keys, by[0]) else None
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         keys = [expr.name for _, expr in self.keys if isinstance(expr, Col)]
         below = wanted.only(keys).of_changes(inputs[0].longest, inputs[0].properties.grid)
         exact = max(reads_exactly(self), Exact.VALUES if self.ties else Exact.STARTS)
@@ -149,16 +159,16 @@ class TopKKernel(Kernel):
         self.waiting.append(batch.compact())
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
         rows = Batch.concat([Batch.empty(self.active.schema), *self.waiting])
-        cut = len(rows) if frontier == INF else int(np.searchsorted(rows.sync, frontier, "left"))
+        cut = len(rows) if watermark == INF else int(np.searchsorted(rows.sync, watermark, "left"))
         self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
         rows = rows.slice(0, cut)
         groups = np.asarray(self.groups.ids([evaluate(expr, rows) for _, expr in self.operator.keys], cut), np.int64)
         times = np.unique(np.concatenate([rows.sync, rows.other, self.active.other]))
         out: list[Batch] = []
-        for time in times[(times < frontier) & (times < INF)].tolist():
+        for time in times[(times < watermark) & (times < INF)].tolist():
             first, last = np.searchsorted(rows.sync, time, "left"), np.searchsorted(rows.sync, time, "right")
             out += self._instant(time, rows.slice(int(first), int(last)), groups[first:last])
         return out

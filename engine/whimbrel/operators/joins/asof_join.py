@@ -12,7 +12,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.kernels.primitives.joins import asof
 from whimbrel.operators.joins.asof_kernel import AsofKernel
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent, later
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent, later
 
 __all__ = ["Direction"]
 
@@ -109,7 +109,7 @@ class AsofJoin(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by in self.on else None
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         left, right = inputs
         mine, theirs = self.row.sides(wanted, left.schema, right.schema, (0,))
         first = wanted.start

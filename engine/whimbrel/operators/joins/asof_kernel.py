@@ -21,7 +21,7 @@ from whimbrel.kernels.primitives.joins.asof import (
     latest_match,
 )
 from whimbrel.operators.aggregation.scalar_accumulator import extend
-from whimbrel.operators.joins.join_input import Side
+from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import JoinedRow
 from whimbrel.operators.joins.row_store import RowStore
 
@@ -62,7 +62,7 @@ class AsofKernel(Kernel):
         self.schema, self.direction, self.tolerance, self.strict = schema, direction, tolerance, strict
         self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in row.on])
         theirs = [old for side, old, _ in row.columns(*upstream) if side == 1]
-        self.left, self.right = (Side(upstream[side], [pair[side] for pair in row.on], (), nulls_equal=nulls_equal)
+        self.left, self.right = (JoinInput(upstream[side], [pair[side] for pair in row.on], (), nulls_equal=nulls_equal)
                                  for side in (0, 1))
         self.store = RowStore(upstream[1].select(theirs))
         self.start, self.after = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int64)
@@ -83,19 +83,19 @@ class AsofKernel(Kernel):
         self._hang(rows.select(self.store.schema.names), groups)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        (self.left, self.right)[port].frontier = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        (self.left, self.right)[port].watermark = watermark
         out = self._answer()
         waiting = self.left.waiting
         earliest = int(waiting[0].sync[0]) if waiting else INF
-        self.frontier = min(self.left.frontier, self.right.frontier, earliest)
-        self._forget(min(self.left.frontier, earliest))
+        self.watermark = min(self.left.watermark, self.right.watermark, earliest)
+        self._forget(min(self.left.watermark, earliest))
         return out
 
     def _answer(self) -> list[Batch]:
         """Join the left rows whose nearest right row is known."""
         out = []
-        rows = self.left.take_waiting(self.right.frontier, inclusive=self.right.frontier == INF)
+        rows = self.left.take_waiting(self.right.watermark, inclusive=self.right.watermark == INF)
         groups = self.left.groups(rows, self.keys)
         self._room_for_keys()
         cursor = np.zeros(3, np.int64)
@@ -107,7 +107,7 @@ class AsofKernel(Kernel):
                 done = int(_latest_match(cursor, self.tolerance, self.strict, len(self.store), rows.sync, groups,
                                          self.start, self.group, self.after, self.last, left, right))
             else:
-                done = int(_match(cursor, self.direction, self.tolerance, self.strict, self.right.frontier, rows.sync,
+                done = int(_match(cursor, self.direction, self.tolerance, self.strict, self.right.watermark, rows.sync,
                                   groups, self.start, self.after, self.first, left, right))
             if done:
                 each_once = left[done - 1] - left[0] == done - 1

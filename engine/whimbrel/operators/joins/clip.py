@@ -13,9 +13,9 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.joins.clip import clip_starts
 from whimbrel.kernels.primitives.joins.join import LEFT, RIGHT
 from whimbrel.operators.joins.coverage import Coverage
-from whimbrel.operators.joins.join_input import Side
+from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent, later
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent, later
 
 Array = np.ndarray[Any, Any]
 
@@ -77,7 +77,7 @@ class Clip(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by in self.on else None
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         left, right = inputs
         row = JoinedRow(self.on)
         mine, theirs = row.sides(wanted, left.schema, right.schema, (0,))
@@ -121,28 +121,28 @@ class ClipKernel(Kernel):
     def __init__(self, on: Pairs, left: Schema, right: Schema, *, nulls_equal: bool) -> None:
         self.schema = left
         self.keys = KeyTable([left.type_of(mine) for mine, _ in on])
-        self.sides = [Side(left, [mine for mine, _ in on], left.names, nulls_equal=nulls_equal),
-                      Side(right, [theirs for _, theirs in on], (), nulls_equal=nulls_equal)]
+        self.sides = [JoinInput(left, [mine for mine, _ in on], left.names, nulls_equal=nulls_equal),
+                      JoinInput(right, [theirs for _, theirs in on], (), nulls_equal=nulls_equal)]
         self.coverage = Coverage(covered=False)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         self.sides[port].push(batch)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.sides[port].frontier = frontier
-        self.frontier = min(side.frontier for side in self.sides)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.sides[port].watermark = watermark
+        self.watermark = min(side.watermark for side in self.sides)
         left = self.sides[0]
-        rows, starts = (side.take_waiting(self.frontier, inclusive=False) for side in self.sides)
+        rows, starts = (side.take_waiting(self.watermark, inclusive=False) for side in self.sides)
         groups = left.groups(rows, self.keys)
         theirs = self.sides[1].groups(starts, self.keys)
         base = left.keep(rows, groups, self.keys)
         who, when, until = self._clipped(rows, base, starts, theirs)
-        pieces = self.coverage.step(base, rows, who, when, until, self.frontier)
+        pieces = self.coverage.step(base, rows, who, when, until, self.watermark)
         out = [each.batch(self.schema, left.active.take(each.slot).columns) for each in pieces]
-        if self.frontier == INF:
+        if self.watermark == INF:
             left.end()
-        elif (alive := left.forget(self.frontier)) is not None:
+        elif (alive := left.forget(self.watermark)) is not None:
             self.coverage.stay(alive)
         return out
 

@@ -46,7 +46,7 @@ class Pieces:
 
 
 class Coverage:
-    """State per slot of a :class:`whimbrel.operators.joins.join_input.Side`.
+    """State per slot of a :class:`whimbrel.operators.joins.join_input.JoinInput`.
 
     Parameters
     ----------

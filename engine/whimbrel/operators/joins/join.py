@@ -11,7 +11,7 @@ from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.joins.join_kernel import JoinKernel
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs, traced
-from whimbrel.plan import HIDDEN, Exact, Given, Operator, Properties, Reach, Wanted, fluent
+from whimbrel.plan import HIDDEN, Exact, KnownInput, LineageRequest, Operator, Properties, Reach, fluent
 
 __all__ = ["How"]
 
@@ -104,7 +104,7 @@ class Join(Operator):
             return None
         return by[0] if self.how in ("inner", "left") else HIDDEN  # a right row alone has no left column
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         left, right = inputs
         kept = {"inner": (0, 1), "left": (0,), "right": (1,), "full": ()}[self.how]
         sides = self.row.sides(wanted, left.schema, right.schema, kept)

@@ -22,7 +22,7 @@ _CROWDED = 65_536
 _SLOTS_AT_FIRST = 1024
 
 
-class Side:
+class JoinInput:
     """Rows by slot; those of each key that may meet others stand in a block (``kernels.primitives.join``).
 
     Parameters
@@ -50,7 +50,7 @@ class Side:
         self.schema, self.keys, self.kept, self.nulls_equal = schema, tuple(keys), tuple(kept), nulls_equal
         self.waiting: list[Batch] = []
         self.nothing = Batch.empty(schema)
-        self.frontier = MIN_TIME
+        self.watermark = MIN_TIME
         self.active = RowStore(schema.select(kept))
         self.ends, self.group = np.zeros(_SLOTS_AT_FIRST, np.int64), np.zeros(_SLOTS_AT_FIRST, np.int32)
         self.blocks = np.zeros(OF_BLOCK * _SLOTS_AT_FIRST, np.int32)
@@ -59,7 +59,7 @@ class Side:
         self.last_end = MIN_TIME
         self.points = True
 
-    def fork(self) -> Side:
+    def fork(self) -> JoinInput:
         twin = copy.copy(self)
         twin.waiting, twin.active = list(self.waiting), self.active.fork()
         for name in ("ends", "group", "blocks", "slots", "used"):

@@ -12,7 +12,7 @@ from whimbrel.expr import Expr
 from whimbrel.kernels import PORTION_ROWS, Kernel
 from whimbrel.operators.joins.coverage import Coverage, Pieces
 from whimbrel.operators.joins.join_schema import JoinedRow
-from whimbrel.operators.joins.pair_matcher import Found, Pairing, coverings
+from whimbrel.operators.joins.pair_matcher import Found, PairMatcher, coverings
 
 
 class JoinKernel(Kernel):
@@ -40,7 +40,7 @@ class JoinKernel(Kernel):
         shared = {mine for mine, theirs in row.on if mine == theirs}
         kept = [[name for name in upstream[side].names
                  if (side, name) in columns or (side in lonely and name in shared)] for side in (0, 1)]
-        self.pairing = Pairing(row.on, upstream, kept, schema, columns, condition, nulls_equal=nulls_equal)
+        self.pairing = PairMatcher(row.on, upstream, kept, schema, columns, condition, nulls_equal=nulls_equal)
         self.told, self.asked = MIN_TIME, False
         self.coverages = {side: Coverage(covered=False) for side in lonely}
         # Where each column of a row without a partner comes from; None is null.
@@ -51,8 +51,8 @@ class JoinKernel(Kernel):
         self.pairing.sides[port].push(batch)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.told, self.asked = self.pairing.tell(frontier, port), True
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.told, self.asked = self.pairing.tell(watermark, port), True
         return self._with_lonely() if self.coverages else self.next_portion()
 
     @property
@@ -77,26 +77,26 @@ class JoinKernel(Kernel):
                     room -= len(found.rows)
             if self.pairing.done:
                 self.pairing.forget(self.pairing.until)
-        self.frontier = self.told if not self.more else min(self.told, self.pairing.reached)
+        self.watermark = self.told if not self.more else min(self.told, self.pairing.reached)
         return out
 
     def _with_lonely(self) -> list[Batch]:
         """Pairs, and what is left without a partner, which is known only once all pairs are."""
-        self.frontier = self.told
-        found = list(self.pairing.step(self.frontier))
+        self.watermark = self.told
+        found = list(self.pairing.step(self.watermark))
         out = [each.rows for each in found]
         lonely = [self._lonely(side, pieces) for side in self.coverages for pieces in self._pieces(side, found)]
         if lonely:
             rows = Batch.concat(out + lonely)
             out = [rows.take(np.argsort(rows.sync, kind="stable"))]
-        for side, alive in enumerate(self.pairing.forget(self.frontier)):
+        for side, alive in enumerate(self.pairing.forget(self.watermark)):
             if alive is not None and side in self.coverages:
                 self.coverages[side].stay(alive)
         return out
 
     def _pieces(self, side: int, found: list[Found]) -> list[Pieces]:
         base, rows = self.pairing.base[side], self.pairing.new[side]
-        return self.coverages[side].step(base, rows, *coverings(found, side), self.frontier)
+        return self.coverages[side].step(base, rows, *coverings(found, side), self.watermark)
 
     def _lonely(self, side: int, pieces: Pieces) -> Batch:
         rows = self.pairing.sides[side].active.take(pieces.slot)

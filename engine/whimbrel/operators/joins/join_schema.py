@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Binary, Col, Condition, Expr, check_key, columns_of, lifetime_of, substitute, trace, type_of
-from whimbrel.plan import Wanted
+from whimbrel.plan import LineageRequest
 
 __all__ = ["On"]
 
@@ -84,7 +84,8 @@ class JoinedRow:
                 mine.add(old)
         return frozenset(mine), frozenset(theirs)
 
-    def sides(self, wanted: Wanted, left: Schema, right: Schema, chosen: Collection[int]) -> tuple[Wanted, Wanted]:
+    def sides(self, wanted: LineageRequest, left: Schema, right: Schema,
+              chosen: Collection[int]) -> tuple[LineageRequest, LineageRequest]:
         """The same of each side, under those conditions that concern it.
 
         Parameters
@@ -112,7 +113,7 @@ class JoinedRow:
         first, second = (replace(wanted.same(), where=tuple(where), result=False) for where in found)
         return first, second
 
-    def pinned(self, right: Wanted) -> bool:
+    def pinned(self, right: LineageRequest) -> bool:
         """Whether the wanted rows of the right side all have the same key."""
         told = {each.left.name for each in right.where
                 if isinstance(each, Binary) and each.op == "==" and isinstance(each.left, Col)}

@@ -14,9 +14,9 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, predicate
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.joins.join import LEFT, MET, OF_CURSOR, RIGHT, STRETCHES, temporal_join
-from whimbrel.operators.joins.join_input import Side
+from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import Pairs
-from whimbrel.operators.joins.pair_runs import Stretches
+from whimbrel.operators.joins.pair_runs import PairRuns
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ class Found:
     """Pairs in the order in which they begin: the joined rows, and of what pairs they are made, all or these."""
 
     rows: Batch
-    pairs: Stretches
+    pairs: PairRuns
     true: Array | None = None
 
     def slots(self, side: int) -> Array:
@@ -38,7 +38,7 @@ class Found:
         return slots if self.true is None else slots[self.true]
 
 
-class Pairing:
+class PairMatcher:
     """Takes rows of both sides in time order, as far as both are known.
 
     Parameters
@@ -68,14 +68,14 @@ class Pairing:
                  columns: Sequence[tuple[int, str]], condition: Expr | None, *, nulls_equal: bool = False) -> None:
         self.schema, self.columns, self.condition = schema, tuple(columns), condition
         self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in on])
-        self.sides = [Side(upstream[side], [pair[side] for pair in on], kept[side], nulls_equal=nulls_equal)
+        self.sides = [JoinInput(upstream[side], [pair[side] for pair in on], kept[side], nulls_equal=nulls_equal)
                       for side in (0, 1)]
         self.new = [Batch.empty(schema) for schema in upstream]
         self.base = [0, 0]
         self.cursor = np.zeros(OF_CURSOR, np.int64)
         self.until = MIN_TIME
 
-    def fork(self) -> Pairing:
+    def fork(self) -> PairMatcher:
         twin = copy.copy(self)
         twin.sides, twin.cursor = [side.fork() for side in self.sides], self.cursor.copy()
         return twin
@@ -84,10 +84,10 @@ class Pairing:
     def buffered_rows(self) -> int:
         return sum(map(len, self.sides))
 
-    def tell(self, frontier: int, port: int) -> int:
+    def tell(self, watermark: int, port: int) -> int:
         """Learn the frontier of one side; answers that of both."""
-        self.sides[port].frontier = frontier
-        return min(side.frontier for side in self.sides)
+        self.sides[port].watermark = watermark
+        return min(side.watermark for side in self.sides)
 
     def step(self, time: int, storage: Storage | None = None) -> Iterator[Found]:
         """Pairs that begin up to `time`, as far as they were not found before; in a `storage`, where they stay."""
@@ -129,7 +129,7 @@ class Pairing:
         done = int(_join(cursor, self.until, *sides, *stretches, met, *times))
         if done:
             side, row, stop = (_first(array, int(cursor[STRETCHES])) for array in stretches)
-            pairs = Stretches(side, row, stop, _first(met, done))
+            pairs = PairRuns(side, row, stop, _first(met, done))
             found = self._found(storage, pairs, *(_first(array, done) for array in times))
         if done < _ROOM:
             self._make_room(*cursor[:MET].tolist())
@@ -140,7 +140,7 @@ class Pairing:
         """A side of points: whatever meets one does so for that tick."""
         return next((port for port, side in enumerate(self.sides) if side.points), None)
 
-    def _found(self, storage: Storage | None, pairs: Stretches, *times: Array) -> Found:
+    def _found(self, storage: Storage | None, pairs: PairRuns, *times: Array) -> Found:
         storage = storage if self.condition is None else None  # else some go at once
         points = self._point_side
         start: Array
@@ -162,14 +162,14 @@ class Pairing:
     def _names(self, port: int) -> list[str]:
         return [name for home, name in self.columns if home == port]
 
-    def _rows(self, port: int, pairs: Stretches, storage: Storage | None) -> Batch:
+    def _rows(self, port: int, pairs: PairRuns, storage: Storage | None) -> Batch:
         """Of each pair the row of one side."""
         active, names = self.sides[port].active, self._names(port)
         whole = active.whole(len(pairs))
         return active.take(pairs.slots(port), names, storage) if whole is None else pairs.rows(
             port, whole.select(names), storage)
 
-    def _columns(self, port: int, pairs: Stretches, storage: Storage | None) -> list[Column]:
+    def _columns(self, port: int, pairs: PairRuns, storage: Storage | None) -> list[Column]:
         """The same without their lifetimes."""
         active, names = self.sides[port].active, self._names(port)
         whole = active.whole(len(pairs))
@@ -184,13 +184,13 @@ class Pairing:
             time, port = min(following)
             self.sides[port].hang_again(self.base[port] + done[port], time)
 
-    def forget(self, frontier: int) -> list[Array | None]:
+    def forget(self, watermark: int) -> list[Array | None]:
         """Let go of what is over; answers, for each side, the slots that stay, if others go."""
-        if frontier == INF:
+        if watermark == INF:
             for side in self.sides:
                 side.end()
             return [None, None]
-        return [side.forget(frontier) for side in self.sides]
+        return [side.forget(watermark) for side in self.sides]
 
 
 def coverings(found: Sequence[Found], side: int) -> tuple[Array, Array, Array]:

@@ -17,7 +17,7 @@ _spread = Compiled(spread)
 
 
 @dataclass(frozen=True)
-class Stretches:
+class PairRuns:
     """Pairs by the slots of their rows; columns of the joined rows are written from them stretch by stretch.
 
     Parameters
@@ -30,7 +30,7 @@ class Stretches:
 
     Examples
     --------
-    >>> pairs = Stretches(*(np.array(part, np.int32) for part in ([0, 1], [7, 4], [2, 3], [1, 2, 5])))
+    >>> pairs = PairRuns(*(np.array(part, np.int32) for part in ([0, 1], [7, 4], [2, 3], [1, 2, 5])))
     >>> pairs.slots(0).tolist(), pairs.slots(1).tolist()
     ([7, 7, 5], [1, 2, 4])
     """

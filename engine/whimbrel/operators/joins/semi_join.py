@@ -10,8 +10,8 @@ from whimbrel.expr import Condition, Expr, columns_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.joins.coverage import Coverage
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs, traced
-from whimbrel.operators.joins.pair_matcher import Pairing, coverings
-from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent
+from whimbrel.operators.joins.pair_matcher import PairMatcher, coverings
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,7 +90,7 @@ class SemiJoin(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by in self.on else None
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         left, right = inputs
         sides = self.row.sides(wanted, left.schema, right.schema, (0,))
         return tuple(side.of_changes(left.longest) for side in sides)
@@ -170,7 +170,7 @@ class SemiJoinKernel(Kernel):
         columns = [(side, old, name) for side, old, name in join.row.columns(left, right) if name in asked]
         fields = [Field(name, (left, right)[side].type_of(old)) for side, old, name in columns]
         theirs = [old for side, old, _ in columns if side == 1]
-        self.pairing = Pairing(join.on, (left, right), (left.names, theirs), left.with_fields(fields),
+        self.pairing = PairMatcher(join.on, (left, right), (left.names, theirs), left.with_fields(fields),
                                [(side, old) for side, old, _ in columns], join.condition, nulls_equal=join.nulls_equal)
         self.coverage = Coverage(covered=not join.anti)
 
@@ -178,13 +178,13 @@ class SemiJoinKernel(Kernel):
         self.pairing.sides[port].push(batch)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         pairing = self.pairing
-        self.frontier = pairing.tell(frontier, port)
-        covered = coverings(list(pairing.step(self.frontier)), 0)
-        parts = self.coverage.step(pairing.base[0], pairing.new[0], *covered, self.frontier)
+        self.watermark = pairing.tell(watermark, port)
+        covered = coverings(list(pairing.step(self.watermark)), 0)
+        parts = self.coverage.step(pairing.base[0], pairing.new[0], *covered, self.watermark)
         out = [pieces.batch(self.schema, pairing.sides[0].active.take(pieces.slot).columns) for pieces in parts]
-        alive, _ = pairing.forget(self.frontier)
+        alive, _ = pairing.forget(self.watermark)
         if alive is not None:
             self.coverage.stay(alive)
         return out

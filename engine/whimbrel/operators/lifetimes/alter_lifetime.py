@@ -26,7 +26,7 @@ from whimbrel.operators.lifetimes.lifetime import (
     span,
     times,
 )
-from whimbrel.plan import Exact, Given, Operator, Properties, Reach, Wanted, earlier, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, fluent
 
 __all__ = ["Moment"]
 
@@ -114,7 +114,7 @@ class AlterLifetime(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if self.start is None else None  # starts that change places are an error, whoever they are of
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if self.start is not None:
             return (wanted.always(),)
         if isinstance(self.duration, int) and not wanted.starting:
@@ -191,9 +191,9 @@ class StartKernel(Kernel):
         self.waiting.append(batch)
         return self._complete(int(batch.sync[-1]))
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        out = self._complete(frontier)
-        self.frontier = INF if frontier == INF else self.newest
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        out = self._complete(watermark)
+        self.watermark = INF if watermark == INF else self.newest
         return out
 
     @property

@@ -11,7 +11,18 @@ from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, show_grid
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import PORTION_ROWS, Kernel
-from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Reach, Wanted, ceil_to, floor_to, fluent
+from whimbrel.plan import (
+    Exact,
+    KnownInput,
+    LineageRequest,
+    Operator,
+    Properties,
+    Reach,
+    TimeGrid,
+    ceil_to,
+    floor_to,
+    fluent,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +73,7 @@ class Chop(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         beat = upstream[0].beat
         return Properties(causal=upstream[0].causal, apart=upstream[0].no_period(), points=upstream[0].points,
-                          beat=None if beat is None else beat.joined(Beat(self.period, self.offset)))
+                          beat=None if beat is None else beat.joined(TimeGrid(self.period, self.offset)))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -74,8 +85,8 @@ class Chop(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
-        beat, grid = inputs[0].properties.beat, Beat(self.period, self.offset)
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
+        beat, grid = inputs[0].properties.beat, TimeGrid(self.period, self.offset)
         if beat is not None and beat.on(grid):  # every piece is a cell of the grid
             start = floor_to(wanted.start, self.period, self.offset)
             return (wanted.during(start, ceil_to(wanted.end, self.period, self.offset), Exact.VALUES),)
@@ -119,13 +130,13 @@ class ChopKernel(Kernel):
         self.due = max(self.due, int(batch.sync[-1]))
         return self.next_portion()
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.told = frontier
-        if frontier == INF and (endless := self.rest.other == INF).any():
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.told = watermark
+        if watermark == INF and (endless := self.rest.other == INF).any():
             raise KernelError(f"An event that is still true at {self._shown(int(self.rest.sync[endless][0]))} has no "
                               "known end, and the stream ended.", where=self.chop.show(),
                               hint="end it before, with clip_duration(...) or where(...)")
-        self.due = max(self.due, frontier)
+        self.due = max(self.due, watermark)
         return self.next_portion()
 
     @property
@@ -136,7 +147,7 @@ class ChopKernel(Kernel):
         time = self._portion()
         pieces = self._pieces_before(time)
         self.cut = self.due if time == self.due or not len(self.rest) else max(time, int(self.rest.sync.min()))
-        self.frontier = min(self.told, self.cut) if self.more else self.told
+        self.watermark = min(self.told, self.cut) if self.more else self.told
         return pieces
 
     @property

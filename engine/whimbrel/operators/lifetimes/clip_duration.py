@@ -12,7 +12,7 @@ from whimbrel.clock import Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.lifetime import end_after
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +65,7 @@ class ClipDuration(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.same(Exact.STARTS),)
 
     def kernel(self, *upstream: Schema) -> Kernel:

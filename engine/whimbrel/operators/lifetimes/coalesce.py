@@ -92,16 +92,16 @@ class CoalesceKernel(Kernel):
         waits = _waits(rows)
         return self._release(rows, starts & ~waits, starts & waits)
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         waits = _waits(self.held)
-        if frontier == INF:
-            self.frontier = INF
+        if watermark == INF:
+            self.watermark = INF
             every = np.ones(len(self.held), np.bool_)
             return self._release(self.held, every, ~every)
-        self.frontier = min(frontier, int(self.held.sync[waits][0])) if waits.any() else frontier
+        self.watermark = min(watermark, int(self.held.sync[waits][0])) if waits.any() else watermark
         if not self.ordered:
             return []
-        leave = self.held.sync < self.frontier
+        leave = self.held.sync < self.watermark
         return self._release(self.held, leave, ~leave)
 
     def _release(self, rows: Batch, leave: np.ndarray, stay: np.ndarray) -> list[Batch]:

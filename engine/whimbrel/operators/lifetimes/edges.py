@@ -96,9 +96,9 @@ class EdgesKernel(Kernel):
         self._add(batch, np.flatnonzero(bounded), last, bounded, first)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
-        return self.sorter.release(frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
+        return self.sorter.release(watermark)
 
     @property
     def buffered_rows(self) -> int:

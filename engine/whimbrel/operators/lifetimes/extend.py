@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.lifetime import end_after
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +67,7 @@ class Extend(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if wanted.starting and wanted.exact < Exact.LIFETIMES and self.by >= 0:
             return (wanted.starts(wanted.start, wanted.end),)
         return (wanted.during(earlier(wanted.start, max(self.by, 0)), wanted.end, Exact.LIFETIMES),)

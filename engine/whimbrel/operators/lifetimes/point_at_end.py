@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, earlier, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +54,7 @@ class PointAtEnd(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.during(earlier(wanted.start, 1), earlier(wanted.end, 1), Exact.LIFETIMES),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -83,9 +83,9 @@ class PointAtEndKernel(Kernel):
         self.sorter.add(points)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
-        return self.sorter.release(frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
+        return self.sorter.release(watermark)
 
     @property
     def buffered_rows(self) -> int:

@@ -14,7 +14,7 @@ from whimbrel.expr import col
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetimes.lifetime import Span, span
-from whimbrel.plan import Beat, Given, Operator, Properties, Reach, Wanted, earlier, fluent
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, TimeGrid, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +59,8 @@ class Shift(Operator):
         known = upstream[0]
         grid = None if known.grid is None else replace(known.grid, offset=known.grid.offset + self.amount)
         # How far an event that comes early looks ahead is not the business of any grid.
-        beat = None if known.beat is None or self.amount < 0 else Beat(known.beat.hop, known.beat.offset + self.amount)
+        beat = None if known.beat is None or self.amount < 0 else TimeGrid(known.beat.hop,
+                                                                           known.beat.offset + self.amount)
         return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, beat=beat,
                           causal=known.causal and self.amount >= 0, starts_only=known.starts_only, apart=known.apart,
                           points=known.points)
@@ -73,7 +74,7 @@ class Shift(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (replace(wanted.same(), start=earlier(wanted.start, self.amount), end=earlier(wanted.end, self.amount)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -119,7 +120,7 @@ class ShiftKernel(Stateless):
         with np.errstate(over="ignore"):  # only where there is no known end
             return times + amount
 
-    def promise(self, frontier: int) -> int:
-        if frontier in (INF, MIN_TIME):
-            return frontier
-        return max(MIN_TIME, min(INF, frontier + self.shift.amount))
+    def promise(self, watermark: int) -> int:
+        if watermark in (INF, MIN_TIME):
+            return watermark
+        return max(MIN_TIME, min(INF, watermark + self.shift.amount))

@@ -14,7 +14,7 @@ from whimbrel.errors import SchemaError
 from whimbrel.expr import can_be_key
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.lifetimes.stitch import stitch as stitch_rows
-from whimbrel.plan import HIDDEN, Given, Operator, Properties, Wanted, fluent
+from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -65,7 +65,7 @@ class Stitch(Operator):
     def partitioned(self, *by: str) -> str | None:
         return None if by[0] == HIDDEN else by[0]  # payloads that are equal now may have been of two partitions
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if wanted.starting or wanted.exact:
             return (wanted.always(),)
         return (wanted.same(),)
@@ -97,16 +97,16 @@ class StitchKernel(Kernel):
         self.waiting.append(batch.compact())
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        rows = self._complete(frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        rows = self._complete(watermark)
         if len(rows):
             rows = self._fused(rows)
         rows = Batch.concat([self.open, rows])
-        goes_on = (rows.other >= frontier) & (rows.other != INF)
+        goes_on = (rows.other >= watermark) & (rows.other != INF)
         self.done.add(rows.take(np.flatnonzero(~goes_on)))
         self.open = rows.take(np.flatnonzero(goes_on))
-        self.frontier = min(frontier, int(self.open.sync.min())) if len(self.open) else frontier
-        return self.done.release(self.frontier)
+        self.watermark = min(watermark, int(self.open.sync.min())) if len(self.open) else watermark
+        return self.done.release(self.watermark)
 
     @property
     def buffered_rows(self) -> int:

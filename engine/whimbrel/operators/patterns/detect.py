@@ -16,7 +16,7 @@ from whimbrel.expr import (
     Column,
     Expr,
     Keys,
-    Remembered,
+    OuterValue,
     check_name,
     columns_of,
     key_of,
@@ -29,17 +29,17 @@ from whimbrel.expr import (
 from whimbrel.kernels import Kernel
 from whimbrel.operators.lifetimes.lifetime import show_span
 from whimbrel.operators.patterns.detect_kernel import DetectKernel
-from whimbrel.operators.patterns.pattern import AllAtOnce, Automaton, Pattern
+from whimbrel.operators.patterns.pattern import Automaton, Pattern, SimultaneousPattern
 from whimbrel.operators.patterns.register_codegen import Slot, path_text
 from whimbrel.operators.patterns.register_kernel import PathKernel
 from whimbrel.plan import (
     LOOKAHEAD_HINT,
-    Beat,
     Exact,
-    Given,
+    KnownInput,
+    LineageRequest,
     Operator,
     Properties,
-    Wanted,
+    TimeGrid,
     earlier,
     fluent,
     reads_exactly,
@@ -90,8 +90,8 @@ class Detect(Operator):
     Contiguity is strict: an event that fits nowhere ends the run, unless it may `skip`. Every event that completes the
     pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time have
     no order: they are passed over, and the key's runs end, unless they are declared to be ``in_order``, or the pattern
-    has an ``all_at_once``: then what happens at one time moves a run once, and counts once. Several events move runs
-    only by ``all_at_once``; for every other part of the pattern they fit nowhere.
+    has an ``simultaneous``: then what happens at one time moves a run once, and counts once. Several events move runs
+    only by ``simultaneous``; for every other part of the pattern they fit nowhere.
 
     Results hold the keys, `first_time` (when the run began), `events` (how many it matched), the registers, and the
     `output`. Matches that agree in the registers and in what the output reads are one, whatever ways of reading the
@@ -148,10 +148,10 @@ class Detect(Operator):
             if not pa.types.is_boolean(type_):
                 raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
                                       where=where, hint="compare it with something, such as `> 0`")
-            if isinstance(event, AllAtOnce) and self.simultaneous == "in_order":
+            if isinstance(event, SimultaneousPattern) and self.simultaneous == "in_order":
                 raise PlanError("Events that are taken one by one are never there all at once.", where=where,
-                                hint='leave simultaneous="in_order" out, or all_at_once()')
-            for _, clause in event.clauses if isinstance(event, AllAtOnce) else ():
+                                hint='leave simultaneous="in_order" out, or simultaneous()')
+            for _, clause in event.clauses if isinstance(event, SimultaneousPattern) else ():
                 self._check_clause(clause, schema)
             for name, value in event.updates:
                 self._check_update(name, type_of(value, beside, where=where), value)
@@ -164,7 +164,7 @@ class Detect(Operator):
 
     def _check_clause(self, clause: Expr, schema: Schema) -> None:
         if registers_of(clause):
-            raise ExpressionError(f"{clause.show()} reads what a run remembers; all_at_once() sees events only.",
+            raise ExpressionError(f"{clause.show()} reads what a run remembers; simultaneous() sees events only.",
                                   where=self.show())
         type_ = type_of(clause, schema, where=self.show())
         if not pa.types.is_boolean(type_):
@@ -178,7 +178,7 @@ class Detect(Operator):
             raise ExpressionError(f"Register {name!r} is {mine}; its new value {value.show()} is {type_}.",
                                   where=self.show(), hint="begin with a value of that type, or cast the new one")
 
-    def _read(self) -> dict[str, Remembered]:
+    def _read(self) -> dict[str, OuterValue]:
         """What the query reads of a run's memory, and the registers that it sets."""
         events = Automaton.of(self.pattern).events
         exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
@@ -190,8 +190,8 @@ class Detect(Operator):
         """What a run remembers: the registers, then columns of matched events."""
         where = self.show()
         known = {event.name for event in Automaton.of(self.pattern).events
-                 if event.name and not isinstance(event, AllAtOnce)}
-        declared = [Slot(REGISTER + name, type_, Remembered("register", name), value)
+                 if event.name and not isinstance(event, SimultaneousPattern)}
+        declared = [Slot(REGISTER + name, type_, OuterValue("register", name), value)
                     for name, type_, value in self.register]
         told = {name for _, expr in self.output for name in registers_of(expr)}
         captured: list[Slot] = []
@@ -215,13 +215,13 @@ class Detect(Operator):
         beat = upstream[0].beat
         if self.within == INF:
             return Properties(causal=upstream[0].causal, beat=beat, starts_only=True)
-        beat = None if beat is None else beat.joined(Beat(self.within, beat.offset))
+        beat = None if beat is None else beat.joined(TimeGrid(self.within, beat.offset))
         return Properties(causal=upstream[0].causal, beat=beat)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         events = Automaton.of(self.pattern).events
         exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
-        exprs += [clause for event in events if isinstance(event, AllAtOnce) for _, clause in event.clauses]
+        exprs += [clause for event in events if isinstance(event, SimultaneousPattern) for _, clause in event.clauses]
         read = frozenset[str]().union(*map(columns_of, [*exprs, *(expr for _, expr in self.keys)]))
         remembered = self._read()
         return ((read - remembered.keys())
@@ -230,7 +230,7 @@ class Detect(Operator):
     def partitioned(self, *by: str) -> str | None:
         return key_of(self.keys, by[0])
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         below = wanted.through(dict(self.keys), inputs[0].schema)
         start = earlier(wanted.start, self.within) if self.overlapping and self.within != INF else MIN_TIME
         if reads_exactly(self) is Exact.LIFETIMES:
@@ -265,9 +265,9 @@ def _start(type_: pa.DataType, value: Any) -> str:
     return str(type_) if value is None else repr(value)
 
 
-def _registers(names: Iterable[str]) -> dict[str, Remembered]:
+def _registers(names: Iterable[str]) -> dict[str, OuterValue]:
     """Registers by the name that stands beside those of columns."""
-    return {REGISTER + name: Remembered("register", name) for name in names}
+    return {REGISTER + name: OuterValue("register", name) for name in names}
 
 
 def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:

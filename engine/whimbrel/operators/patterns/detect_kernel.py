@@ -14,7 +14,7 @@ from whimbrel.expr import Expr, evaluate, predicate, registers_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.patterns.pattern_runs import FREE, USED, advance_runs, drop_expired
 from whimbrel.operators.aggregation.scalar_accumulator import extend
-from whimbrel.operators.patterns.pattern import AllAtOnce, Automaton
+from whimbrel.operators.patterns.pattern import Automaton, SimultaneousPattern
 
 Array = np.ndarray[Any, Any]
 Advance = Callable[[int], int]
@@ -49,7 +49,7 @@ class DetectKernel(Kernel):
         self.overlapping, self.in_order = overlapping, in_order
         self.conditions = tuple(automaton.conditions)
         self.parts = tuple(automaton.events)
-        self.at_once = any(isinstance(part, AllAtOnce) for part in self.parts)
+        self.at_once = any(isinstance(part, SimultaneousPattern) for part in self.parts)
         self.first, self.last = automaton.first, automaton.last
         self.follow = np.array(automaton.follow, np.int64)
         self.keys = KeyTable([field.type for field in schema.fields[: len(keys)]])
@@ -65,16 +65,16 @@ class DetectKernel(Kernel):
         self.waiting.append(batch.compact())
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
         out: list[Batch] = []
         if self.waiting:
             rows = Batch.concat(self.waiting)
-            cut = len(rows) if frontier == INF else int(np.searchsorted(rows.sync, frontier, "left"))
+            cut = len(rows) if watermark == INF else int(np.searchsorted(rows.sync, watermark, "left"))
             self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
             out = self._run(rows.slice(0, cut)) if cut else []
-        if self.runs and (frontier == INF or frontier - self.swept >= self.within):
-            self._sweep(frontier)
+        if self.runs and (watermark == INF or watermark - self.swept >= self.within):
+            self._sweep(watermark)
         return out
 
     @property
@@ -124,8 +124,8 @@ class DetectKernel(Kernel):
         many = np.diff(np.append(first, len(order)))
         satisfied = np.zeros(len(first), np.int64)
         for state, part in enumerate(self.parts):
-            if isinstance(part, AllAtOnce):
-                fits = (many >= part.least) & (many <= (INF if part.most is None else part.most))
+            if isinstance(part, SimultaneousPattern):
+                fits = (many >= part.minimum) & (many <= (INF if part.maximum is None else part.maximum))
                 for quantifier, clause in part.clauses:
                     hits = np.add.reduceat(predicate(clause, rows)[order].astype(np.int64), first)
                     fits &= {"some": hits > 0, "every": hits == many, "none": hits == 0}[quantifier]

@@ -9,12 +9,12 @@ from typing import Any, Literal
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, lit, trace, trace_step
 
-__all__ = ["Pattern", "all_at_once", "event", "sequence"]
+__all__ = ["Pattern", "event", "sequence", "simultaneous"]
 
 Step = Expr | Callable[[Any], Any] | Callable[[Any, Any], Any]
 """A condition: of an event, or of an event and the register."""
 
-MOST_POSITIONS = 62
+MAX_POSITIONS = 62
 """Events that one pattern may mention: a set of them is kept in the bits of an int64."""
 
 
@@ -32,28 +32,29 @@ class Pattern:
 
     def then(self, following: Pattern) -> Pattern:
         """One pattern, and right after it another."""
-        return Then(self, following)
+        return SequencePattern(self, following)
 
     def __or__(self, other: Pattern) -> Pattern:
         """Either of two."""
-        return Either(self, other)
+        return EitherPattern(self, other)
 
-    def repeat(self, least: int = 1, most: int | None = None) -> Pattern:
+    def repeat(self, min: int = 1, max: int | None = None) -> Pattern:
         """So many times, one right after the other: by default once or more, ``repeat(0)`` also not at all.
 
         Parameters
         ----------
-        least, most : int
-            Bounds; without `most` there is none above.
+        min, max : int
+            Bounds; without `max` there is none above.
         """
-        if least < 0 or (most is not None and (most < least or most == 0)):
-            raise PlanError(f"A pattern cannot be repeated {least} to {most} times.", where=f"{self.show()}.repeat()",
+        if min < 0 or (max is not None and (max < min or max == 0)):
+            raise PlanError(f"A pattern cannot be repeated {min} to {max} times.",
+                            where=f"{self.show()}.repeat()",
                             hint="such as repeat(2, 5)")
-        return Repeat(self, least, most)
+        return RepeatPattern(self, min, max)
 
     def optional(self) -> Pattern:
         """Once or not at all."""
-        return Optional(self)
+        return OptionalPattern(self)
 
     def __repr__(self) -> str:
         return self.show()
@@ -63,7 +64,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Event(Pattern):
+class EventPattern(Pattern):
     """One event that satisfies a condition, and what it does to the register."""
 
     condition: Expr
@@ -75,26 +76,27 @@ class Event(Pattern):
 
 
 Quantifier = Literal["some", "every", "none"]
+_WORDS: dict[Quantifier, str] = {"some": "any", "every": "all", "none": "none"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AllAtOnce(Event):
+class SimultaneousPattern(EventPattern):
     """All events of one instant together: of how many of them something holds, and how many they are."""
 
     condition: Expr = field(default_factory=lambda: lit(True))
     clauses: tuple[tuple[Quantifier, Expr], ...] = ()
-    least: int = 1
-    most: int | None = None
+    minimum: int = 1
+    maximum: int | None = None
 
     def show(self) -> str:
-        words = [f"{quantifier}={expr.show()}" for quantifier, expr in self.clauses]
-        words += [f"least={self.least}"] if self.least > 1 else []
-        words += [] if self.most is None else [f"most={self.most}"]
-        return f"all_at_once({', '.join(words)})"
+        words = [f"{_WORDS[quantifier]}={expr.show()}" for quantifier, expr in self.clauses]
+        words += [f"min={self.minimum}"] if self.minimum > 1 else []
+        words += [] if self.maximum is None else [f"max={self.maximum}"]
+        return f"simultaneous({', '.join(words)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Then(Pattern):
+class SequencePattern(Pattern):
     """One pattern right after another."""
 
     first: Pattern
@@ -105,7 +107,7 @@ class Then(Pattern):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Either(Pattern):
+class EitherPattern(Pattern):
     """One of two patterns."""
 
     left: Pattern
@@ -116,21 +118,21 @@ class Either(Pattern):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Repeat(Pattern):
+class RepeatPattern(Pattern):
     """A pattern several times."""
 
     inner: Pattern
-    least: int = 1
-    most: int | None = None
+    minimum: int = 1
+    maximum: int | None = None
 
     def show(self) -> str:
-        bounds = "" if self.most is None and self.least == 1 else str(self.least)
-        bounds += "" if self.most is None else f", {self.most}"
+        bounds = "" if self.maximum is None and self.minimum == 1 else str(self.minimum)
+        bounds += "" if self.maximum is None else f", {self.maximum}"
         return f"{_in_chain(self.inner)}.repeat({bounds})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Optional(Pattern):
+class OptionalPattern(Pattern):
     """A pattern once or not at all."""
 
     inner: Pattern
@@ -140,7 +142,7 @@ class Optional(Pattern):
 
 
 def _in_chain(pattern: Pattern) -> str:
-    return f"({pattern.show()})" if isinstance(pattern, Either) else pattern.show()
+    return f"({pattern.show()})" if isinstance(pattern, EitherPattern) else pattern.show()
 
 
 def event(condition: Step, /, **updates: Column | Step) -> Pattern:
@@ -163,35 +165,36 @@ def event(condition: Step, /, **updates: Column | Step) -> Pattern:
     event(col.price > 10, total=register.total + col.price)
     """
     made = tuple((name, trace_step(value, f"event({name}=...)")) for name, value in updates.items())
-    return Event(trace_step(condition, "event()"), made)
+    return EventPattern(trace_step(condition, "event()"), made)
 
 
-def all_at_once(*, some: Column | Step = None, every: Column | Step = None, none: Column | Step = None,
-                least: int = 1, most: int | None = None) -> Pattern:
+def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: Column | Step = None,
+                 min: int = 1, max: int | None = None) -> Pattern:
     """All events of one key at one time, taken together; one that is alone is such a set, too.
 
     Parameters
     ----------
-    some, every, none : Expr or callable, optional
+    any, all, none : Expr or callable, optional
         What holds of at least one of them, of each, and of none. Null counts as false.
-    least, most : int, optional
+    min, max : int, optional
         How many they are.
 
     Examples
     --------
     >>> import whimbrel as wb
-    >>> pattern = wb.all_at_once(some=wb.col.x == 0, least=2).then(wb.event(wb.col.x == 1))
+    >>> pattern = wb.simultaneous(any=wb.col.x == 0, min=2).then(wb.event(wb.col.x == 1))
     >>> events = wb.from_arrow({"at": [0, 0, 1], "x": [0, 5, 1]}, time="at")
     >>> events.detect(pattern, within=10).collect().to_pylist()
     [{'start': 1, 'end': 10, 'first_time': 0, 'events': 2}]
     """
-    if least < 1 or (most is not None and most < least):
-        raise PlanError(f"There cannot be {least} to {most} events at one time.", where="all_at_once()",
-                        hint="such as least=2, most=5")
-    given: tuple[tuple[Quantifier, Any], ...] = (("some", some), ("every", every), ("none", none))
-    clauses = tuple((quantifier, trace(thing, where=f"all_at_once({quantifier}=...)")) for quantifier, thing in given
+    if min < 1 or (max is not None and max < min):
+        raise PlanError(f"There cannot be {min} to {max} events at one time.", where="simultaneous()",
+                        hint="such as min=2, max=5")
+    given: tuple[tuple[Quantifier, Any], ...] = (("some", any), ("every", all), ("none", none))
+    clauses = tuple((quantifier, trace(thing, where=f"simultaneous({_WORDS[quantifier]}=...)")) for quantifier,
+                    thing in given
                     if thing is not None)
-    return AllAtOnce(clauses=clauses, least=least, most=most)
+    return SimultaneousPattern(clauses=clauses, minimum=min, maximum=max)
 
 
 def sequence(**events: Step | Pattern) -> Pattern:
@@ -212,23 +215,23 @@ def sequence(**events: Step | Pattern) -> Pattern:
         raise PlanError("A sequence needs at least one event.", where="sequence()",
                         hint="such as wb.sequence(first=col.x > 1)")
     parts = [_named(thing, name) if isinstance(thing, Pattern) else
-             Event(trace_step(thing, f"sequence({name}=...)"), name=name) for name, thing in events.items()]
+             EventPattern(trace_step(thing, f"sequence({name}=...)"), name=name) for name, thing in events.items()]
     whole = parts[0]
     for part in parts[1:]:
-        whole = Then(whole, part)
+        whole = SequencePattern(whole, part)
     return whole
 
 
 def _named(pattern: Pattern, name: str) -> Pattern:
     """The pattern with a name for those of its events that have none."""
     match pattern:
-        case Event():
+        case EventPattern():
             return pattern if pattern.name else replace(pattern, name=name)
-        case Then(first, second):
-            return Then(_named(first, name), _named(second, name))
-        case Either(left, right):
-            return Either(_named(left, name), _named(right, name))
-        case Repeat() | Optional():
+        case SequencePattern(first, second):
+            return SequencePattern(_named(first, name), _named(second, name))
+        case EitherPattern(left, right):
+            return EitherPattern(_named(left, name), _named(right, name))
+        case RepeatPattern() | OptionalPattern():
             return replace(pattern, inner=_named(pattern.inner, name))
     raise TypeError(f"not a pattern: {pattern!r}")
 
@@ -250,7 +253,7 @@ class Automaton:
         States that may come right after each.
     """
 
-    events: list[Event] = field(default_factory=list)
+    events: list[EventPattern] = field(default_factory=list)
     follow: list[int] = field(default_factory=list)
     first: int = 0
     last: int = 0
@@ -272,23 +275,23 @@ class Automaton:
     def _add(self, pattern: Pattern) -> _Part:
         """First states, last states, and whether the part may be skipped."""
         match pattern:
-            case Event():
-                if len(self.events) == MOST_POSITIONS:
-                    raise PlanError(f"A pattern may mention {MOST_POSITIONS} events at most.", where="detect()",
-                                    hint="repeat(least, most) counts each of the most times")
+            case EventPattern():
+                if len(self.events) == MAX_POSITIONS:
+                    raise PlanError(f"A pattern may mention {MAX_POSITIONS} events at most.", where="detect()",
+                                    hint="repeat(min, max) counts each of the max times")
                 self.events.append(pattern)
                 self.follow.append(0)
                 state = 1 << (len(self.events) - 1)
                 return state, state, False
-            case Then(first, second):
+            case SequencePattern(first, second):
                 return self._joined(self._add(first), self._add(second))
-            case Either(left, right):
+            case EitherPattern(left, right):
                 first1, last1, empty1 = self._add(left)
                 first2, last2, empty2 = self._add(right)
                 return first1 | first2, last1 | last2, empty1 or empty2
-            case Repeat():
+            case RepeatPattern():
                 return self._repeated(pattern)
-            case Optional(inner):
+            case OptionalPattern(inner):
                 first1, last1, _ = self._add(inner)
                 return first1, last1, True
         raise TypeError(f"not a pattern: {pattern!r}")
@@ -299,18 +302,18 @@ class Automaton:
         self._link(last1, first2)
         return (first1 | first2 if empty1 else first1), (last2 | last1 if empty2 else last2), empty1 and empty2
 
-    def _repeated(self, pattern: Repeat) -> _Part:
+    def _repeated(self, pattern: RepeatPattern) -> _Part:
         """Written out, each copy after the one before; a last copy without a bound may follow itself."""
         begin = complete = previous = 0
-        for copy in range(1, (pattern.most or max(pattern.least, 1)) + 1):
+        for copy in range(1, (pattern.maximum or max(pattern.minimum, 1)) + 1):
             first, last, empty = self._add(pattern.inner)
             self._link(previous, first)
             begin = begin or first
-            complete |= last if empty or copy >= pattern.least else 0
+            complete |= last if empty or copy >= pattern.minimum else 0
             previous = last
-        if pattern.most is None:
+        if pattern.maximum is None:
             self._link(previous, first)
-        return begin, complete, empty or not pattern.least
+        return begin, complete, empty or not pattern.minimum
 
     def _link(self, sources: int, targets: int) -> None:
         for state in range(len(self.follow)):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from whimbrel.batch import Schema, numpy_type
-from whimbrel.expr import SCALARS, Cast, Col, Expr, Remembered, predicate_source, registers_of, to_source, type_of
+from whimbrel.expr import SCALARS, Cast, Col, Expr, OuterValue, predicate_source, registers_of, to_source, type_of
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.patterns.pattern import Automaton
 
@@ -23,7 +23,7 @@ class Slot:
 
     name: str
     type: pa.DataType
-    source: Remembered
+    source: OuterValue
     initial: object = None
     shown: bool = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from whimbrel.operators.periodic.steps import Adjacent, Moved, Slid, Step, in_order
+from whimbrel.operators.periodic.steps import Adjacent, Moved, PeriodicStep, Slid, in_order
 
 Shifted = tuple[int, int]
 """A step, by identity, and how many places later it is used."""
@@ -33,12 +33,12 @@ class Needs:
     ahead: int = 0
     of: dict[Shifted, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, step: Step, shift: int, back: int, ahead: int) -> None:
+    def add(self, step: PeriodicStep, shift: int, back: int, ahead: int) -> None:
         known = self.of.get((id(step), shift), (0, 0))
         self.of[id(step), shift] = max(known[0], back), max(known[1], ahead)
 
 
-def needs_of(last: Step) -> dict[Shifted, Needs]:
+def needs_of(last: PeriodicStep) -> dict[Shifted, Needs]:
     """The loops that compute a result, by what they compute: windows, and the result itself.
 
     Windows that slide do so once, wherever they are used.
@@ -64,7 +64,7 @@ def needs_of(last: Step) -> dict[Shifted, Needs]:
     return loops
 
 
-def reach_of(last: Step) -> tuple[int, int]:
+def reach_of(last: PeriodicStep) -> tuple[int, int]:
     """How many places before and behind a range of the result its inputs are read."""
     needs = [(back + shift, ahead - shift) for loop in needs_of(last).values()
              for (_, shift), (back, ahead) in loop.of.items()]

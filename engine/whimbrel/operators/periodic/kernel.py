@@ -15,7 +15,7 @@ from whimbrel.kernels import Kernel, marked, spread
 from whimbrel.operators.aggregation.scalar_accumulator import told_in_words
 from whimbrel.operators.periodic.halo import reach_of
 from whimbrel.operators.periodic.loop_codegen import BeatText, beat_text
-from whimbrel.operators.periodic.steps import Sampled, Step, Windowed, in_order
+from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
 Places = Array | range
@@ -48,7 +48,7 @@ class BeatKernel(Kernel):
         The steps in the user's words.
     """
 
-    def __init__(self, last: Step, period: int, lasts: int, upstream: Sequence[Schema], shown: str) -> None:
+    def __init__(self, last: PeriodicStep, period: int, lasts: int, upstream: Sequence[Schema], shown: str) -> None:
         self.last, self.period, self.lasts, self.shown = last, period, lasts, shown
         self.schemas = tuple(upstream)
         self.back, self.ahead = reach_of(last)
@@ -56,7 +56,7 @@ class BeatKernel(Kernel):
         self.held: list[list[Batch]] = [[] for _ in upstream]
         self.other_beats = {step.port: step.ticks for step in in_order(last) if isinstance(step, Sampled)}
         self.other_phases = dict.fromkeys(self.other_beats, 0)
-        self.frontiers = [MIN_TIME] * len(upstream)
+        self.watermarks = [MIN_TIME] * len(upstream)
         self.phase: int | None = None
         self.next = 0
         self.open: Batch | None = None
@@ -74,9 +74,9 @@ class BeatKernel(Kernel):
                 self.other_phases[port] = int(batch.sync[0]) % self.other_beats[port]
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontiers[port] = frontier
-        known = min(self.frontiers)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermarks[port] = watermark
+        known = min(self.watermarks)
         out: list[Batch] = []
         if self.phase is None and any(self._at_places):
             first = min(int(pieces[0].sync[0]) for pieces in self._at_places if pieces)
@@ -86,7 +86,7 @@ class BeatKernel(Kernel):
             out = self._compute_until(self._stop(known))
         elif known > MIN_TIME:
             self._forget(known)
-        self.frontier = self._promise(known)
+        self.watermark = self._promise(known)
         return out
 
     @property
@@ -181,7 +181,7 @@ class BeatKernel(Kernel):
                             for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
                                                                                            strict=True))
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, nulls, self.period, masked=masked, most_places=RANGE)
+            text = beat_text(self.last, self.shown, nulls, self.period, masked=masked, max_places=RANGE)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 

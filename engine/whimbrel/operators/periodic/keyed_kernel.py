@@ -15,11 +15,11 @@ from whimbrel.kernels.primitives.sorting.group_rows_by_key import key_by_key
 from whimbrel.operators.aggregation.scalar_accumulator import told_in_words
 from whimbrel.operators.periodic.halo import reach_of
 from whimbrel.operators.periodic.loop_codegen import BeatText, beat_text
-from whimbrel.operators.periodic.steps import Step, Windowed, in_order
+from whimbrel.operators.periodic.steps import PeriodicStep, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
 
-_MOST_ROWS = 262_144
+_MAX_ROWS = 262_144
 """Most rows at once: what is remembered of each key is gone through for all of them together."""
 
 _INTERPRETED_ROWS = 1_024
@@ -45,7 +45,7 @@ class BeatByKeyKernel(Kernel):
         The steps in the user's words.
     """
 
-    def __init__(self, last: Step, period: int, lasts: int, keys: tuple[str, ...], upstream: Schema, shown: str
+    def __init__(self, last: PeriodicStep, period: int, lasts: int, keys: tuple[str, ...], upstream: Schema, shown: str
                  ) -> None:
         self.last, self.period, self.lasts, self.names, self.shown = last, period, lasts, keys, shown
         self.input = upstream
@@ -68,13 +68,13 @@ class BeatByKeyKernel(Kernel):
             batch = batch.take(np.flatnonzero(np.logical_and.reduce(known)))
         out, row = [], 0
         while row < len(batch):
-            done, result = self._part(batch.slice(row, min(row + _MOST_ROWS, len(batch))))
+            done, result = self._part(batch.slice(row, min(row + _MAX_ROWS, len(batch))))
             row += done
             out += [result] if len(result) else []
         return out
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
         return []
 
     @property
@@ -140,7 +140,7 @@ class BeatByKeyKernel(Kernel):
         """The loop for such inputs, and the arrays that it works in."""
         nulls = tuple(self.nulls)
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, (nulls,), self.period, masked=masked, most_places=_MOST_ROWS,
+            text = beat_text(self.last, self.shown, (nulls,), self.period, masked=masked, max_places=_MAX_ROWS,
                              by_key=True)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]

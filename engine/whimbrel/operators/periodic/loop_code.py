@@ -35,7 +35,7 @@ class StreamText:
 
 
 @dataclass(frozen=True)
-class Beside:
+class PaneLookup:
     """Adjacent windows that a loop looks into: their number and width, and the lines that read the one that is on."""
 
     number: int
@@ -53,7 +53,7 @@ class LoopText:
     """Lines inside a loop, the adjacent windows that it looks into, and the streams made so far."""
 
     lines: list[str] = field(default_factory=list)
-    beside: list[Beside] = field(default_factory=list)
+    beside: list[PaneLookup] = field(default_factory=list)
     made: dict[Shifted, StreamText] = field(default_factory=dict)
 
     def over(self, first: str, stop: str, lines: list[str], changes: str | None = None) -> list[str]:

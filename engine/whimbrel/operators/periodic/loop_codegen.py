@@ -19,7 +19,7 @@ from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.aggregation.aggregate_codegen import comment
 from whimbrel.operators.periodic.halo import needs_of, reach_of
 from whimbrel.operators.periodic.loop_code import indented
-from whimbrel.operators.periodic.steps import Adjacent, Slid, Step, in_order
+from whimbrel.operators.periodic.steps import Adjacent, PeriodicStep, Slid, in_order
 from whimbrel.operators.periodic.writer import BeatWriter, Leaf, Nulls
 
 _PART = 16_384
@@ -63,10 +63,10 @@ class BeatText:
     anew: bool
 
 
-_written: WeakKeyDictionary[Step, dict[Any, BeatText]] = WeakKeyDictionary()
+_written: WeakKeyDictionary[PeriodicStep, dict[Any, BeatText]] = WeakKeyDictionary()
 
 
-def beat_text(last: Step, shown: str, nulls: Nulls, period: int, *, masked: bool, most_places: int,
+def beat_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_places: int,
               by_key: bool = False) -> BeatText:
     """The loop for the steps that end in `last`, which is generated once as long as they are there.
 
@@ -82,21 +82,21 @@ def beat_text(last: Step, shown: str, nulls: Nulls, period: int, *, masked: bool
         Ticks of a place.
     masked : bool
         Whether inputs may have places without an event.
-    most_places : int
+    max_places : int
         The longest range that it is called for.
     by_key : bool
         Whether inputs are given key by key, and so the loop is run.
     """
-    texts, key = _written.setdefault(last, {}), (shown, nulls, period, masked, most_places, by_key)
+    texts, key = _written.setdefault(last, {}), (shown, nulls, period, masked, max_places, by_key)
     if key not in texts:
-        texts[key] = _generated(last, shown, nulls, period, masked=masked, most_places=most_places, by_key=by_key)
+        texts[key] = _generated(last, shown, nulls, period, masked=masked, max_places=max_places, by_key=by_key)
     return texts[key]
 
 
-def _generated(last: Step, shown: str, nulls: Nulls, period: int, *, masked: bool, most_places: int,
+def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_places: int,
                by_key: bool) -> BeatText:
     loops = needs_of(last)
-    writer = BeatWriter(nulls, period, masked=masked, most_places=most_places + sum(reach_of(last)))
+    writer = BeatWriter(nulls, period, masked=masked, max_places=max_places + sum(reach_of(last)))
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)
             for line in (writer.windows(step, key, loops[key]) if isinstance(step, Adjacent)
                          else writer.slides(cast(Slid, step), loops[key]))]

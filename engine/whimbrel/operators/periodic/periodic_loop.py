@@ -10,12 +10,12 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.periodic.halo import reach_of
 from whimbrel.operators.periodic.kernel import BeatKernel
 from whimbrel.operators.periodic.keyed_kernel import BeatByKeyKernel
-from whimbrel.operators.periodic.steps import Sampled, Step, Windowed, in_order
+from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
 from whimbrel.plan import Operator, Properties, Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OnBeat(Operator):
+class PeriodicLoop(Operator):
     """Selections, filters, shifts, windows and joins of streams whose events last from one point of a beat to the next.
 
         time     0    5    10   15
@@ -60,7 +60,7 @@ class OnBeat(Operator):
     [2.0, 3.0, 5.0, 7.0, 8.0]
     """
 
-    last: Step
+    last: PeriodicStep
     period: int
     lasts: int
     per: tuple[str, ...] = ()

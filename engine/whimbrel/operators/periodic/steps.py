@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from whimbrel.batch import Schema
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.expr.nodes import node
-from whimbrel.operators.aggregation.scalar_accumulator import Measure
-from whimbrel.plan import Aggregate, Steps
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.plan import Aggregate, AggregateFunctions
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class PeriodicStep:
     """One operation, made of those before it.
 
     Parameters
@@ -29,11 +29,11 @@ class Step:
     """
 
     schema: Schema
-    inputs: tuple[Step, ...]
+    inputs: tuple[PeriodicStep, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Given(Step):
+class InputStep(PeriodicStep):
     """An input of the loop, by number, whose events begin at places and last so many ticks, at most a place.
 
     Parameters
@@ -49,7 +49,7 @@ class Given(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled(Step):
+class Sampled(PeriodicStep):
     """An input of another beat, of so many ticks, whose events last until the next; at a place the one at its begin."""
 
     port: int
@@ -57,28 +57,28 @@ class Sampled(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped(Step):
+class Mapped(PeriodicStep):
     """Columns are computed of columns."""
 
     columns: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Kept(Step):
+class FilterStep(PeriodicStep):
     """Only events for which a condition is true."""
 
     condition: Expr
 
 
 @dataclass(frozen=True, eq=False)
-class Moved(Step):
+class Moved(PeriodicStep):
     """Events come so many places later."""
 
     places: int
 
 
 @dataclass(frozen=True, eq=False)
-class Joined(Step):
+class Joined(PeriodicStep):
     """Columns of two streams where both have an event; or, of the first, also where the second has none.
 
     Parameters
@@ -93,7 +93,7 @@ class Joined(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class Windowed(Step):
+class Windowed(PeriodicStep):
     """Aggregates over windows of so many places.
 
     Parameters
@@ -107,7 +107,7 @@ class Windowed(Step):
     width: int
     aggregates: tuple[tuple[str, Aggregate], ...]
     condition: Expr | None
-    measures: tuple[Measure, ...] = field(init=False)
+    measures: tuple[ScalarAccumulator, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         rows, removable = self.inputs[0].schema, False
@@ -115,8 +115,8 @@ class Windowed(Step):
         for name, aggregate in self.aggregates:
             type_ = None if aggregate.expr is None else type_of(aggregate.expr, rows)
             steps = aggregate.steps(type_, removable=removable)
-            assert isinstance(steps, Steps)
-            measures.append(Measure(name, aggregate, steps, rows, remembers=False))
+            assert isinstance(steps, AggregateFunctions)
+            measures.append(ScalarAccumulator(name, aggregate, steps, rows, remembers=False))
         object.__setattr__(self, "measures", tuple(measures))
 
 
@@ -146,10 +146,10 @@ class Adjacent(Windowed):
     offset: int = 0
 
 
-def keys_of(step: Step) -> tuple[int, ...] | None:
+def keys_of(step: PeriodicStep) -> tuple[int, ...] | None:
     """Where the keys of the inputs are in what a step makes, in the order of the inputs; None: one is not there."""
-    if isinstance(step, Given | Sampled):
-        return step.keys if isinstance(step, Given) else ()
+    if isinstance(step, InputStep | Sampled):
+        return step.keys if isinstance(step, InputStep) else ()
     keys = keys_of(step.inputs[0])
     if keys is None:
         return None
@@ -168,7 +168,7 @@ def keys_of(step: Step) -> tuple[int, ...] | None:
     return tuple(places[0] for places in found) if all(found) else None
 
 
-def ticks_of(last: Step, period: int) -> int | None:
+def ticks_of(last: PeriodicStep, period: int) -> int | None:
     """How long an event of a step lasts at each place; None: it also changes between places.
 
     Raises
@@ -182,9 +182,9 @@ def ticks_of(last: Step, period: int) -> int | None:
     return lasts[id(last)]
 
 
-def _ticks_of(step: Step, period: int, below: list[int | None]) -> int | None:
+def _ticks_of(step: PeriodicStep, period: int, below: list[int | None]) -> int | None:
     match step:
-        case Given():
+        case InputStep():
             return step.ticks
         case Sampled():
             return None
@@ -204,11 +204,11 @@ def _ticks_of(step: Step, period: int, below: list[int | None]) -> int | None:
     return below[0]
 
 
-def in_order(last: Step) -> Sequence[Step]:
+def in_order(last: PeriodicStep) -> Sequence[PeriodicStep]:
     """All steps that one is made of, each once, inputs first."""
-    found: dict[int, Step] = {}
+    found: dict[int, PeriodicStep] = {}
 
-    def visit(step: Step) -> None:
+    def visit(step: PeriodicStep) -> None:
         if id(step) not in found:
             for below in step.inputs:
                 visit(below)

@@ -6,9 +6,9 @@ import numpy as np
 
 from whimbrel.batch import numpy_type
 from whimbrel.operators.aggregation.aggregate_codegen import comment, literal
-from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.operators.periodic.steps import Slid
-from whimbrel.plan import Steps, TwoPasses
+from whimbrel.plan import AggregateFunctions, TwoPasses
 
 _FEW_STEPS = 96
 """Most to do for a window of which all values are added up for each place, with two steps for each to get there.
@@ -22,12 +22,12 @@ _FEW_PLACES_TWICE = 16
 _BOOL = np.dtype(np.bool_)
 
 
-def algebra_of(measure: Measure) -> Steps | TwoPasses:
+def algebra_of(measure: ScalarAccumulator) -> AggregateFunctions | TwoPasses:
     """What computes an aggregate where the values of a window lie together."""
     return measure.steps.twice or measure.steps
 
 
-def is_short(step: Slid, measure: Measure) -> bool:
+def is_short(step: Slid, measure: ScalarAccumulator) -> bool:
     """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
     algebra, steps = algebra_of(measure), measure.steps
     if isinstance(algebra, TwoPasses):
@@ -37,21 +37,21 @@ def is_short(step: Slid, measure: Measure) -> bool:
     return own and plain and len(steps.init) <= 3 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
 
 
-def fresh_state(algebra: Steps | TwoPasses) -> str:
+def fresh_state(algebra: AggregateFunctions | TwoPasses) -> str:
     return f"({', '.join(map(literal, algebra.init))},)"
 
 
-def time_of(measure: Measure, place: str) -> str:
+def time_of(measure: ScalarAccumulator, place: str) -> str:
     """A further argument: when the event began."""
     return f", time + {place} * period" if measure.steps.timed else ""
 
 
-def physical(measure: Measure, text: str) -> str:
+def physical(measure: ScalarAccumulator, text: str) -> str:
     """A value as the column of the aggregate has it."""
     dtype = numpy_type(measure.type)
     assert dtype is not None
     return f"({text} != 0)" if dtype == _BOOL else text if dtype == measure.out_dtypes[0] else f"np.{dtype}({text})"
 
 
-def in_words(measure: Measure) -> str:
+def in_words(measure: ScalarAccumulator) -> str:
     return comment(f"{measure.name}={measure.aggregate.show()}")

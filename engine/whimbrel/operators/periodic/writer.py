@@ -17,23 +17,23 @@ from whimbrel.expr import Col, Expr, predicate_source, to_source
 from whimbrel.expr.codegen import Text
 from whimbrel.expr.nodes import node
 from whimbrel.operators.aggregation.aggregate_codegen import Functions, comment
-from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.operators.periodic.halo import Needs, Shifted
-from whimbrel.operators.periodic.loop_code import Beside, LoopText, StreamText, both, indented
+from whimbrel.operators.periodic.loop_code import LoopText, PaneLookup, StreamText, both, indented
 from whimbrel.operators.periodic.steps import (
     Adjacent,
-    Given,
+    FilterStep,
+    InputStep,
     Joined,
-    Kept,
     Mapped,
     Moved,
+    PeriodicStep,
     Sampled,
     Slid,
-    Step,
     Windowed,
 )
 from whimbrel.operators.periodic.windows_code import algebra_of, fresh_state, in_words, is_short, physical, time_of
-from whimbrel.plan import Steps, TwoPasses
+from whimbrel.plan import AggregateFunctions, TwoPasses
 
 Leaf = tuple[int, int, bool]
 """A column that the loop reads: its input, its position there, and whether its validity is read too."""
@@ -75,12 +75,12 @@ class BeatWriter:
         Ticks of a place.
     masked : bool
         Whether inputs may have places without an event.
-    most_places : int
+    max_places : int
         The most places that are given at once.
     """
 
-    def __init__(self, nulls: Nulls, period: int, *, masked: bool, most_places: int) -> None:
-        self.nulls, self.period, self.masked, self.most_places = nulls, period, masked, most_places
+    def __init__(self, nulls: Nulls, period: int, *, masked: bool, max_places: int) -> None:
+        self.nulls, self.period, self.masked, self.max_places = nulls, period, masked, max_places
         self.loop = LoopText()
         self.leaves: dict[tuple[int, int], Leaf] = {}
         self.ports: set[int] = set()
@@ -100,7 +100,7 @@ class BeatWriter:
         return [line for (head, *lines), name in self.defined.items()
                 for line in (f"def {name}({head}):", *indented(lines), "", "")]
 
-    def rows(self, last: Step, *, timed: bool) -> tuple[StreamText, list[str]]:
+    def rows(self, last: PeriodicStep, *, timed: bool) -> tuple[StreamText, list[str]]:
         """The loop that writes the rows of the result; with their times where it is not a row for every place.
 
         Parameters
@@ -138,16 +138,16 @@ class BeatWriter:
         loop = self.loop = LoopText()
         given = self._stream(step.inputs[0], key[1])
         number, starts, measures = self._next(), self._starting(step, given), []
-        most, width, phase = self.most_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
+        maximum, width, phase = self.max_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
         entering: list[tuple[list[str], str]] = []
         turned: list[str] = []
         emit = []
         nearer: list[tuple[list[str], str]] = []
         for measure in step.measures:
             measures.append(q := self._functions(algebra := algebra_of(measure)))
-            self._array(f"window{q}", measure.out_dtypes[0], most)
+            self._array(f"window{q}", measure.out_dtypes[0], maximum)
             if not measure.steps.always:
-                self._array(f"known{q}", _BOOL, most)
+                self._array(f"known{q}", _BOOL, maximum)
             value, tests = self._value(measure, step, given, starts and f"started{number}")
             accumulate = self.names["accumulate", q]
             line = f"state{q} = {accumulate}(state{q}, {value}{time_of(measure, 'at')})  {in_words(measure)}"
@@ -162,7 +162,7 @@ class BeatWriter:
                              ", ".join(fresh_state(algebra_of(measure)) for measure in step.measures)])]
         enter, again = _grouped(entering), _grouped(nearer)
         if starts is not None:
-            self.scratch[f"some{number}"] = _BOOL, most
+            self.scratch[f"some{number}"] = _BOOL, maximum
             fresh.append("some = False")
             enter = [f"started{number} = {starts}", f"some = some or started{number}", *enter]
             again = [f"started{number} = {starts}", *again]
@@ -225,7 +225,7 @@ class BeatWriter:
         loops = [*(loop.over(begin, stop, before) if before else []), *after]
         return [blocks, *loops] if any(begin in line for line in loops) else loops
 
-    def _slide(self, measure: Measure, q: int, *, counted: bool) -> str:
+    def _slide(self, measure: ScalarAccumulator, q: int, *, counted: bool) -> str:
         """The function that slides windows of an aggregate, which is written once for all that are alike."""
         valued, fresh = measure.aggregate.expr is not None, fresh_state(measure.steps)
         rests, lefts = ([f"{name}{at}" for at in range(len(measure.steps.init))] for name in ("rest", "left"))
@@ -260,7 +260,7 @@ class BeatWriter:
             f"    {', '.join([*rests, *lefts])} = {', '.join([*lefts, *rests])}")
         return self.defined.setdefault(lines, f"slide{q}")
 
-    def _each(self, measure: Measure, q: int, width: int, *, counted: bool) -> str:
+    def _each(self, measure: ScalarAccumulator, q: int, width: int, *, counted: bool) -> str:
         """The function that goes through each window of an aggregate anew.
 
         Nothing is handed on from one to the next, so wide instructions do several at once.
@@ -283,7 +283,7 @@ class BeatWriter:
                  f"    {self._shown(measure, q, last, 'out', 'valid', 'uintp(at)')}")
         return self.defined.setdefault(lines, f"slide{q}")
 
-    def _shown(self, measure: Measure, q: int, state: str, out: str, valid: str, place: str) -> str:
+    def _shown(self, measure: ScalarAccumulator, q: int, state: str, out: str, valid: str, place: str) -> str:
         """The line that writes the value of a state, and whether it has one."""
         value = f"{self.names['result', q]}({state})"
         if measure.steps.always:
@@ -301,7 +301,7 @@ class BeatWriter:
 
     def _by_place(self, name: str, dtype: np.dtype[Any]) -> str:
         """An array that has a value for every place."""
-        return self._array(name, dtype, self.most_places)
+        return self._array(name, dtype, self.max_places)
 
     def _array(self, name: str, dtype: np.dtype[Any], length: int) -> str:
         self.scratch[name] = np.dtype(dtype), length
@@ -309,14 +309,14 @@ class BeatWriter:
 
     # Each step, at one place.
 
-    def _stream(self, step: Step, shift: int) -> StreamText:
+    def _stream(self, step: PeriodicStep, shift: int) -> StreamText:
         made = self.loop.made
         if (id(step), shift) not in made:
             made[id(step), shift] = self._step(step, shift)
         return made[id(step), shift]
 
-    def _step(self, step: Step, shift: int) -> StreamText:
-        if isinstance(step, Given):
+    def _step(self, step: PeriodicStep, shift: int) -> StreamText:
+        if isinstance(step, InputStep):
             return self._given(step, f"uintp({_place(f'at - {shift}')})", None if step.ticks < self.period else "")
         if isinstance(step, Sampled):
             return self._sampled(step, shift)
@@ -329,7 +329,7 @@ class BeatWriter:
             case Mapped():
                 columns = tuple(self._mapped(expr, step, at, below[0]) for at, expr in enumerate(step.columns))
                 return replace(below[0], columns=columns)
-            case Kept():
+            case FilterStep():
                 name, true = f"kept{self._next()}", predicate_source(step.condition, step.schema,
                                                                      below[0].bind(step.schema))
                 self.loop.lines.append(f"{name} = {both(below[0].present, true)}  {comment(step.condition.show())}")
@@ -339,7 +339,7 @@ class BeatWriter:
                 return _joined(step, *below)
         return below[0]
 
-    def _given(self, step: Given | Sampled, row: str, begins: str | None) -> StreamText:
+    def _given(self, step: InputStep | Sampled, row: str, begins: str | None) -> StreamText:
         """The columns of an input, of which events may begin where `begins` says; None: all last less than a place."""
         at, columns = f"[{row}]", []
         for position in range(len(step.schema.fields)):
@@ -347,10 +347,10 @@ class BeatWriter:
             self.leaves.setdefault((step.port, position), (step.port, position, with_nulls))
             columns.append((f"c{step.port}_{position}{at}", f"v{step.port}_{position}{at}" if with_nulls else None))
         if not self.masked:
-            return StreamText(tuple(columns), None, begins or None, isinstance(step, Given))
+            return StreamText(tuple(columns), None, begins or None, isinstance(step, InputStep))
         self.ports.add(step.port)
         changes = None if begins is None else both(begins, f"changes{step.port}{at}")
-        return StreamText(tuple(columns), f"there{step.port}{at}", changes, isinstance(step, Given))
+        return StreamText(tuple(columns), f"there{step.port}{at}", changes, isinstance(step, InputStep))
 
     def _sampled(self, step: Sampled, shift: int) -> StreamText:
         row, self.leads[step.port] = f"row{self._next()}", None
@@ -383,7 +383,7 @@ class BeatWriter:
         read = [*names, (f"some{number}",)] if some else names
         lines = tuple(f"{', '.join(f'at_{name}' for name in each)} = "
                       f"{', '.join(f'{name}[which{number}]' for name in each)}" for each in read)
-        each = Beside(number, step.width, lines)
+        each = PaneLookup(number, step.width, lines)
         self.loop.beside.append(each)
         columns = tuple((physical(measure, f"at_{name[0]}"), f"at_{name[1]}" if len(name) > 1 else None)
                         for name, measure in zip(names, step.measures, strict=True))
@@ -406,7 +406,7 @@ class BeatWriter:
         self.numbers += 1
         return self.numbers
 
-    def _functions(self, algebra: Steps | TwoPasses, *, merged: bool = False) -> int:
+    def _functions(self, algebra: AggregateFunctions | TwoPasses, *, merged: bool = False) -> int:
         """A number for an aggregate; the functions of its algebra are named as they are, users' own by the number."""
         number = self._next()
         passes = ["accumulate", "turn", "again"] if isinstance(algebra, TwoPasses) else ["accumulate"]
@@ -427,7 +427,8 @@ class BeatWriter:
         schema = step.inputs[0].schema
         return both(given.starts, predicate_source(step.condition, schema, given.bind(schema)))
 
-    def _value(self, measure: Measure, step: Windowed, given: StreamText, started: str | None) -> tuple[str, list[str]]:
+    def _value(self, measure: ScalarAccumulator, step: Windowed, given: StreamText, started: str | None) -> tuple[str,
+        list[str]]:
         """Text of what an event brings to an aggregate, and of what must be true for that."""
         aggregate, schema = measure.aggregate, step.inputs[0].schema
         bind = given.bind(schema)

@@ -14,7 +14,7 @@ from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, qu
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
-from whimbrel.plan import Apart, Given, Operator, Properties, Reach, Wanted, fluent
+from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -60,7 +60,7 @@ class Assume(Operator):
 
     duration: int | None = None
     starts_only: bool = False
-    apart: Apart | None = None
+    apart: NonOverlapping | None = None
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
@@ -80,7 +80,7 @@ class Assume(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0] if self.duration is None else inputs[0].lasting(self.duration)
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         unbroken = self.apart is not None and self.apart.period is not None
         return ((wanted.only(self.apart.per) if self.apart is not None and unbroken else wanted).same(),)
 
@@ -129,7 +129,7 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
              for span in (duration, periodic)]
     if any(span is not None and span <= 0 for span in spans):
         raise PlanError("A duration and a period must be longer than nothing.", where="assume()", hint='such as "5s"')
-    apart = Apart(frozenset(names), spans[1]) if non_overlapping or periodic is not None else None
+    apart = NonOverlapping(frozenset(names), spans[1]) if non_overlapping or periodic is not None else None
     return Assume(duration=spans[0], starts_only=start_edges, apart=apart, unit=schema.unit)
 
 
@@ -158,11 +158,11 @@ class AssumeKernel(Kernel):
             self._check_apart(batch, self.assume.apart)
         return [batch]
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
         return []
 
-    def _check_apart(self, batch: Batch, apart: Apart) -> None:
+    def _check_apart(self, batch: Batch, apart: NonOverlapping) -> None:
         if not self.columns and self._as_expected(batch, apart.period):
             return
         keys = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
@@ -218,10 +218,10 @@ class AssumeKernel(Kernel):
         return pa.scalar(ticks).cast(batch.schema.time_type).as_py()
 
 
-def _all_apart(batch: Batch, least: int, most: int) -> bool:
+def _all_apart(batch: Batch, minimum: int, maximum: int) -> bool:
     """Whether rows follow each other at distances between these."""
     known = with_gaps(batch).gaps  # maybe of more rows than these
-    if known is not None and least <= known[0] and known[1] <= most:
+    if known is not None and minimum <= known[0] and known[1] <= maximum:
         return True
     steps = batch.sync[1:] - batch.sync[:-1]
-    return bool(((steps >= least) & (steps <= most)).all())
+    return bool(((steps >= minimum) & (steps <= maximum)).all())

@@ -14,8 +14,8 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.errors import SchemaError
 from whimbrel.expr import Lit, can_be_key, evaluate
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.operators.rows.pending_rows import Waiting
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted
+from whimbrel.operators.rows.pending_rows import PendingRows
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ _WORDS = ("new", "same", "changed", "gone")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Revise(Operator):
+class Changelog(Operator):
     """Set the rows of an answer beside those of an earlier answer to the same question.
 
         time     0    5    10   15
@@ -76,7 +76,7 @@ class Revise(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(causal=all(known.causal for known in upstream))
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.only(self.keys).same(Exact.STARTS),) * len(inputs)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -89,20 +89,20 @@ class Revise(Operator):
 class ReviseKernel(Kernel):
     """Holds the rows of both answers until neither can get another one that starts as early."""
 
-    def __init__(self, revise: Revise, upstream: Sequence[Schema], schema: Schema) -> None:
+    def __init__(self, revise: Changelog, upstream: Sequence[Schema], schema: Schema) -> None:
         self.revise, self.schema = revise, schema
         self.names = upstream[-1].names
-        self.waiting = [Waiting() for _ in upstream]
-        self.frontiers = [MIN_TIME] * len(upstream)
+        self.waiting = [PendingRows() for _ in upstream]
+        self.watermarks = [MIN_TIME] * len(upstream)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         self.waiting[port].add(batch.compact().select(self.names))
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontiers[port] = frontier
-        self.frontier = min(self.frontiers)
-        ready = [waiting.before(self.frontier) for waiting in self.waiting]
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermarks[port] = watermark
+        self.watermark = min(self.watermarks)
+        ready = [waiting.before(self.watermark) for waiting in self.waiting]
         later = ready[-1]
         earlier = ready[0] if len(ready) > 1 else []
         if not later and not earlier:

@@ -28,7 +28,7 @@ from whimbrel.expr import (
     type_of,
 )
 from whimbrel.kernels import PORTION_ROWS, Kernel
-from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
+from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
 
 __all__ = ["ItemType"]
 
@@ -37,7 +37,7 @@ ItemType: TypeAlias = pa.DataType
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SelectMany(Operator):
+class Explode(Operator):
     """Make a row of each item of a list, of each part of a string, or of each of several values.
 
         time     0    5    10
@@ -68,16 +68,16 @@ class SelectMany(Operator):
     --------
     >>> import whimbrel as wb
     >>> events = wb.from_arrow({"at": [0], "line": ["to be"], "x": [2]}, time="at").select("line", "x")
-    >>> events.select_many("line", split=" ").collect().to_pylist()
+    >>> events.explode("line", split=" ").collect().to_pylist()
     [{'start': 0, 'end': 1, 'line': 'to', 'x': 2}, {'start': 0, 'end': 1, 'line': 'be', 'x': 2}]
-    >>> events.select_many("y", [wb.col.x, wb.col.x * 10]).select("y").collect().to_pylist()
+    >>> events.explode("y", [wb.col.x, wb.col.x * 10]).select("y").collect().to_pylist()
     [{'start': 0, 'end': 1, 'y': 2}, {'start': 0, 'end': 1, 'y': 20}]
-    >>> events.select_many("y", [5 + wb.start_time()], times=wb.col.x).select("y").collect().to_pylist()
+    >>> events.explode("y", [5 + wb.start_time()], times=wb.col.x).select("y").collect().to_pylist()
     [{'start': 0, 'end': 1, 'y': 5}, {'start': 0, 'end': 1, 'y': 5}]
 
     A Python function may answer with any list:
 
-    >>> events.select_many("y", lambda e: [n * n for n in range(e.x)]).select("y").collect().to_pylist()
+    >>> events.explode("y", lambda e: [n * n for n in range(e.x)]).select("y").collect().to_pylist()
     [{'start': 0, 'end': 1, 'y': 0}, {'start': 0, 'end': 1, 'y': 1}]
     """
 
@@ -116,7 +116,7 @@ class SelectMany(Operator):
                                   hint="lists are taken apart without split=")
             return type_
         return _item_of(type_, f"Column {self.column!r}", where,
-                        f'select_many({self.column!r}, split=",") for a string')
+                        f'explode({self.column!r}, split=",") for a string')
 
     def properties(self, *upstream: Properties) -> Properties:
         return replace(upstream[0], apart=None, packed=True)
@@ -132,7 +132,7 @@ class SelectMany(Operator):
     def partitioned(self, *by: str) -> str | None:
         return HIDDEN if by[0] == self.column else by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         kept = [name for name in inputs[0].schema.names if name != self.column]
         return (wanted.only(kept).same(reads_exactly(self)),)
 
@@ -144,7 +144,7 @@ class SelectMany(Operator):
         split = "" if self.split is None else f", split={self.split!r}"
         times = "" if self.times is None else f", times={self.times.show()}"
         listed = "" if self.listed is None else f", {self.listed.show()}"
-        return f"select_many({self.column!r}{listed}{values}{times}{split})"
+        return f"explode({self.column!r}{listed}{values}{times}{split})"
 
 
 def _item_of(type_: pa.DataType, what: str, where: str, hint: str = "") -> pa.DataType:
@@ -154,10 +154,10 @@ def _item_of(type_: pa.DataType, what: str, where: str, hint: str = "") -> pa.Da
 
 
 @fluent
-def select_many(schema: Schema, column: str, values: Sequence[Column] | Condition = (), *,
+def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = (), *,
                 times: int | Condition | None = None, split: str | None = None,
-                item_type: ItemType | None = None) -> SelectMany:
-    """A row for each item of a list. See :class:`whimbrel.operators.SelectMany`.
+                item_type: ItemType | None = None) -> Explode:
+    """A row for each item of a list. See :class:`whimbrel.operators.Explode`.
 
     Parameters
     ----------
@@ -172,17 +172,17 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
     item_type : pyarrow.DataType, optional
         Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
     """
-    where = f"select_many({column!r}, ...)"
+    where = f"explode({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)
     if split is not None and (not isinstance(split, str) or not split):
         raise PlanError(f"Strings cannot be split by {split!r}.", where=where,
-                        hint='give a text, such as select_many("tags", split=",")')
+                        hint='give a text, such as explode("tags", split=",")')
     if split is not None and (listed or values):
         raise PlanError("Give a text to split by, or values, but not both.", where=where,
-                        hint='such as select_many("tags", split=","), or select_many("x", [col.a, col.b])')
+                        hint='such as explode("tags", split=","), or explode("x", [col.a, col.b])')
     if times is not None and (listed or not values):
         raise PlanError("Only values can be taken several times.", where=where, hint="such as [col.x], times=col.n")
-    check_name(column, "select_many")
+    check_name(column, "explode")
     chosen = () if listed else tuple(trace(value, where=where) for value in cast(Any, values))
     for value in chosen:
         check_text(value, schema.names, where)
@@ -192,24 +192,24 @@ def select_many(schema: Schema, column: str, values: Sequence[Column] | Conditio
             raise PlanError("A type is for Python functions; expressions have theirs.", where=where,
                             hint="leave item_type out, or cast the expressions: .cast(...)")
         made = replace(made, declared=pa.list_(logical_type(item_type)))
-    return SelectMany(column=column, split=split, listed=made,
+    return Explode(column=column, split=split, listed=made,
                       times=None if times is None else trace(times, where=where),
                       values=chosen)
 
 
-_MOST_TIMES = 1 << 62
+_MAX_TIMES = 1 << 62
 
 
 class SelectManyKernel(Kernel):
     """Repeats rows, and puts the items beside them; rows that make very many wait until these have been given."""
 
-    def __init__(self, operator: SelectMany, schema: Schema) -> None:
+    def __init__(self, operator: Explode, schema: Schema) -> None:
         self.operator = operator
         self.schema = schema
         self.waiting: list[Batch] = []
         self.given = 0  # rows made of the first one that waits
         self.told = MIN_TIME
-        self.most = 0
+        self.maximum = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -227,7 +227,7 @@ class SelectManyKernel(Kernel):
         return []
 
     def _promise(self) -> None:
-        self.frontier = min(self.told, int(self.waiting[0].sync[0])) if self.waiting else self.told
+        self.watermark = min(self.told, int(self.waiting[0].sync[0])) if self.waiting else self.told
 
     @property
     def more(self) -> bool:
@@ -235,7 +235,7 @@ class SelectManyKernel(Kernel):
 
     @property
     def growing(self) -> str:
-        return f"a row is taken {self.most:,} times" if self.most else ""
+        return f"a row is taken {self.maximum:,} times" if self.maximum else ""
 
     @property
     def buffered_rows(self) -> int:
@@ -280,9 +280,9 @@ class SelectManyKernel(Kernel):
         times = evaluate(self.operator.times, batch)
         given = np.asarray(times.values)
         if given.dtype == np.uint64:
-            given = np.minimum(given, np.uint64(_MOST_TIMES))
-        counts = np.where(times.validity(), np.clip(given.astype(np.int64), 0, _MOST_TIMES // values), 0)
-        self.most = max(self.most, int(counts.max(initial=0)))
+            given = np.minimum(given, np.uint64(_MAX_TIMES))
+        counts = np.where(times.validity(), np.clip(given.astype(np.int64), 0, _MAX_TIMES // values), 0)
+        self.maximum = max(self.maximum, int(counts.max(initial=0)))
         return counts * values
 
     def _chosen(self, batch: Batch, counts: np.ndarray[Any, Any],

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, as_ticks, finest, format_instant, show_ticks, ticks_in
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Apart, Beat, Given, Operator, Properties, Wanted
+from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, TimeGrid
 
 _HINT = "cast the finer time column to a coarser unit where it is read, or leave such rows out first: .where(...)"
 
@@ -86,13 +86,14 @@ class FinerUnit(Operator):
         if self.points:
             return replace(known, duration=1, grid=None, beat=None, apart=_apart(known.apart, factor))
         return replace(known, duration=None if known.duration is None else known.duration * factor, grid=None,
-                       beat=None if known.beat is None else Beat(known.beat.hop * factor, known.beat.offset * factor),
+                       beat=None if known.beat is None else TimeGrid(known.beat.hop * factor,
+                                                                     known.beat.offset * factor),
                        apart=_apart(known.apart, factor))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         start = as_ticks(wanted.start, self.finer, self.unit)
         end = as_ticks(wanted.end, self.finer, self.unit)
         same = wanted.only(set(inputs[0].schema.names) - dict(self.columns).keys()).same()
@@ -150,7 +151,7 @@ def _unit(type_: pa.DataType) -> TickUnit:
     return unit
 
 
-def _apart(known: Apart | None, factor: int) -> Apart | None:
+def _apart(known: NonOverlapping | None, factor: int) -> NonOverlapping | None:
     return known if known is None or known.period is None else replace(known, period=known.period * factor)
 
 
@@ -174,7 +175,7 @@ class FinerUnitKernel(Stateless):
         return batch.having(schema=self.schema, columns=tuple(columns), gaps=batch.gaps)
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.frontier = as_ticks(watermark, self.finer.unit, self.finer.finer)
+        self.watermark = as_ticks(watermark, self.finer.unit, self.finer.finer)
         return []
 
     def _finer(self, batch: Batch) -> Batch:
@@ -194,9 +195,9 @@ class FinerUnitKernel(Stateless):
         return batch.having(sync=sync, ends=ends, began=began, gaps=gaps)
 
     def _times(self, times: np.ndarray[Any, Any], starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        most = (INF - 1) // self.factor
+        maximum = (INF - 1) // self.factor
         known = times != INF
-        wrong = known & ((times > most) | (times < -most))
+        wrong = known & ((times > maximum) | (times < -maximum))
         if wrong.any():
             self._refuse(int(starts[wrong.argmax()]))
         finer = np.where(known, times, 0) * self.factor
@@ -223,6 +224,6 @@ def _beyond(column: Column, type_: pa.DataType) -> str:
     ticks, unit = np.asarray(column.values)[column.validity()].astype(np.int64), _unit(column.type)
     if pa.types.is_date32(column.type):
         ticks *= 86_400
-    most = (2**63 - 1) // ticks_in(unit, type_.unit)
-    first = int(ticks[(ticks > most) | (ticks < -most)][0])
+    maximum = (2**63 - 1) // ticks_in(unit, type_.unit)
+    first = int(ticks[(ticks > maximum) | (ticks < -maximum)][0])
     return show_ticks(first, unit) if pa.types.is_duration(type_) else str(format_instant(first, unit, type_.tz))

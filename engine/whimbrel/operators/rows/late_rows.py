@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, elapsed
 from whimbrel.clock import INF
-from whimbrel.disorder import Judge, timekeeper
+from whimbrel.disorder import AdvancesWhenIdle, timekeeper
 from whimbrel.errors import SchemaError
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Disorder, Operator, Promising, Properties, Source
+from whimbrel.plan import Operator, OrderingSpec, Properties, Source, WithOrdering
 
 LATE_BY, ADJUSTED = "late_by", "adjusted"
 
@@ -48,12 +48,12 @@ class LateRows(Operator):
     """
 
     source: Source
-    promise: Disorder | None = None
+    promise: OrderingSpec | None = None
 
     @property
     def judged(self) -> Source:
         """The source with the promise that counts."""
-        return self.source if self.promise is None else Promising(self.source, self.promise)
+        return self.source if self.promise is None else WithOrdering(self.source, self.promise)
 
     def schema(self, *upstream: Schema) -> Schema:
         schema = upstream[0]
@@ -78,7 +78,7 @@ class LateRows(Operator):
         return f"late_rows({self.source.name})"
 
 
-class LateKernel(Judge):
+class LateKernel(AdvancesWhenIdle):
     """Follows the time of a source as its ingress does.
 
     Attributes
@@ -99,7 +99,7 @@ class LateKernel(Judge):
         if not len(batch):
             return []
         moments = self.time.follow(batch)
-        self.frontier = self.time.now
+        self.watermark = self.time.now
         rows = np.flatnonzero(batch.sync < moments.current)
         if not len(rows):
             return []
@@ -113,14 +113,14 @@ class LateKernel(Judge):
         return [replace(late, schema=self.schema, sync=current, ends=1,
                         columns=(*late.columns, Column(length, late_by), Column(pa.bool_(), adjusted)))]
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        if frontier == INF:
-            self.frontier = INF
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        if watermark == INF:
+            self.watermark = INF
         return []
 
     def come_to(self, time: int) -> list[Batch]:
         self.time.now = max(self.time.now, self.disorder.passed(time))
-        self.frontier = max(self.frontier, self.time.now)
+        self.watermark = max(self.watermark, self.time.now)
         return []
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
-from whimbrel.disorder import Judge
+from whimbrel.disorder import AdvancesWhenIdle
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, Properties
 
@@ -17,7 +17,7 @@ _MOSTLY = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Band(Operator):
+class LatenessBand(Operator):
     """Let the rows of a disordered source pass that are late by some time, and no others.
 
     With hw the largest time seen, a row at t is late by hw - t.
@@ -74,11 +74,11 @@ class Band(Operator):
         return BandKernel(self)
 
     def show(self) -> str:
-        least = "" if self.over < 0 else f"{quote_ticks(self.over, self.unit)} < "
-        return f"band({least}late <= {quote_ticks(self.upto, self.unit)})"
+        minimum = "" if self.over < 0 else f"{quote_ticks(self.over, self.unit)} < "
+        return f"band({minimum}late <= {quote_ticks(self.upto, self.unit)})"
 
 
-class BandKernel(Judge):
+class BandKernel(AdvancesWhenIdle):
     """Follows the largest time seen, row by row, in the order of arrival.
 
     Attributes
@@ -89,7 +89,7 @@ class BandKernel(Judge):
         Rows that came later than the band takes; none is adjusted.
     """
 
-    def __init__(self, band: Band) -> None:
+    def __init__(self, band: LatenessBand) -> None:
         self.over, self.upto = band.over, band.upto
         self.newest = MIN_TIME
         self.late_dropped = self.late_adjusted = 0
@@ -100,8 +100,8 @@ class BandKernel(Judge):
         before, sync = self.newest, batch.sync
         oldest = int(sync.min())
         self.newest = max(before, int(sync.max()))
-        self.frontier = _less(self.newest, self.upto)
-        if oldest >= self.frontier and self.over < 0:
+        self.watermark = _less(self.newest, self.upto)
+        if oldest >= self.watermark and self.over < 0:
             return [batch]
         if oldest >= _less(self.newest, self.over):
             return []
@@ -111,14 +111,14 @@ class BandKernel(Judge):
         out = later if self.over < 0 else later | (sync >= _less_each(newest, self.over))
         return _without(batch, out)
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        if frontier == INF:
-            self.frontier = INF
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        if watermark == INF:
+            self.watermark = INF
         return []
 
     def come_to(self, time: int) -> list[Batch]:
         self.newest = max(self.newest, time)
-        self.frontier = max(self.frontier, _less(self.newest, self.upto))
+        self.watermark = max(self.watermark, _less(self.newest, self.upto))
         return []
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from whimbrel.batch import Batch
 
 
-class Waiting:
+class PendingRows:
     """A queue of batches; what leaves is cut off at its head, at a cost of what leaves.
 
     Attributes
@@ -49,7 +49,7 @@ class Waiting:
             self.batches, self.first = self.batches[last:], 0
         return gone
 
-    def fork(self) -> Waiting:
-        twin = Waiting()
+    def fork(self) -> PendingRows:
+        twin = PendingRows()
         twin.batches, twin.first, twin.rows, twin.nbytes = list(self.batches), self.first, self.rows, self.nbytes
         return twin

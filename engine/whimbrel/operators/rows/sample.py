@@ -15,7 +15,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, Keys, can_be_key, columns_of, evaluate, named_columns, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.kernels.keys import encode_keys
-from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +23,7 @@ _WORD = 2**64 - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sample(Operator):
+class SampleKeys(Operator):
     """Keep the events of a share of all keys, the same keys in every run; lifetimes are untouched.
 
         time     0    5    10
@@ -80,7 +80,7 @@ class Sample(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -92,8 +92,8 @@ class Sample(Operator):
 
 
 @fluent
-def sample(schema: Schema, share: float, *columns: str | Expr, seed: int = 0, keys: Keys = ()) -> Sample:
-    """Keep the events of a share of all keys. See :class:`whimbrel.operators.Sample`.
+def sample(schema: Schema, share: float, *columns: str | Expr, seed: int = 0, keys: Keys = ()) -> SampleKeys:
+    """Keep the events of a share of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def sample(schema: Schema, share: float, *columns: str | Expr, seed: int = 0, ke
     chosen = named_columns("sample", columns, {}) or keys
     if not chosen:
         raise PlanError("sample() needs a key.", hint='such as sample(0.1, "plane"): a tenth of all planes')
-    return Sample(share=float(share), columns=chosen, seed=seed)
+    return SampleKeys(share=float(share), columns=chosen, seed=seed)
 
 
 class SampleKernel(Stateless):

@@ -9,7 +9,7 @@ from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, named_words, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
+from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ class Select(Operator):
     def partitioned(self, *by: str) -> str | None:
         return key_of(self.columns, by[0]) or HIDDEN
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         exact = wanted.same(reads_exactly(self))
         return (exact.through(dict(self.columns), inputs[0].schema),)
 

@@ -77,9 +77,9 @@ class SortKernel(Kernel):
         self.sorter.add(batch)
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
-        return self.sorter.release(INF if frontier == INF else frontier - 1)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
+        return self.sorter.release(INF if watermark == INF else watermark - 1)
 
     @property
     def buffered_rows(self) -> int:

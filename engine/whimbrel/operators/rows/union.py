@@ -11,8 +11,8 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError, SchemaError, near_match
 from whimbrel.kernels import Kernel
-from whimbrel.operators.rows.pending_rows import Waiting
-from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent
+from whimbrel.operators.rows.pending_rows import PendingRows
+from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,7 +72,7 @@ class Union(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if len(set(by)) == 1 else HIDDEN
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.same(),) * len(inputs)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -119,18 +119,18 @@ class UnionKernel(Kernel):
 
     def __init__(self, schema: Schema, streams: int) -> None:
         self.schema = schema
-        self.waiting = [Waiting() for _ in range(streams)]
-        self.frontiers = [MIN_TIME] * streams
+        self.waiting = [PendingRows() for _ in range(streams)]
+        self.watermarks = [MIN_TIME] * streams
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         columns = batch.compact().select(self.schema.names)
         self.waiting[port].add(replace(columns, schema=self.schema, ids=None))
         return []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontiers[port] = frontier
-        self.frontier = min(self.frontiers)
-        ready = [batch for waiting in self.waiting for batch in waiting.before(self.frontier)]
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermarks[port] = watermark
+        self.watermark = min(self.watermarks)
+        ready = [batch for waiting in self.waiting for batch in waiting.before(self.watermark)]
         if not ready:
             return []
         rows = Batch.concat(ready)

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Keys, check_name, columns_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, Given, Operator, Properties, Reach, Wanted, fluent
+from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ class Unpivot(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else HIDDEN
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.only(self.keys).same(),)
 
     def kernel(self, *upstream: Schema) -> Kernel:

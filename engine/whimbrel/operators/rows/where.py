@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, check_text, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless, kept_rows
-from whimbrel.plan import Given, Operator, Properties, Reach, Wanted, fluent, reads_exactly
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,7 +64,7 @@ class Where(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:

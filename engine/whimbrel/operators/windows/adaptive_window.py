@@ -11,11 +11,11 @@ from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, quote_ticks
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.windows.window import HoppingWindow, starts_only
-from whimbrel.plan import Beat, Given, Operator, Properties, Relief, Wanted, earlier, later
+from whimbrel.plan import KnownInput, LineageRequest, Operator, OverloadSignal, Properties, TimeGrid, earlier, later
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WideningWindow(Operator):
+class AdaptiveWindow(Operator):
     """Windows that hop wider where their source asked for relief.
 
         time     0    5    10   15   20   25   30   35   40
@@ -41,11 +41,11 @@ class WideningWindow(Operator):
     Examples
     --------
     >>> import whimbrel as wb
-    >>> from whimbrel.operators import WideningWindow
-    >>> from whimbrel.plan import Relief
+    >>> from whimbrel.operators import AdaptiveWindow
+    >>> from whimbrel.plan import OverloadSignal
     >>> events = wb.from_arrow({"at": [2, 17, 26]}, time="at")
-    >>> relief = Relief(hop=10, wanted=True)
-    >>> window = WideningWindow(window=events.hopping_window(20, 5).node.op, relief=relief)
+    >>> relief = OverloadSignal(hop=10, wanted=True)
+    >>> window = AdaptiveWindow(window=events.hopping_window(20, 5).node.op, relief=relief)
     >>> rows, = window.kernel(events.schema).push(next(iter(events.sources[0].read([]))))
     >>> list(zip(rows.sync.tolist(), rows.other.tolist())), relief.left_out
     ([(0, 20), (15, 30), (20, 40)], 3)
@@ -56,19 +56,19 @@ class WideningWindow(Operator):
     accepts_edges: ClassVar[bool] = True
 
     window: HoppingWindow
-    relief: Relief
+    relief: OverloadSignal
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
         known = self.window.properties(*upstream)
-        return replace(known, duration=None, grid=None, beat=Beat(self.window.hop, self.window.offset))
+        return replace(known, duration=None, grid=None, beat=TimeGrid(self.window.hop, self.window.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         span = self.window.size + self.relief.hop
         return (wanted.starts(earlier(wanted.start, span), later(wanted.end, span)),)
 
@@ -82,7 +82,7 @@ class WideningWindow(Operator):
 class WideningKernel(Stateless):
     """Decides for each stretch whether it is wide when a row first begins in it, or a window before it."""
 
-    def __init__(self, widening: WideningWindow) -> None:
+    def __init__(self, widening: AdaptiveWindow) -> None:
         self.window, self.relief = widening.window, widening.relief
         self.wide: dict[int, bool] = {}
 
@@ -118,10 +118,10 @@ class WideningKernel(Stateless):
         wide = np.array([self.wide[int(stretch)] for stretch in stretches], np.bool_)[place]
         return np.where(wide, wider, self._on(self.window.hop, time))
 
-    def promise(self, frontier: int) -> int:
-        if frontier in (INF, MIN_TIME):
-            return frontier
-        time: Any = np.array([frontier], np.int64)
+    def promise(self, watermark: int) -> int:
+        if watermark in (INF, MIN_TIME):
+            return watermark
+        time: Any = np.array([watermark], np.int64)
         first, stretch = int(self._on(self.window.hop, time)[0]), int(self._on(self.relief.hop, time)[0])
         self.wide = {each: wide for each, wide in self.wide.items() if each >= stretch}
         return stretch if self.wide.get(stretch) else first

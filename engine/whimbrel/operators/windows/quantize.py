@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import Beat, Exact, Given, Operator, Properties, Wanted, ceil_to, earlier, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, TimeGrid, ceil_to, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +84,7 @@ class Quantize(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        beat = None if self.size % self.hop else Beat(self.start_grid, self.offset)
+        beat = None if self.size % self.hop else TimeGrid(self.start_grid, self.offset)
         return Properties(beat=beat, causal=upstream[0].causal and self.start_grid == 1)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
@@ -93,7 +93,7 @@ class Quantize(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0]
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         start, end = (ceil_to(time, self.start_grid, self.offset) for time in (wanted.start, wanted.end))
         if wanted.starting:
             return (wanted.starts(start, end, wanted.exact),)
@@ -144,7 +144,7 @@ class QuantizeKernel(Stateless):
     def _start(self, time: Ticks) -> Ticks:
         return time - (time - self.windows.offset) % self.windows.start_grid
 
-    def promise(self, frontier: int) -> int:
-        if frontier in (INF, MIN_TIME):
-            return frontier
-        return frontier - (frontier - self.windows.offset) % self.windows.start_grid
+    def promise(self, watermark: int) -> int:
+        if watermark in (INF, MIN_TIME):
+            return watermark
+        return watermark - (watermark - self.windows.offset) % self.windows.start_grid

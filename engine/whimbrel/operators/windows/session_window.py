@@ -17,7 +17,7 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.windows.sessions import assign_sessions
 from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.operators.windows.window import starts_only
-from whimbrel.plan import Exact, Given, Operator, Properties, Wanted, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
 
 __all__ = ["Emit"]
 
@@ -110,14 +110,14 @@ class SessionWindow(Operator):
     def partitioned(self, *by: str) -> str | None:
         return by[0] if key_of(self.keys, by[0]) else None
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         keys = [expr.name for _, expr in self.keys if isinstance(expr, Col)]
         whole = self.emit == "close" or wanted.exact is Exact.LIFETIMES
         if wanted.starting and not whole:
             return (wanted.only(keys).starts(wanted.start, wanted.end),)
         return (wanted.only(keys).starts(MIN_TIME, INF if whole else wanted.end),)
 
-    def suffices(self, wanted: Wanted) -> bool:
+    def suffices(self, wanted: LineageRequest) -> bool:
         # Sessions that are cut begin where the one before them was cut.
         return self.max_duration is None and (self.emit == "close" or wanted.exact < Exact.LIFETIMES)
 
@@ -190,9 +190,9 @@ class SessionKernel(Kernel):
         check_reach(rows, self.timeout + 2 * self.longest, self.where)
         return self._step(rows.having(ends=INF, ids=None), int(rows.sync[-1])) if len(rows) else []
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        self.frontier = frontier
-        return self._step(self.none, frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
+        return self._step(self.none, watermark)
 
     @property
     def buffered_rows(self) -> int:
@@ -284,10 +284,10 @@ class ClosedSessionKernel(SessionKernel):
         super().__init__(schema, keys, timeout, longest, begin, where)
         self.done = Sorter()
 
-    def advance(self, frontier: int, port: int = 0) -> list[Batch]:
-        super().advance(frontier, port)
-        self.frontier = min(frontier, int(self.first.min())) if len(self.first) else frontier
-        return self.done.release(self.frontier)
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        super().advance(watermark, port)
+        self.watermark = min(watermark, int(self.first.min())) if len(self.first) else watermark
+        return self.done.release(self.watermark)
 
     @property
     def buffered_rows(self) -> int:

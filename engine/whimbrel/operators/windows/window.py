@@ -12,13 +12,13 @@ from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, gr
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import (
-    Beat,
-    Given,
-    Grid,
+    KnownInput,
+    LineageRequest,
     Operator,
     Properties,
     Reach,
-    Wanted,
+    TimeGrid,
+    WindowGrid,
     ceil_to,
     earlier,
     floor_to,
@@ -96,9 +96,9 @@ class HoppingWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        known = Properties(beat=Beat(self.hop, self.offset), causal=upstream[0].causal and self.label == "end",
+        known = Properties(beat=TimeGrid(self.hop, self.offset), causal=upstream[0].causal and self.label == "end",
                            packed=upstream[0].packed)
-        known = replace(known, grid=Grid(self.size, self.hop, self.offset, self.label))
+        known = replace(known, grid=WindowGrid(self.size, self.hop, self.offset, self.label))
         if self.size % self.hop and self.size > self.hop:  # lifetimes differ by a hop
             return known
         return replace(known, duration=self.size, beat=None if self.size % self.hop else known.beat)
@@ -110,9 +110,9 @@ class HoppingWindow(Operator):
         longest = self.size if self.size % self.hop == 0 else self.size + self.hop
         if self.label == "end":
             return inputs[0].wider(self.hop, 0, longest)
-        return inputs[0].on(Beat(self.hop, self.offset), 0, self.hop, longest)
+        return inputs[0].on(TimeGrid(self.hop, self.offset), 0, self.hop, longest)
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         longest = self.size if self.size % self.hop == 0 else self.size + self.hop
         first = wanted.start if wanted.starting else earlier(wanted.start, longest - 1)
         first, last = ceil_to(first, self.hop, self.offset), floor_to(earlier(wanted.end, 1), self.hop, self.offset)
@@ -179,13 +179,13 @@ class HoppingKernel(Stateless):
             return time - (time - window.offset) % window.hop
         return time + (window.offset - time) % window.hop
 
-    def promise(self, frontier: int) -> int:
-        if frontier in (INF, MIN_TIME):
-            return frontier
+    def promise(self, watermark: int) -> int:
+        if watermark in (INF, MIN_TIME):
+            return watermark
         window = self.window
         if window.label == "start":
-            return frontier - (frontier - window.offset) % window.hop
-        return frontier + (window.offset - frontier) % window.hop
+            return watermark - (watermark - window.offset) % window.hop
+        return watermark + (window.offset - watermark) % window.hop
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -231,7 +231,7 @@ class SlidingWindow(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0].beat
-        beat = None if known is None else known.joined(Beat(self.size, known.offset))
+        beat = None if known is None else known.joined(TimeGrid(self.size, known.offset))
         return Properties(duration=self.size, beat=beat, causal=upstream[0].causal, packed=upstream[0].packed)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
@@ -240,7 +240,7 @@ class SlidingWindow(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0].lasting(self.size)
 
-    def lineage(self, wanted: Wanted, *inputs: Given) -> tuple[Wanted, ...]:
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.starts(wanted.start if wanted.starting else earlier(wanted.start, self.size - 1), wanted.end),)
 
     def kernel(self, *upstream: Schema) -> Kernel:

@@ -15,13 +15,13 @@ from whimbrel.batch import Batch, Column
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.operators import Finish
-from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
+from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, extend, state_names, told_in_words
-from whimbrel.plan import Aggregate, Part
+from whimbrel.plan import Aggregate, AggregatePhase
 from whimbrel.progressive.intervals.block_additions import Additions
 from whimbrel.progressive.intervals.distinct import DistinctCounts
 from whimbrel.progressive.intervals.quantiles import Quantiles
-from whimbrel.progressive.intervals.value_state import Drawn, Kept
+from whimbrel.progressive.intervals.value_state import Drawn, ValueState
 from whimbrel.progressive.plan.query_split import Division
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ _NO_NUMBERS = np.empty(0)
 
 
 @dataclass
-class Rows:
+class WindowRows:
     """Starts and keys of the rows that there are, the different starts, and which of them each row has.
 
     `told` is for whoever made columns of them, so that the next ones are not made anew; `in_order` says whether no row
@@ -94,7 +94,7 @@ class Totals:
         self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
         self.known = [array.copy() for array in self.fields] if compares else []
         self._known = np.empty(0)
-        self._rows: Rows | None = None
+        self._rows: WindowRows | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -104,19 +104,19 @@ class Totals:
         return self.width * (self.width + 1) // 2
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> WindowRows:
         """What tells the rows; the same ones until there are more."""
         if self._rows is None or len(self._rows.which) < len(self):
             self._rows = self._look_up()
         return self._rows
 
-    def _look_up(self) -> Rows:
+    def _look_up(self) -> WindowRows:
         keys = self.keys.values(np.arange(len(self), dtype=np.int32))
         begun = np.asarray(keys[0].values)
         if not (begun != begun[:1]).any():  # of one window, as it often is, there is nothing to sort
-            return Rows(keys, begun[:1], np.zeros(len(begun), np.int64), in_order=True)
+            return WindowRows(keys, begun[:1], np.zeros(len(begun), np.int64), in_order=True)
         starts, which = np.unique(begun, return_inverse=True)
-        return Rows(keys, starts, which, in_order=bool((which[1:] >= which[:-1]).all()))
+        return WindowRows(keys, starts, which, in_order=bool((which[1:] >= which[:-1]).all()))
 
     @property
     def fields(self) -> list[Array]:
@@ -217,11 +217,11 @@ class Totals:
             self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
 
 
-def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> Kept:
+def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> ValueState:
     """What keeps the values of one aggregate."""
-    whole = replace(finish.of, part=Part.WHOLE)
+    whole = replace(finish.of, part=AggregatePhase.WHOLE)
     measure = whole.measurement(name, aggregate, finish.rows, remembers=False)
-    assert isinstance(measure, BagMeasure)
+    assert isinstance(measure, MultisetAccumulator)
     if isinstance(aggregate, CountDistinct):
         return DistinctCounts(name, measure.values.type, usual)
     return Quantiles(measure, usual)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.errors import PlanError
-from whimbrel.progressive.estimation.sample_state import Sample
+from whimbrel.progressive.estimation.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -97,7 +97,7 @@ class Verdict:
         return self.words
 
 
-def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
+def compared(sample: SampleState, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
              numbers: Array, whole: Array | None, exact: Array,
              ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
     """Compare a value of two rows: each interval may fail with half of what the comparison may.
@@ -135,7 +135,7 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
     return Comparison(name, left, right, difference, max(0.0, 1 - high))
 
 
-def _find(sample: Sample, row: Mapping[str, Any]) -> int:
+def _find(sample: SampleState, row: Mapping[str, Any]) -> int:
     batch = sample.answer
     found = np.ones(len(batch), np.bool_)
     names = [field.name for field in sample.totals.key_fields]
@@ -158,7 +158,7 @@ def _find(sample: Sample, row: Mapping[str, Any]) -> int:
     return int(places[0])
 
 
-def _of_another_type(sample: Sample, row: Mapping[str, Any]) -> str:
+def _of_another_type(sample: SampleState, row: Mapping[str, Any]) -> str:
     """Which keys that were given can be no key, in words."""
     columns = {"start": sample.keys[0], **{name: sample.answer.column(name) for name in row if name != "start"}}
     kinds = {name: {type(key) for key in columns[name].to_arrow().to_pylist()} for name in row}

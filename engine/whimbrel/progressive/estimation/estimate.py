@@ -15,7 +15,7 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.confidence_intervals import interval_ends
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
-from whimbrel.progressive.estimation.sample_state import Sample, as_floats
+from whimbrel.progressive.estimation.sample_state import SampleState, as_floats
 from whimbrel.progressive.plan.query_split import ROW
 from whimbrel.progressive.query.pending_estimates import Moment
 from whimbrel.progressive.query.validation import check_number
@@ -74,7 +74,7 @@ class Estimate:
         self.overturned: tuple[Comparison, ...] = ()
 
     @property
-    def sample(self) -> Sample | None:
+    def sample(self) -> SampleState | None:
         """What it is computed of; None where no interval is known."""
         return None if self._moment is None else self._moment.sample
 
@@ -136,7 +136,7 @@ class Estimate:
         """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
         return self._known_sample("numbers").numbers
 
-    def _known_sample(self, asked: str) -> Sample:
+    def _known_sample(self, asked: str) -> SampleState:
         """What is known of how far off values are, for who asks for this."""
         if self.sample is None:
             raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where=asked,
@@ -258,9 +258,9 @@ class Estimate:
             return "final: all rows were read"
         read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
         if self.why or not self._judged:
-            least = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
+            minimum = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
             exact = f"{self.settled:,} rows exact; " if self.settled else ""
-            return f"{read}{exact}values so far, no interval is known: {self.why}{least}"
+            return f"{read}{exact}values so far, no interval is known: {self.why}{minimum}"
         asked = {self._value(name): name for name in self._told}
         errors = self.errors[self._estimated][:, list(asked)]
         names = np.array(list(asked.values()), np.object_)
@@ -326,7 +326,7 @@ class Estimate:
         assert self.sample is not None
         return self.sample.division.told
 
-    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+    def _beside(self, table: pa.Table, sample: SampleState) -> pa.Table:
         """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
         names = list(self._told)
         if self.final and ROW not in table.column_names:  # made of states
@@ -336,7 +336,7 @@ class Estimate:
         values = [self._value(name) for name in names]
         return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
 
-    def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
+    def _placed(self, table: pa.Table, sample: SampleState) -> tuple[Array, pa.Table]:
         """Which rows of the sample those of a table are of, and the table: those that are exact first."""
         if ROW in table.column_names:
             rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
@@ -352,23 +352,23 @@ class Estimate:
         return f"Estimate: {self.words}"
 
 
-def bounds(sample: Sample, alpha: float) -> tuple[Array, Array]:
+def bounds(sample: SampleState, alpha: float) -> tuple[Array, Array]:
     """Intervals of all values, by row and value."""
     read, two_ended = sample.read, sample.two_ended
     if read.exact_windows.all():
         return sample.numbers.T, sample.numbers.T
     shape = len(sample.values), len(sample)
     low, high = np.empty((2, *shape))
-    least, most = np.full((2, *shape), [[[-np.inf]], [[np.inf]]])
+    minimum, maximum = np.full((2, *shape), [[[-np.inf]], [[np.inf]]])
     for value in range(shape[0]):
         ends = sample.certain(value)
         if ends is not None:
-            least[value], most[value] = ends
-    bottoms, tops = sample.spread.ends(alpha) if two_ended.any() else (least, most)
+            minimum[value], maximum[value] = ends
+    bottoms, tops = sample.spread.ends(alpha) if two_ended.any() else (minimum, maximum)
     earlier = (_NONE, _NONE) if sample.before is None else (_by_value(bound) for bound in sample.before)
     with sample.waiting:
         _interval_ends(sample.numbers.reshape(-1), bottoms.reshape(-1), tops.reshape(-1), two_ended,
-                       least.reshape(-1), most.reshape(-1), *earlier, read.window, read.exact_windows,
+                       minimum.reshape(-1), maximum.reshape(-1), *earlier, read.window, read.exact_windows,
                        low.reshape(-1), high.reshape(-1))
     return low.T, high.T
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import Sample
+from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.evidence import Statistics
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
@@ -62,9 +62,9 @@ class Merged:
         if self._shifts is not None:
             self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
-    def sample(self, stand: Stand) -> Sample:
+    def sample(self, stand: Stand) -> SampleState:
         """What is known, as it will stay, when the scan stood there."""
-        return Sample(self._division, self.windows, stand, self.before, self.statistics, self.bounds)
+        return SampleState(self._division, self.windows, stand, self.before, self.statistics, self.bounds)
 
     @property
     def states(self) -> Batch:

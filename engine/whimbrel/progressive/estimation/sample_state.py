@@ -18,11 +18,11 @@ from whimbrel.kernels import Compiled, patience
 from whimbrel.kernels.primitives.sampling.scaled_states import scaled_states
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, KINDS, LATER, LEFT
 from whimbrel.operators.aggregation.finalize import FinishKernel
-from whimbrel.operators.aggregation.scalar_accumulator import Measure, told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, told_in_words
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.evidence import Evidence, Statistics
 from whimbrel.progressive.intervals.guaranteed import Guaranteed
-from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS, Spread
+from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS, IntervalWidths
 from whimbrel.progressive.intervals.moment_gradients import mean_slopes, moment_slopes
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_bounds import BlockBounds
@@ -42,7 +42,7 @@ _scaled_states = Compiled(scaled_states)
 _NONE = np.empty(0)
 
 
-class Sample:
+class SampleState:
     """The state of a scan, kept as it was, from which values and intervals are computed when somebody looks.
 
     Parameters
@@ -142,16 +142,16 @@ class Sample:
         return self._evidence
 
     @cached_property
-    def most_left(self) -> Array:
+    def max_left(self) -> Array:
         """By window, how many events of it may lie in blocks that were not read."""
         read = self.read
         return read.rows_left if self.division.one_each else np.where(read.exact_windows, 0.0, np.inf)
 
     @property
-    def most_in_block(self) -> float:
+    def max_in_block(self) -> float:
         """Events of a group that a block holds at most; infinite where nobody knows."""
         division = self.division
-        return float(self.scan.most_rows) if division.one_each else division.most_in_range
+        return float(self.scan.max_rows) if division.one_each else division.max_in_range
 
     @property
     def scaled(self) -> list[Array]:
@@ -236,9 +236,9 @@ class Sample:
                           self._added)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> IntervalWidths:
         """How far the values may be off."""
-        return Spread(self)
+        return IntervalWidths(self)
 
     @cached_property
     def means(self) -> dict[int, Array]:
@@ -266,7 +266,7 @@ class Sample:
                 return self.numbers_of(self.values_of(self.fields), value), np.inf
             seen, read = self.fields[self.division.values.own[value].start], self.read
             inside = read.rows_inside[read.window] if self.division.keeps_rows and aggregate.counts_rows else 0
-            return seen + inside, seen + self.most_left[read.window]
+            return seen + inside, seen + self.max_left[read.window]
         return None
 
     def unseen(self, alpha: float) -> float:
@@ -291,7 +291,7 @@ class Sample:
             return float("inf")
         blocks = round(self.unseen(alpha) * (kinds != BEFORE).sum())
         left = self.scan.blocks.rows[(kinds == LEFT) | (kinds == LATER)].sum()
-        return float(min(blocks * self.scan.most_rows, left))
+        return float(min(blocks * self.scan.max_rows, left))
 
     @cached_property
     def numbers(self) -> Array:
@@ -388,7 +388,7 @@ class Sample:
             if measure.counts_rows:
                 slopes[value, own] = 1.0
                 columns.append(Column(measure.type, states[0]))
-            elif not isinstance(measure, Measure):
+            elif not isinstance(measure, ScalarAccumulator):
                 columns.append(self._kept_columns[measure.name])
             elif measure.steps.columns is not None:
                 columns.append(measure.joined(states))

@@ -8,7 +8,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_MOST_KEPT = 1 << 24
+_MAX_KEPT = 1 << 24
 """Numbers that are kept of a phase."""
 
 
@@ -42,7 +42,7 @@ class Additions:
     def add(self, groups: Array, before: Array, fields: Array) -> None:
         """Keep what blocks added: fields by field and state, after so many blocks each."""
         self._kept += fields.size
-        self.too_many = self.too_many or self._kept > _MOST_KEPT
+        self.too_many = self.too_many or self._kept > _MAX_KEPT
         self._parts = [] if self.too_many else [*self._parts, (groups.astype(np.int64), before, fields)]
 
     def begin_phase(self) -> None:

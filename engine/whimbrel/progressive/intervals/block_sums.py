@@ -16,7 +16,7 @@ from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS
 from whimbrel.progressive.plan.result_values import FEWEST_DEGREES, LIGHT_TAILS
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.read_blocks import Read
 
 Array = np.ndarray[Any, Any]
@@ -64,10 +64,11 @@ class BlockSums:
         twin.powers = self.powers[: groups * 4].copy()
         return twin
 
-    def widths(self, sample: Sample, read: Read, alpha: float, name: str) -> Array:
+    def widths(self, sample: SampleState, read: Read, alpha: float, name: str) -> Array:
         """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
 
-        They are those of :class:`~whimbrel.progressive.intervals.interval_widths.Spread`, of a value that is one sum,
+        They are those of :class:`~whimbrel.progressive.intervals.interval_widths.IntervalWidths`, of a value that is
+        one sum,
         of this aggregate.
         """
         groups, scan = len(self.blocks), sample.scan
@@ -82,7 +83,7 @@ class BlockSums:
             degrees, blocks = evidence.degrees[value], evidence.blocks
         _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
                      np.ones(1, np.bool_), blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                     read.drawn.blocks, read.left.blocks, read.fraction, sample.most_in_block, alpha, *boundary(alpha),
+                     read.drawn.blocks, read.left.blocks, read.fraction, sample.max_in_block, alpha, *boundary(alpha),
                      widths)
         return widths
 

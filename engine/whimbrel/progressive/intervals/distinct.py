@@ -26,10 +26,10 @@ from whimbrel.kernels.primitives.sampling.occurrence_counts import OFTEN, see
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE
 from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.progressive.intervals.block_sums import BlockSums
-from whimbrel.progressive.intervals.value_state import Drawn, Kept, KeptLook, parts_of
+from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.block_scan import Stand
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +40,7 @@ REFERENCES = np.array([8 * 2**number for number in range(16)])
 _see = Compiled(see)
 
 
-class DistinctCounts(Kept):
+class DistinctCounts(ValueState):
     """Which values there are, and in how many blocks they were seen.
 
     Parameters
@@ -81,7 +81,7 @@ class DistinctCounts(Kept):
         self.once[:], self.twice[:] = 0, 0
         self.sums = []
 
-    def look(self, groups: int, stand: Stand) -> DistinctLook:
+    def look(self, groups: int, stand: Stand) -> DistinctSnapshot:
         counts = tuple(array[:groups].copy() for array in (self.seen, self.once, self.twice))
         fresh = []
         for reference, sums in zip(REFERENCES.tolist(), self.sums, strict=False):
@@ -89,7 +89,7 @@ class DistinctCounts(Kept):
             kinds[stand.phase[:reference]] = BEFORE
             sums.grow(groups)
             fresh.append((kinds, sums.first(groups)))
-        return DistinctLook(self.name, counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
+        return DistinctSnapshot(self.name, counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
 
     def state_parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}
@@ -124,7 +124,7 @@ class DistinctCounts(Kept):
                 extend(array, 2 * groups, 0) for array in (self.seen, self.once, self.twice))
 
 
-class DistinctLook(KeptLook):
+class DistinctSnapshot(ValueSnapshot):
     """Distinct counts as they were.
 
     Parameters
@@ -144,27 +144,27 @@ class DistinctLook(KeptLook):
         self.seen, self.once, self.twice = counts
         self.fresh, self.references = fresh, references
 
-    def column(self, sample: Sample) -> Column:
+    def column(self, sample: SampleState) -> Column:
         read, window = sample.read, sample.read.window
         drawn = read.drawn.blocks[window]
         left = (read.left.blocks + read.later.blocks)[window]
         with np.errstate(divide="ignore", invalid="ignore"):
             unseen = self.once**2 / (2 * self.twice * drawn / np.maximum(drawn - 1, 1) + self.once * drawn / left)
         unseen = np.where((self.once > 0) & (left > 0), unseen, 0.0)
-        most = sample.most_left[window]
-        return Column(pa.int64(), self.seen + np.rint(np.minimum(unseen, most)).astype(np.int64))
+        maximum = sample.max_left[window]
+        return Column(pa.int64(), self.seen + np.rint(np.minimum(unseen, maximum)).astype(np.int64))
 
-    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+    def ends(self, sample: SampleState, alpha: float) -> tuple[Array, Array]:
         low = self.seen.astype(np.float64)
-        most = np.full(len(low), np.inf)
+        maximum = np.full(len(low), np.inf)
         for kinds, fresh in self.fresh:
             read = sample.read_of(kinds)
             more, _ = read.growth
             widths = fresh.widths(sample, read, alpha / self.references, self.name)
-            most = np.minimum(most, fresh.sums * more[read.window] + widths)
-        return low, low + most
+            maximum = np.minimum(maximum, fresh.sums * more[read.window] + widths)
+        return low, low + maximum
 
-    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+    def adds(self, sample: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         counts = np.diff(ends, prepend=0)
         which = np.repeat(np.arange(len(ids)), counts)
         numbers = ids[which].astype(np.int64) << 32 | ColumnKeys(values.type).ids(values, None)
@@ -172,5 +172,5 @@ class DistinctLook(KeptLook):
         alone = np.bincount(which, often[place.reshape(-1)] == 1, len(ids))
         return [counts.astype(np.float64), alone]
 
-    def certain(self, sample: Sample) -> tuple[Array, Array]:
-        return self.seen, self.seen + sample.most_left[sample.read.window]
+    def certain(self, sample: SampleState) -> tuple[Array, Array]:
+        return self.seen, self.seen + sample.max_left[sample.read.window]

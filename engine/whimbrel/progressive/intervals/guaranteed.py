@@ -20,7 +20,7 @@ from whimbrel.progressive.sampling.read_blocks import Read
 Array = np.ndarray[Any, Any]
 
 _WRAP = 2.0**64
-_MOST_AT_ONCE = 1 << 22
+_MAX_AT_ONCE = 1 << 22
 """Numbers by block and row of the answer."""
 _ROUNDING = 2.0**-52
 
@@ -81,7 +81,7 @@ class Guaranteed:
         """Confidence sequences of level 1 - alpha: low and high ends by value and row, infinite where not known."""
         count, blocks_of_scan = len(self._read.window), self._stand.scan.blocks
         low, high = np.full((2, len(self._values.names), count), [[[-np.inf]], [[np.inf]]])
-        step = max(1, _MOST_AT_ONCE // max(1, len(blocks_of_scan)))
+        step = max(1, _MAX_AT_ONCE // max(1, len(blocks_of_scan)))
         for begin in range(0, count, step):
             rows = np.arange(begin, min(begin + step, count))
             blocks = self._blocks(rows)
@@ -147,12 +147,13 @@ class Guaranteed:
         fields, _ = self._parts(value)
         low, high = (end[:, None] for end in ends[:2])
         full = blocks.whole & ends.full[:, None]
-        least = blocks.sizes * np.where(full, low, np.minimum(low, 0.0))
-        most = blocks.sizes * np.where(full, high, np.maximum(high, 0.0))
+        minimum = blocks.sizes * np.where(full, low, np.minimum(low, 0.0))
+        maximum = blocks.sizes * np.where(full, high, np.maximum(high, 0.0))
         so_far = self._so_far(fields, rows)
-        certain_low, certain_high = (so_far + np.where(blocks.unread, each, 0.0).sum(axis=0) for each in (least, most))
+        certain_low, certain_high = (so_far + np.where(blocks.unread, each, 0.0).sum(axis=0) for each in (minimum,
+                                                                                                          maximum))
         # Relative to the middle of what a block may add, where all its rows add: a column may grow with time.
-        middle = np.where(full, (least + most) / 2, 0.0)
+        middle = np.where(full, (minimum + maximum) / 2, 0.0)
         added = self._by_draw(fields, rows, blocks)
         adds = added - self._of_draws(middle, blocks)
         size = np.where(blocks.phase, blocks.sizes, 0.0).sum(axis=0)
@@ -161,15 +162,15 @@ class Guaranteed:
         known = so_far - added.sum(axis=0) + np.where(blocks.phase, middle, 0.0).sum(axis=0)
         nothing = np.zeros(len(rows))
 
-        def lower(sign: float, least_adds: Array, most_adds: Array, certain: tuple[Array, Array]) -> Array:
+        def lower(sign: float, least_adds: Array, max_adds: Array, certain: tuple[Array, Array]) -> Array:
             drawn = RatioSample(sign * adds, drawn_shares, blocks.draws, blocks.units, nothing, nothing,
                                 _least(least_adds, blocks.phase), _least(shares, blocks.phase),
-                                -_least(-shares, blocks.phase), np.where(blocks.phase, most_adds, 0.0).sum(axis=0))
+                                -_least(-shares, blocks.phase), np.where(blocks.phase, max_adds, 0.0).sum(axis=0))
             low, high = certain
             return lower_ends(drawn, low - sign * known, high - sign * known, alpha)
 
-        found_low = known + lower(1.0, least - middle, most - middle, (certain_low, certain_high))
-        found_high = known - lower(-1.0, middle - most, middle - least, (-certain_high, -certain_low))
+        found_low = known + lower(1.0, minimum - middle, maximum - middle, (certain_low, certain_high))
+        found_high = known - lower(-1.0, middle - maximum, middle - minimum, (-certain_high, -certain_low))
         usable = (blocks.draws > 0) & (self._added is not None)
         off = self._rounding(value, np.maximum(np.abs(certain_low), np.abs(certain_high)))
         return (np.where(usable, np.maximum(found_low, certain_low), certain_low) - off,
@@ -186,13 +187,13 @@ class Guaranteed:
         adds, counts = self._by_draw(fields, rows, blocks), self._by_draw(of_rows, rows, blocks)
         left = np.where(blocks.unread, blocks.sizes, 0.0).sum(axis=0)
         low, high = (np.broadcast_to(end[:, None], blocks.sizes.shape) for end in ends[:2])
-        least, most = _least(low, blocks.unread), -_least(-high, blocks.unread)
+        minimum, maximum = _least(low, blocks.unread), -_least(-high, blocks.unread)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = so_far / count
-            certain_low = np.where(left > 0, np.minimum(mean, (so_far + left * least) / (count + left)), mean)
-            certain_high = np.where(left > 0, np.maximum(mean, (so_far + left * most) / (count + left)), mean)
+            certain_low = np.where(left > 0, np.minimum(mean, (so_far + left * minimum) / (count + left)), mean)
+            certain_high = np.where(left > 0, np.maximum(mean, (so_far + left * maximum) / (count + left)), mean)
         # What is staked must not depend on what was drawn later: these are ends of all blocks of the phase.
-        least, most = _least(low, blocks.phase), -_least(-high, blocks.phase)
+        minimum, maximum = _least(low, blocks.phase), -_least(-high, blocks.phase)
         largest = -_least(-blocks.sizes, blocks.phase)
         known, known_count = so_far - adds.sum(axis=0), count - counts.sum(axis=0)
         nothing = np.zeros(len(rows))
@@ -201,21 +202,21 @@ class Guaranteed:
             """Of how far the mean is from an end of what numbers may be."""
             drawn = RatioSample(sign * (adds - end * counts), counts, blocks.draws, blocks.units,
                                 sign * (known - end * known_count), known_count, nothing, nothing, largest,
-                                most - least)
+                                maximum - minimum)
             low, high = certain
             return lower_ends(drawn, sign * (low - end), sign * (high - end), alpha)
 
-        found_low = least + lower(1.0, least, (certain_low, certain_high))
-        found_high = most - lower(-1.0, most, (certain_high, certain_low))
+        found_low = minimum + lower(1.0, minimum, (certain_low, certain_high))
+        found_high = maximum - lower(-1.0, maximum, (certain_high, certain_low))
         usable = (blocks.draws > 0) & (self._added is not None)
         off = self._rounding(value, np.maximum(np.abs(certain_low), np.abs(certain_high)))
         return (np.where(usable, np.maximum(found_low, certain_low), certain_low) - off,
                 np.where(usable, np.minimum(found_high, certain_high), certain_high) + off)
 
-    def _rounding(self, value: int, most: Array) -> Array:
+    def _rounding(self, value: int, maximum: Array) -> Array:
         """The largest difference of a value that is added up in another order."""
         counts = self._values.counts[value]
-        return 0.0 * most if counts else _ROUNDING * float(self._stand.scan.blocks.rows.sum()) * most
+        return 0.0 * maximum if counts else _ROUNDING * float(self._stand.scan.blocks.rows.sum()) * maximum
 
     def _so_far(self, fields: Array, rows: Array) -> Array:
         """What was read adds up to, as these numbers for each of the fields say."""

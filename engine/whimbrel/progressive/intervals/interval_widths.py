@@ -17,7 +17,7 @@ from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.intervals.linearization_check import bent
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.estimation.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ FEWEST_BLOCKS = 10
 _between_blocks, _half_widths = Compiled(between_blocks), Compiled(half_widths)
 
 
-class Spread:
+class IntervalWidths:
     """Errors of the values of a sample, computed once for all that ask.
 
     Parameters
@@ -34,9 +34,9 @@ class Spread:
     sample : Sample
     """
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: SampleState) -> None:
         # The sample owns this: in a cycle the arrays of each look would stay until the collector of cycles comes.
-        self.sample: Sample = weakref.proxy(sample)
+        self.sample: SampleState = weakref.proxy(sample)
         self._known_widths: dict[float, Array] = {}
         self._known_ends: dict[float, tuple[Array, Array]] = {}
 
@@ -100,7 +100,7 @@ class Spread:
         with sample.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in values.enough),
                          of_all, values.counts[of], blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                         read.drawn.blocks, read.left.blocks, read.fraction, sample.most_in_block, alpha,
+                         read.drawn.blocks, read.left.blocks, read.fraction, sample.max_in_block, alpha,
                          *boundary(alpha), widths.reshape(-1))
         return widths
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.estimation.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 Errors = Callable[[Array], Array]
@@ -24,7 +24,7 @@ _LITTLE = 0.05
 """Of an interval, what may be rounding."""
 
 
-def bent(sample: Sample, value: int, errors: Errors, widths: Array) -> Array:
+def bent(sample: SampleState, value: int, errors: Errors, widths: Array) -> Array:
     """Half the intervals of a value, as wide as it bends; infinite where it bends too much.
 
     Parameters
@@ -79,7 +79,7 @@ def _correlations(numbers: Array, sizes: Array, errors: Errors) -> Array:
     return alike
 
 
-def _values_at(sample: Sample, value: int, own: Array, moves: Array, rows: Array) -> Array:
+def _values_at(sample: SampleState, value: int, own: Array, moves: Array, rows: Array) -> Array:
     """By move and row: the value, if its fields were so far away; what integers are rounded by is taken off again."""
     every, off = np.tile(rows, len(moves)), np.zeros((len(moves), len(rows)))
     fields = [np.asarray(field)[every] for field in sample.scaled]

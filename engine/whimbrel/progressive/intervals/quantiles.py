@@ -19,15 +19,15 @@ from whimbrel.kernels import Compiled, restored
 from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.kernels.primitives.aggregation.rank_search import beyond_share, places_at
 from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
-from whimbrel.operators.aggregation.multiset_accumulator import BagMeasure
+from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.multiset_values import FixedValues
-from whimbrel.operators.aggregation.operation_log import ROOM, Schedule
+from whimbrel.operators.aggregation.operation_log import ROOM, OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
 from whimbrel.progressive.intervals.block_sums import BlockSums
-from whimbrel.progressive.intervals.value_state import Drawn, Kept, KeptLook, parts_of
+from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.block_scan import Stand
 
 Array = np.ndarray[Any, Any]
@@ -41,7 +41,7 @@ _HALVINGS, _NEAR = 4, 0.03
 """Each is a pass over the blocks; there are so many at most, and none where an interval would narrow by less."""
 
 
-class Runs(NamedTuple):
+class ValueRuns(NamedTuple):
     """Values of some blocks, encoded: a run in order for each block and group, where it ends, the rows of its block."""
 
     ids: Array
@@ -50,7 +50,7 @@ class Runs(NamedTuple):
     rows: Array | None
 
 
-class Quantiles(Kept):
+class Quantiles(ValueState):
     """All values of a quantile.
 
     Parameters
@@ -61,12 +61,12 @@ class Quantiles(Kept):
         Rows of a block, on the average.
     """
 
-    def __init__(self, measure: BagMeasure, usual: float) -> None:
+    def __init__(self, measure: MultisetAccumulator, usual: float) -> None:
         self.name, self.usual, self.values = measure.name, usual, measure.values
         bag = measure.bag
         self.whole = pa.types.is_integer(self.values.type)
         self.share = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
-        self.runs: list[Runs] = []
+        self.runs: list[ValueRuns] = []
         self.since = 0
         self.lock = threading.RLock()
         """Of the pools, which any look may move on, on any thread; and of the words of texts."""
@@ -76,24 +76,24 @@ class Quantiles(Kept):
         ends, values = parts_of(lists)
         with self.lock:
             encoded = self.values.encode(values)
-        self.runs.append(Runs(ids, ends, encoded, None if drawn is None else drawn.rows.astype(np.float64)))
+        self.runs.append(ValueRuns(ids, ends, encoded, None if drawn is None else drawn.rows.astype(np.float64)))
 
     def begin_phase(self) -> None:
         self.since = len(self.runs)
 
-    def look(self, groups: int, stand: Stand) -> QuantileLook:
-        return QuantileLook(self, self.since, len(self.runs))
+    def look(self, groups: int, stand: Stand) -> QuantileSnapshot:
+        return QuantileSnapshot(self, self.since, len(self.runs))
 
     def state_parts(self) -> dict[str, Any]:
         return {"runs": [tuple(runs) for runs in self.runs], "since": self.since, "values": self.values}
 
     def restore_state(self, parts: dict[str, Any]) -> None:
         """Keep what an equal one kept."""
-        self.runs = [Runs(*runs) for runs in parts["runs"]]
+        self.runs = [ValueRuns(*runs) for runs in parts["runs"]]
         self.since, self.values = parts["since"], restored(self.values, parts.get("values"))
 
 
-class QuantileLook(KeptLook):
+class QuantileSnapshot(ValueSnapshot):
     """Quantiles of the runs that there were.
 
     Parameters
@@ -106,7 +106,7 @@ class QuantileLook(KeptLook):
     def __init__(self, of: Quantiles, since: int, stop: int) -> None:
         self.of, self.since, self.stop = of, since, stop
 
-    def column(self, sample: Sample) -> Column:
+    def column(self, sample: SampleState) -> Column:
         of, read = self.of, sample.read
         with of.lock:
             bag, shown = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
@@ -119,7 +119,7 @@ class QuantileLook(KeptLook):
         kept = np.asarray(shown.values)
         return Column(shown.type, np.where(there, np.asarray(found.values).astype(kept.dtype), kept), shown.valid)
 
-    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+    def ends(self, sample: SampleState, alpha: float) -> tuple[Array, Array]:
         of, groups = self.of, len(sample)
         low, high = np.full(groups, -np.inf), np.full(groups, np.inf)
         if not isinstance(of.values, FixedValues) or any(runs.rows is None for runs in of.runs[self.since : self.stop]):
@@ -134,7 +134,7 @@ class QuantileLook(KeptLook):
                 self._put(ends, places, below=away < 0, known=np.isfinite(reach))
         return low, high
 
-    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+    def adds(self, sample: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         of, found = self.of, []
         if not isinstance(of.values, FixedValues):
             return []
@@ -148,7 +148,7 @@ class QuantileLook(KeptLook):
                 _beyond_share(ids, ends, encoded, at, of.share, found[-1])
         return found
 
-    def _reach(self, sample: Sample, middle: Array, away: int, width: Array, alpha: float) -> Array:
+    def _reach(self, sample: SampleState, middle: Array, away: int, width: Array, alpha: float) -> Array:
         """How many rows away the end lies: as many as the width there is, found from outside by halving.
 
         The width differs from value to value: of what lies far in a tail blocks have few rows, and differ by few.
@@ -157,15 +157,15 @@ class QuantileLook(KeptLook):
             return self._widths(sample, self._places(sample, middle + away * reach), alpha)
 
         at_width = there(width)
-        least, most = np.minimum(width, at_width), np.maximum(width, at_width)
+        minimum, maximum = np.minimum(width, at_width), np.maximum(width, at_width)
         for _ in range(_HALVINGS):
             with np.errstate(invalid="ignore"):  # infinite ones stay so
-                if not (most - least > _NEAR * most).any():
+                if not (maximum - minimum > _NEAR * maximum).any():
                     break
-            half = (least + most) / 2
+            half = (minimum + maximum) / 2
             beyond = there(half) <= half
-            least, most = np.where(beyond, least, half), np.where(beyond, half, most)
-        return most
+            minimum, maximum = np.where(beyond, minimum, half), np.where(beyond, half, maximum)
+        return maximum
 
     def _put(self, ends: Array, places: Array, *, below: bool, known: Array) -> None:
         """Write values in these places; or what is above the one before them, which is too small."""
@@ -177,7 +177,7 @@ class QuantileLook(KeptLook):
         found = np.asarray(values.decode(keys).values).astype(np.float64)
         ends[known] = found[known]
 
-    def _places(self, sample: Sample, targets: Array) -> Array:
+    def _places(self, sample: SampleState, targets: Array) -> Array:
         """Of each group, the least value up to which so many of all rows are estimated to be."""
         bag, drawn, weights, drawn_weights = self._weighed(sample)
         places = np.empty(len(sample), np.int64)
@@ -185,13 +185,13 @@ class QuantileLook(KeptLook):
                    np.where(np.isfinite(targets), targets, np.inf), places)
         return places
 
-    def _many(self, sample: Sample) -> Array:
+    def _many(self, sample: SampleState) -> Array:
         """Of each group, how many values all rows are estimated to have."""
         bag, drawn, weights, drawn_weights = self._weighed(sample)
         groups = len(sample)
         return weights * bag.length[:groups] + drawn_weights * drawn.length[:groups]
 
-    def _weighed(self, sample: Sample) -> tuple[BagMeasure, BagMeasure, Array, Array]:
+    def _weighed(self, sample: SampleState) -> tuple[MultisetAccumulator, MultisetAccumulator, Array, Array]:
         of, groups, window = self.of, len(sample), sample.read.window
         bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
         drawn = bag
@@ -200,7 +200,7 @@ class QuantileLook(KeptLook):
         more, density = sample.read.growth
         return bag, drawn, 1 + density[window], more[window]
 
-    def _widths(self, sample: Sample, places: Array, alpha: float) -> Array:
+    def _widths(self, sample: SampleState, places: Array, alpha: float) -> Array:
         """How far off, in rows, the number of values up to that of each place may be, beyond the share of them all."""
         of, groups = self.of, len(sample)
         bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
@@ -224,13 +224,14 @@ class Pool:
         Of no values.
     """
 
-    def __init__(self, measure: BagMeasure) -> None:
+    def __init__(self, measure: MultisetAccumulator) -> None:
         self._empty, self.bag = measure, measure.fork()
         self._at: tuple[int, int, int] | None = None
         self._shown = Column.nulls(measure.type, 0)
-        self._schedule = Schedule()
+        self._schedule = OperationLog()
 
-    def up_to(self, runs: list[Runs], since: int, stop: int, groups: int, values: Any) -> tuple[BagMeasure, Column]:
+    def up_to(self, runs: list[ValueRuns], since: int, stop: int, groups: int,
+              values: Any) -> tuple[MultisetAccumulator, Column]:
         """The values of these runs, and what the aggregate says of them in each of so many groups."""
         if self._at == (since, stop, groups):
             return self.bag, self._shown

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Column
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import Sample
+    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.block_scan import Stand
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
     before: Array
 
 
-class Kept(ABC):
+class ValueState(ABC):
     """What is kept of the values of one aggregate, window by window and group by group.
 
     Attributes
@@ -47,7 +47,7 @@ class Kept(ABC):
         """What was read until now is known; what is read from now on is a sample again."""
 
     @abstractmethod
-    def look(self, groups: int, stand: Stand) -> KeptLook:
+    def look(self, groups: int, stand: Stand) -> ValueSnapshot:
         """What is known now, of so many groups."""
 
     @abstractmethod
@@ -55,25 +55,25 @@ class Kept(ABC):
         """What rows have changed."""
 
 
-class KeptLook(ABC):
+class ValueSnapshot(ABC):
     """What was kept at one look, from which values and intervals are computed when somebody asks."""
 
     @abstractmethod
-    def column(self, sample: Sample) -> Column:
+    def column(self, sample: SampleState) -> Column:
         """The value of each group: the aggregate itself where all rows were read, an estimate elsewhere."""
 
     @abstractmethod
-    def ends(self, sample: Sample, alpha: float) -> tuple[Array, Array]:
+    def ends(self, sample: SampleState, alpha: float) -> tuple[Array, Array]:
         """By group, ends of intervals that hold at every look with probability 1 - alpha; infinite: not known."""
 
-    def adds(self, sample: Sample, ids: Array, ends: Array, values: Column) -> list[Array]:
+    def adds(self, sample: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         """What lists of values of these rows, of some blocks, add to sums of which intervals are; none where unknown.
 
         Of several sums, such as those at either end of an interval, the one with the heaviest tails counts.
         """
         return []
 
-    def certain(self, sample: Sample) -> tuple[Array, Array] | None:
+    def certain(self, sample: SampleState) -> tuple[Array, Array] | None:
         """Between what each value is whatever the rows hold that were not read; None where that may be all."""
         return None
 

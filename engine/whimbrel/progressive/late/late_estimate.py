@@ -16,8 +16,8 @@ from whimbrel.connect.tables.lifetime_columns import time_unit
 from whimbrel.errors import PlanError
 from whimbrel.progressive.estimation.compare import Comparison
 from whimbrel.progressive.estimation.estimate import Estimate, bounds, column_of, with_columns
-from whimbrel.progressive.estimation.sample_state import Sample, as_floats
-from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, Late, LateRows
+from whimbrel.progressive.estimation.sample_state import SampleState, as_floats
+from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, Late, PendingLateRows
 from whimbrel.progressive.query.pending_estimates import Moment
 from whimbrel.run import Metrics, Snapshot
 
@@ -41,7 +41,7 @@ class LateEstimate(Estimate):
 
     @property
     @abstractmethod
-    def _look(self) -> LateRows:
+    def _look(self) -> PendingLateRows:
         """What late rows may still reach."""
 
     @abstractmethod
@@ -130,7 +130,7 @@ class LateBlocks(LateEstimate):
         return self._look.words((1 - SAMPLED) * self._alpha)
 
     @cached_property
-    def _look(self) -> LateRows:
+    def _look(self) -> PendingLateRows:
         sample = self.sample
         assert sample is not None
         rows = sample.numbers[list(sample.values).index(ROWS)]
@@ -155,7 +155,7 @@ class LateBlocks(LateEstimate):
         numbers = dict(zip(sample.values, sample.numbers, strict=True))
         return self._look.widen(numbers, low, high, (1 - SAMPLED) * alpha)
 
-    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+    def _beside(self, table: pa.Table, sample: SampleState) -> pa.Table:
         rows, table = self._placed(table, sample)
         columns = {name: _moved(column_of(table, name), numbers[rows], self._look.reached[rows])
                    for name, numbers in zip(self._value_names, self.numbers, strict=True)}
@@ -203,7 +203,7 @@ class LateSnapshot(LateEstimate):
         return np.asarray(np.arange(self._snapshot.table.num_rows) < self._snapshot.settled)
 
     @cached_property
-    def _look(self) -> LateRows:
+    def _look(self) -> PendingLateRows:
         table, newest = self._snapshot.table, self._snapshot.metrics.newest
         starts = column_of(table, "start")
         tick = 0 if newest is None else parse_instant(newest, *time_unit(starts.type, "start", ""))

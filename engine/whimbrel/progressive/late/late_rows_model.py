@@ -73,7 +73,7 @@ class Reached:
         size = {**x, "expr": x["expr"].abs()}
         found: dict[str, Aggregate] = {"squares": SumOfSquares(**x)}
         found |= ({"sizes": Sum(**size), "largest": Max(**size)} if self.kind == "sum" else
-                  {"count": Count(**x), "least": Min(**x), "largest": Max(**x)})
+                  {"count": Count(**x), "minimum": Min(**x), "largest": Max(**x)})
         return [(f"{self.name}: {called}", aggregate) for called, aggregate in found.items()]
 
 
@@ -154,7 +154,7 @@ class Late:
         return self._known[kind]
 
     def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
-             counted: bool) -> LateRows:
+             counted: bool) -> PendingLateRows:
         """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
 
         These were counted, or are estimates; of what kind they are is told by the keys, if the model knows kinds.
@@ -164,7 +164,7 @@ class Late:
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
         ages_ticks = np.where(last < newest_tick, elapsed(np.full_like(last, newest_tick), last) - 1, -1)
-        return LateRows(self, ages_ticks, starts, rows, kinds, alpha, counted=counted)
+        return PendingLateRows(self, ages_ticks, starts, rows, kinds, alpha, counted=counted)
 
     @property
     def live(self) -> bool:
@@ -177,7 +177,7 @@ class Late:
         return np.array([value.kind in _TWO_ENDED for value in self.values.values()], np.bool_)
 
 
-class LateRows:
+class PendingLateRows:
     """What late rows may still reach, at one look.
 
     Parameters
@@ -223,13 +223,13 @@ class LateRows:
         """By row, whether it may still change."""
         return np.asarray(self.to_come | self.reached)
 
-    def most(self, alpha: float) -> Array:
+    def maximum(self, alpha: float) -> Array:
         """By row, the share that is missing at most."""
-        most = np.where(self.reached, 1.0, 0.0)
+        maximum = np.where(self.reached, 1.0, 0.0)
         for missing, every in self._models:
             places = every[self.reached[every]]
-            most[places] = missing.most(self._ages[places], self._rows[places], _SHARE * alpha)
-        return most
+            maximum[places] = missing.maximum(self._ages[places], self._rows[places], _SHARE * alpha)
+        return maximum
 
     def words(self, alpha: float) -> list[str]:
         """What a reader should know of it."""
@@ -239,7 +239,7 @@ class LateRows:
         if not windows[1]:
             return said
         places = self._first[self.reached[self._first]]
-        rows, most = self._rows[places], self.most(alpha)[places]
+        rows, maximum = self._rows[places], self.maximum(alpha)[places]
         newest = "the newest window" if windows[1] == 1 else f"the newest {windows[1]:,} windows"
         late = f"of {newest} {_percent(rows, self.expected[places])} of the rows are expected to be late"
         fewest = min((missing.windows for missing, _ in self._models), default=0)
@@ -247,7 +247,7 @@ class LateRows:
         if fewest < needed:
             known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
             return [*said, late, f"how many at most is not known: {known}"]
-        limit = f"at most {_percent(rows, most)}" if most.max() < 1 else "of some windows maybe most"
+        limit = f"at most {_percent(rows, maximum)}" if maximum.max() < 1 else "of some windows maybe most"
         return [*said, f"{late}, {limit}"]
 
     def widen(self, numbers: Mapping[str, Array], low: Array, high: Array, alpha: float) -> tuple[Array, Array, Array]:
@@ -263,9 +263,9 @@ class LateRows:
         """
         values = self._late.values
         found, low, high = np.array([numbers[name] for name in values]).reshape(low.shape), low.copy(), high.copy()
-        most = self.most(alpha)
+        maximum = self.maximum(alpha)
         for value, (name, reached) in enumerate(values.items()):
-            above, below = self._beyond(reached, numbers, high[value], most, _LIKE * alpha)
+            above, below = self._beyond(reached, numbers, high[value], maximum, _LIKE * alpha)
             here = self.reached
             low[value, here] -= below[here]
             high[value, here] += above[here]
@@ -277,20 +277,20 @@ class LateRows:
                 high[value, here] = np.floor(high[value, here] + 1e-6)
         return found, low, high
 
-    def _beyond(self, reached: Reached, numbers: Mapping[str, Array], high: Array, most: Array,
+    def _beyond(self, reached: Reached, numbers: Mapping[str, Array], high: Array, maximum: Array,
                 alpha: float) -> tuple[Array, Array]:
         """How far above and below what came a value may be."""
-        none, any_ = np.zeros(len(most)), np.full(len(most), np.inf)
+        none, any_ = np.zeros(len(maximum)), np.full(len(maximum), np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             match reached.kind:
                 case "rows":
-                    return _grown(high, most), none
+                    return _grown(high, maximum), none
                 case "count":
-                    return self._count(high, most, alpha), none
+                    return self._count(high, maximum, alpha), none
                 case "sum":
-                    return self._sum(numbers, reached.name, most, alpha)
+                    return self._sum(numbers, reached.name, maximum, alpha)
                 case "mean":
-                    away = self._mean(numbers, reached.name, most, alpha)
+                    away = self._mean(numbers, reached.name, maximum, alpha)
                     return away, away
                 case "grows":
                     return any_, none
@@ -299,46 +299,46 @@ class LateRows:
                 case _:
                     return any_, any_
 
-    def _count(self, rows: Array, most: Array, alpha: float) -> Array:
+    def _count(self, rows: Array, maximum: Array, alpha: float) -> Array:
         """Of a group no more rows are missing than of its window."""
-        missing = _most_missing(most, alpha, rows, rows, np.ones(len(rows)))
-        return np.fmin(missing, _grown(self._rows, most)) if self._counted else missing
+        missing = _max_missing(maximum, alpha, rows, rows, np.ones(len(rows)))
+        return np.fmin(missing, _grown(self._rows, maximum)) if self._counted else missing
 
-    def _sum(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> tuple[Array, Array]:
+    def _sum(self, numbers: Mapping[str, Array], name: str, maximum: Array, alpha: float) -> tuple[Array, Array]:
         total, sizes, squares, largest = numbers[name], *(
             numbers[f"{name}: {part}"] for part in ("sizes", "squares", "largest"))
         enough = 2 * squares >= FEWEST_DEGREES * largest**2
         ends = []
         for came in ((sizes + total) / 2, (sizes - total) / 2):
             amount = np.where(came > 1e-9 * sizes, came, 0.0)
-            missing = _most_missing(most, alpha / 2, amount, np.fmin(squares, largest * amount), largest)
+            missing = _max_missing(maximum, alpha / 2, amount, np.fmin(squares, largest * amount), largest)
             missing = np.where(amount == 0, 0.0, np.where(np.isfinite(missing), missing, np.inf))
             ends.append(np.where(enough, missing, np.inf))
         return ends[0], ends[1]
 
-    def _mean(self, numbers: Mapping[str, Array], name: str, most: Array, alpha: float) -> Array:
-        mean, rows, squares, least, largest = numbers[name], *(
-            numbers[f"{name}: {part}"] for part in ("count", "squares", "least", "largest"))
-        missing = self._count(rows, most, alpha / 2)
+    def _mean(self, numbers: Mapping[str, Array], name: str, maximum: Array, alpha: float) -> Array:
+        mean, rows, squares, minimum, largest = numbers[name], *(
+            numbers[f"{name}: {part}"] for part in ("count", "squares", "minimum", "largest"))
+        missing = self._count(rows, maximum, alpha / 2)
         of_group = np.where(np.isfinite(missing), missing / (rows + missing), 1.0)
         every = self._late.whole & (rows >= self._rows)  # no row is filtered out, and none is null
-        most = np.where(every, most, of_group)
+        maximum = np.where(every, maximum, of_group)
         variance = squares / rows - mean**2
-        degrees = 2 * rows * variance / np.maximum(largest - mean, mean - least) ** 2
-        error = np.sqrt(np.maximum(variance, 0.0) * most / rows)
-        clipped = np.clip(most, 1e-6, 1 - 1e-6)
+        degrees = 2 * rows * variance / np.maximum(largest - mean, mean - minimum) ** 2
+        error = np.sqrt(np.maximum(variance, 0.0) * maximum / rows)
+        clipped = np.clip(maximum, 1e-6, 1 - 1e-6)
         times = np.interp(np.log1p(-clipped) - np.log(clipped), *boundary(alpha / 2))
         times *= (8 * degrees + 3) / (8 * degrees + 1)  # as Student's t is wider (Wallace 1959)
         width = np.sqrt(degrees * np.expm1(np.minimum(times**2 / degrees, 700.0))) * error
-        return np.where((degrees >= FEWEST_DEGREES) & (most < 1), width, np.inf)
+        return np.where((degrees >= FEWEST_DEGREES) & (maximum < 1), width, np.inf)
 
 
-def _grown(rows: Array, most: Array) -> Array:
+def _grown(rows: Array, maximum: Array) -> Array:
     """How many rows are missing where so large a share of all is."""
-    return np.asarray(np.where(most < 1, rows * most / (1 - most), np.inf))
+    return np.asarray(np.where(maximum < 1, rows * maximum / (1 - maximum), np.inf))
 
 
-def _most_missing(share: Array, alpha: float, amount: Array, squares: Array, largest: Array) -> Array:
+def _max_missing(share: Array, alpha: float, amount: Array, squares: Array, largest: Array) -> Array:
     """How much may be missing of an amount, at every look, beside what came of it, where at most this share is."""
     level = np.floor(-np.log(share) / math.log(_STEP))
     begun, odds = _STEP**-level, np.log((level + 1) * (level + 2) / alpha)

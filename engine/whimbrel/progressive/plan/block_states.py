@@ -9,11 +9,11 @@ from typing import TypeGuard
 from whimbrel.batch import Batch
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import ordered
-from whimbrel.operators.aggregation.operation_log import Schedule
+from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.pane_batches import PaneParts
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
-from whimbrel.plan import Beat, Blocks, Disorder, Excerpts, Node, Pruned, Source, Unsorted
-from whimbrel.progressive.sampling.in_memory_source import Held
+from whimbrel.plan import Blocks, Excerpts, FilteredSource, Node, OrderingSpec, Source, TimeGrid, UnsortedSource
+from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 from whimbrel.progressive.sampling.time_range_blocks import Ranged
 from whimbrel.run import Pipeline
 
@@ -21,7 +21,7 @@ Rows = tuple[int, int]
 """From a row of the source up to another one."""
 _FEW_BATCHES = 4
 """From which on those of a block are worked on one by one, and not gathered first."""
-MOST_WAITING = 1 << 18
+MAX_WAITING = 1 << 18
 """States of blocks that wait for somebody to look: 8 bytes for each number in them."""
 
 
@@ -55,16 +55,16 @@ class BlockStates:
         self.condition_schema = self.source.condition_schema if isinstance(self.source, Ranged) else self.source.schema
         self._excerpts: Excerpts | None = None
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         """The blocks of the source; None where they cannot be read in any order."""
         blocks = self.source.blocks(rows, cuts)
         if blocks is None or len(blocks) == 0:
             return None
-        return blocks if blocks.in_order or self.source.disorder != Disorder() else None
+        return blocks if blocks.in_order or self.source.disorder != OrderingSpec() else None
 
     def hold(self) -> None:
         """Read all rows, once, into memory: then blocks may be of any size."""
-        self.source, self._excerpts = Held(self.source, self.columns), None
+        self.source, self._excerpts = InMemorySource(self.source, self.columns), None
 
     def read(self, block: Rows, then: Sequence[Rows]) -> int:
         """Make states of the rows of one block, while those that are probably next are read; tells how many."""
@@ -152,9 +152,9 @@ class BlockStates:
         panes = self.pipeline.kernels[self.pipeline.position(self._plan)]
         self._panes = panes if isinstance(panes, PaneKernel) else None
         if self._panes is not None:
-            self._panes.gathers, self._panes.schedule = True, Schedule(MOST_WAITING)
+            self._panes.gathers, self._panes.schedule = True, OperationLog(MAX_WAITING)
         below = self._plan.inputs[0].op
-        self._straight = (self._panes is not None and isinstance(below, Source) and below.disorder == Disorder())
+        self._straight = (self._panes is not None and isinstance(below, Source) and below.disorder == OrderingSpec())
 
 
 def _in_order(batches: Sequence[Batch | None]) -> TypeGuard[Sequence[Batch]]:
@@ -169,6 +169,6 @@ def _in_order(batches: Sequence[Batch | None]) -> TypeGuard[Sequence[Batch]]:
 
 def _unwrapped(source: Source) -> Source:
     """Behind what the planner put before it."""
-    while isinstance(source, (Pruned, Unsorted)):
+    while isinstance(source, (FilteredSource, UnsortedSource)):
         source = source.source
     return source

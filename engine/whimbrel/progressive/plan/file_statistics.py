@@ -13,7 +13,7 @@ from whimbrel.progressive.sampling.block_scan import Scan
 
 Array = np.ndarray[Any, Any]
 
-_MOST_WINDOWS = 4_096
+_MAX_WINDOWS = 4_096
 
 
 def windows_with_rows(division: Division, scan: Scan) -> Array:
@@ -27,7 +27,7 @@ def windows_with_rows(division: Division, scan: Scan) -> Array:
         return nothing
     early, late = int(blocks.earliest.min()), int(blocks.latest.max())
     reach = window.size + 2 * window.hop
-    if not (MIN_TIME + reach < early <= late < INF - reach and late - early < _MOST_WINDOWS * window.hop):
+    if not (MIN_TIME + reach < early <= late < INF - reach and late - early < _MAX_WINDOWS * window.hop):
         return nothing
     begin = early - reach
     starts = np.arange(begin - (begin - window.offset) % window.hop, late + reach, window.hop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whimbrel.operators import AsofJoin, Join, SemiJoin
 from whimbrel.plan import Node
 
-_MOST_LOOKED_UP = 1 << 20
+_MAX_LOOKED_UP = 1 << 20
 """Rows that what an answer is looked up in has at most: it is read beside the log, and kept."""
 
 
@@ -24,5 +24,5 @@ def _looks_up(node: Node) -> bool:
     """Whether each row is a row of the first input, and the others are finished and small."""
     op = node.op
     return (isinstance(op, SemiJoin | AsofJoin) or (isinstance(op, Join) and op.how in ("inner", "left"))) and all(
-        source.rows is not None and source.rows <= _MOST_LOOKED_UP and not source.live
+        source.rows is not None and source.rows <= _MAX_LOOKED_UP and not source.live
         for below in node.inputs[1:] for source in below.sources())

@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, table_from_batches
 from whimbrel.clock import INF
 from whimbrel.optimize import optimize
-from whimbrel.plan import HandedIn, Node
+from whimbrel.plan import Node, PushSource
 from whimbrel.progressive.plan.query_split import ROW, Division
 from whimbrel.run import Pipeline, in_order
 
@@ -45,8 +45,8 @@ class Tail:
         if states not in self._pipelines:
             self._pipelines[states] = self._begun(states=states)
         pipeline = self._pipelines[states].fork([0])
-        source, = (number for number, frontier in enumerate(pipeline.told[entry] for entry in pipeline.entries)
-                   if frontier < INF)
+        source, = (number for number, watermark in enumerate(pipeline.told[entry] for entry in pipeline.entries)
+                   if watermark < INF)
         batch = batch.take(np.argsort(batch.sync, kind="stable")).select(pipeline.sources[source].schema.names)
         out = [*(pipeline.push(source, batch)[0] if len(batch) else []), *pipeline.advance(source, INF)[0]]
         return in_order(table_from_batches(self._plans[states].schema, out))
@@ -68,8 +68,8 @@ class Tail:
         schema = division.answer
         if division.tail_keeps_rows:
             schema = schema.with_fields([*schema, Field(ROW, pa.int64())])
-        return {False: division.behind(HandedIn(_NAME, "", schema, division.window.size), states=False),
-                True: division.behind(HandedIn(_NAME, "", division.merged, division.window.hop), states=True)}
+        return {False: division.behind(PushSource(_NAME, "", schema, division.window.size), states=False),
+                True: division.behind(PushSource(_NAME, "", division.merged, division.window.hop), states=True)}
 
 
 _NAME = "progress:handed in"

@@ -36,10 +36,10 @@ from whimbrel.operators import (
 )
 from whimbrel.operators.aggregation.aggregate_codegen import merge_function, slopes_function
 from whimbrel.operators.aggregation.finalize import FinishKernel
-from whimbrel.operators.aggregation.scalar_accumulator import Measure
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.optimize import optimize
 from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
-from whimbrel.plan import Beat, Blocks, Node, Operator, Part, Source
+from whimbrel.plan import AggregatePhase, Blocks, Node, Operator, Source, TimeGrid
 from whimbrel.progressive.intervals.evidence import Statistics
 from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel.progressive.plan.result_values import Values
@@ -49,7 +49,7 @@ ROW = "progress:row"
 """The column that says which row below the tail a row of the answer is."""
 
 
-class Step(NamedTuple):
+class PostStep(NamedTuple):
     """An operator behind the last windows, and what it reads beside their rows."""
 
     op: Operator
@@ -90,7 +90,7 @@ class Division:
     merge: tuple[Operator, ...]
     finish: Finish
     results: Results | None
-    tail: tuple[Step, ...]
+    tail: tuple[PostStep, ...]
     keeps_time: bool
     keeps_rows: bool
     one_each: bool
@@ -106,11 +106,11 @@ class Division:
         return {}
 
     @property
-    def most_in_range(self) -> float:
+    def max_in_range(self) -> float:
         """Of a source of ranges, events of a group that one holds at most."""
         source, = self.states.sources()
         assert isinstance(source, Ranged)
-        return source.most_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
+        return source.max_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
 
     @cached_property
     def plan(self) -> Node:
@@ -147,10 +147,10 @@ class Division:
             *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
 
     @cached_property
-    def merging(self) -> list[tuple[Measure, Compiled]]:
+    def merging(self) -> list[tuple[ScalarAccumulator, Compiled]]:
         """For each aggregate with an algebra, merged states, of which there are none, and the loop that merges them."""
         algebra, rows = dict(self.finish.of.algebra(self.finish.rows)), self.finish.rows
-        measures = [Measure(name, aggregate, algebra[name], rows, remembers=False, part=Part.MERGED)
+        measures = [ScalarAccumulator(name, aggregate, algebra[name], rows, remembers=False, part=AggregatePhase.MERGED)
                     for name, aggregate in self.finish.of.measures if name in algebra]
         return [(measure, merge_function(measure.aggregate, measure.steps)) for measure in measures]
 
@@ -160,7 +160,7 @@ class Division:
         finish = self.to_values[0]
         assert isinstance(finish, FinishKernel)
         return {measure.name: slopes_function(measure.aggregate, measure.steps) for measure in finish.measures
-                if isinstance(measure, Measure) and measure.steps.columns is None}
+                if isinstance(measure, ScalarAccumulator) and measure.steps.columns is None}
 
     @cached_property
     def values(self) -> Values:
@@ -168,12 +168,12 @@ class Division:
         return Values(self)
 
     @property
-    def cuts(self) -> Beat | None:
+    def cuts(self) -> TimeGrid | None:
         """Where a block that holds rows from both sides would be partly in one window and partly in the next."""
         window = self.window
         if not self.keeps_time or (window.size % window.hop and window.size > window.hop):
             return None
-        return Beat(window.hop, window.offset + (window.label == "end"))
+        return TimeGrid(window.hop, window.offset + (window.label == "end"))
 
     @cached_property
     def tail_keeps_rows(self) -> bool:
@@ -283,7 +283,7 @@ def _divided(plan: Node) -> Division | str:
     one_each = not isinstance(chain[-1].op, Ranged)
     keeps_rows = (one_each and keeps_time and not finish.of.keys
                   and not any(isinstance(step.op, Where) for step in below.walk()))
-    tail = tuple(Step(step.op, step.inputs[1:]) for step in behind[results is not None :]
+    tail = tuple(PostStep(step.op, step.inputs[1:]) for step in behind[results is not None :]
                  if isinstance(step.op, Operator))
     division = Division(states, window, tuple(merge), finish, results, tail, keeps_time, keeps_rows, one_each)
     if division.kept and window.size > window.hop:

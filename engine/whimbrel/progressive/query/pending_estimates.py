@@ -10,7 +10,7 @@ import numpy as np
 
 from whimbrel.kernels import patience
 from whimbrel.progressive.estimation.merged_state import Merged
-from whimbrel.progressive.estimation.sample_state import Sample
+from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.query.interrupts import Interrupts
@@ -20,7 +20,7 @@ _INTERPRETED_S = 2e-5
 """What a state takes at least where nothing is compiled: so long many of them wait for the compiler."""
 
 
-class Moments:
+class PendingEstimates:
     """Blocks that were read and not merged yet, and the moments between them that may still be asked for.
 
     States of many blocks are merged faster together, and an answer that nobody looks at costs nothing but its blocks.
@@ -103,13 +103,13 @@ class Moment:
 
     """
 
-    def __init__(self, of: Moments, stand: Stand, blocks: int, *, last: bool) -> None:
-        self._of: Moments | None = of
+    def __init__(self, of: PendingEstimates, stand: Stand, blocks: int, *, last: bool) -> None:
+        self._of: PendingEstimates | None = of
         self.stand, self.blocks, self.last = stand, blocks, last
-        self._sample: Sample | None = None
+        self._sample: SampleState | None = None
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> SampleState:
         """What was known then."""
         of = self._of
         if of is not None:
@@ -117,6 +117,6 @@ class Moment:
         assert self._sample is not None
         return self._sample
 
-    def tell(self, sample: Sample) -> None:
+    def tell(self, sample: SampleState) -> None:
         """Give its sample: then it holds no blocks any more."""
         self._sample, self._of = sample, None

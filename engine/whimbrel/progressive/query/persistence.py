@@ -17,12 +17,12 @@ from whimbrel.progressive.query.validation import GUARANTEED, path_of
 from whimbrel.run import read_state, write_state
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.query.progressive_query import Progress
+    from whimbrel.progressive.query.progressive_query import ProgressiveQuery
 
 Place = str | os.PathLike[str]
 
 
-def write(progress: Progress, path: Place) -> None:
+def write(progress: ProgressiveQuery, path: Place) -> None:
     """Write down what was read, and in which order it goes on, as one Arrow file.
 
     Raises
@@ -47,7 +47,7 @@ def write(progress: Progress, path: Place) -> None:
                               hint="give the path of a file in a folder that is there") from None
 
 
-def go_on(progress: Progress, path: Place) -> None:
+def go_on(progress: ProgressiveQuery, path: Place) -> None:
     """Put a progress that has read nothing where another one was.
 
     Raises
@@ -79,7 +79,7 @@ def go_on(progress: Progress, path: Place) -> None:
     merged.before = (state["low"], state["high"]) if state["known"] else None
 
 
-def _identity(progress: Progress) -> dict[str, Any]:
+def _identity(progress: ProgressiveQuery) -> dict[str, Any]:
     """What must be the same: the query as it is printed, and the rows of each block."""
     plan = progress.plan if progress.late is None else progress.late.plan
     kind = {} if progress.merged.bounds is None else {"intervals": GUARANTEED}
@@ -87,7 +87,7 @@ def _identity(progress: Progress) -> dict[str, Any]:
             "blocks": progress.blocks.first.tolist(), "latest": progress.blocks.latest.tolist()}
 
 
-def _rows(progress: Progress, read: Mask) -> str:
+def _rows(progress: ProgressiveQuery, read: Mask) -> str:
     """What must be the same of the blocks that were read; the others may be what they are now."""
     first, stop = progress.blocks.first[read].tolist(), progress.blocks.stop[read].tolist()
     return fingerprint(progress.states.source, progress.states.columns, zip(first, stop, strict=True))

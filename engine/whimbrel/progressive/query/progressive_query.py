@@ -25,16 +25,16 @@ from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.estimation.notebook_claims import Verdicts, claims_in
 from whimbrel.progressive.late.late_estimate import LateBlocks
 from whimbrel.progressive.late.late_rows_model import SAMPLED, Late
-from whimbrel.progressive.plan.block_states import MOST_WAITING
+from whimbrel.progressive.plan.block_states import MAX_WAITING
 from whimbrel.progressive.plan.file_statistics import windows_with_rows
 from whimbrel.progressive.plan.post_aggregation import Tail
 from whimbrel.progressive.plan.query_split import one_ended
 from whimbrel.progressive.query.interrupts import Interrupts
-from whimbrel.progressive.query.pending_estimates import Moments
+from whimbrel.progressive.query.pending_estimates import PendingEstimates
 from whimbrel.progressive.query.persistence import go_on, write
 from whimbrel.progressive.query.stopping_rule import Rule, rule
 from whimbrel.progressive.query.time_ordered import snapshots
-from whimbrel.progressive.query.update_schedule import Looks
+from whimbrel.progressive.query.update_schedule import UpdateSchedule
 from whimbrel.progressive.query.validation import (
     GUARANTEED,
     check_conditions,
@@ -64,7 +64,7 @@ _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
 
-class Progress(Iterator[Estimate]):
+class ProgressiveQuery(Iterator[Estimate]):
     """Estimates of an answer, each better than the one before; the last is the answer.
 
     Iterate over it; stop whenever you like, and go on by iterating again: no row is read twice. It may be asked and
@@ -95,7 +95,7 @@ class Progress(Iterator[Estimate]):
         When an answer is good enough.
     """
 
-    def __init__(self, plan: Node, looks: Looks, *, confidence: float = 0.95, seed: int = 0,
+    def __init__(self, plan: Node, looks: UpdateSchedule, *, confidence: float = 0.95, seed: int = 0,
                  order: Order | Literal["time"] | None = None, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None, late: Late | None = None,
                  intervals: Intervals = "approximate") -> None:
@@ -152,12 +152,12 @@ class Progress(Iterator[Estimate]):
             self.merged = Merged(self.division, float(self.blocks.rows.mean()), bounds)
             if len(starts := windows_with_rows(self.division, self.scan)):
                 self.merged.windows.expect(starts)
-            self.moments = Moments(self.states, self.merged)
+            self.moments = PendingEstimates(self.states, self.merged)
             if resume is not None:
                 go_on(self, resume)
         self._snapshots = self._in_order_of_time()
 
-    def __iter__(self) -> Progress:
+    def __iter__(self) -> ProgressiveQuery:
         return self
 
     def __next__(self) -> Estimate:
@@ -183,7 +183,7 @@ class Progress(Iterator[Estimate]):
     # What can be asked of it.
 
     def prefer(self, *conditions: Expr, between: tuple[Instant, Instant] | None = None,
-               order: Order | None = None) -> Progress:
+               order: Order | None = None) -> ProgressiveQuery:
         """Read first what may hold rows that meet all conditions; from now on, every row still once.
 
         Where rows lie is known block by block, from the smallest and largest value of a column in it: it helps as far
@@ -230,7 +230,7 @@ class Progress(Iterator[Estimate]):
         return self
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
-              seconds: float | None = None, value: str | None = None) -> Progress:
+              seconds: float | None = None, value: str | None = None) -> ProgressiveQuery:
         """Stop at the first answer for which one of these is true. Iterating once more goes on from there.
 
         Parameters
@@ -323,10 +323,10 @@ class Progress(Iterator[Estimate]):
         assert self.latest is not None
         return self.latest.unscaled.select(["start", "end", *self.plan.schema.names])
 
-    def again(self) -> Progress:
+    def again(self) -> ProgressiveQuery:
         """The same question once more, of which nothing was read yet."""
-        looks = Looks(self.looks.every, self.looks.seconds, self.looks.at)
-        return Progress(self.plan, looks, **self._asked)
+        looks = UpdateSchedule(self.looks.every, self.looks.seconds, self.looks.at)
+        return ProgressiveQuery(self.plan, looks, **self._asked)
 
     @property
     def view(self) -> display.Views:
@@ -410,7 +410,7 @@ class Progress(Iterator[Estimate]):
                 raise
             self.moments.read(rows, len(self.scan.drawn), states)
             took()
-            if self.merged.overlap or self.states.waiting >= MOST_WAITING:
+            if self.merged.overlap or self.states.waiting >= MAX_WAITING:
                 self.moments.merge()
 
     def _next_phase(self) -> bool:
@@ -489,10 +489,11 @@ class Progress(Iterator[Estimate]):
 def progress(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
              block_rows: int | None = None, resume: str | os.PathLike[str] | None = None,
-             late: object = None, intervals: Intervals = "approximate") -> Progress:
+             late: object = None, intervals: Intervals = "approximate") -> ProgressiveQuery:
     """Answers that refine, and can be steered."""
     if isinstance(at, str) or not isinstance(at, Iterable):
         raise PlanError(f"{at!r} are no shares.", where=f"progress(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
     model = None if late is None else Late.of(plan, late)
-    return Progress(plan, Looks(every, seconds, tuple(at)), confidence=confidence, order=order, seed=seed,
+    return ProgressiveQuery(plan, UpdateSchedule(every, seconds, tuple(at)), confidence=confidence, order=order,
+                            seed=seed,
                     block_rows=block_rows, resume=resume, late=model, intervals=intervals)

@@ -12,12 +12,13 @@ from whimbrel.progressive.estimation.estimate import Estimate, with_ends
 from whimbrel.progressive.late.late_estimate import LateSnapshot
 from whimbrel.progressive.late.late_rows_model import Late
 from whimbrel.progressive.plan.query_split import one_ended
-from whimbrel.progressive.query.update_schedule import Looks
+from whimbrel.progressive.query.update_schedule import UpdateSchedule
 from whimbrel.run import Snapshot
 from whimbrel.run import progress as in_order_of_time
 
 
-def snapshots(plan: Node, schedule: Looks, confidence: float, why: str, late: Late | None) -> Iterator[Estimate]:
+def snapshots(plan: Node, schedule: UpdateSchedule, confidence: float, why: str,
+              late: Late | None) -> Iterator[Estimate]:
     """Answers in the order of time."""
     ends, names = one_ended(plan), ["start", "end", *plan.schema.names]
 

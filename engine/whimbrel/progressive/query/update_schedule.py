@@ -15,7 +15,7 @@ from whimbrel.progressive.query.validation import check_number
 
 
 @dataclass
-class Looks:
+class UpdateSchedule:
     """Shares of the rows, or moments, at which an answer is due.
 
     Parameters

@@ -24,7 +24,7 @@ _WIDE = 2.0
 """Where a block may add so many times what others may, it is read first."""
 _FEW = 8
 """Of so many blocks one at most."""
-_MOST_BITS = 32
+_MAX_BITS = 32
 """Of integers whose type alone says between what they lie."""
 _LARGEST = 1e150
 
@@ -111,8 +111,8 @@ def _certain(known: Iterable[Ends], blocks: Blocks, begun: Ticks) -> Ticks:
     rows, count = blocks.rows.astype(np.float64), len(blocks)
     wide = np.zeros(count)
     for ends in known:
-        most = rows * np.maximum(np.maximum(ends.high, -ends.low), ends.high - ends.low)
-        wide = np.maximum(wide, most / max(float(np.median(most)), 1e-300))
+        maximum = rows * np.maximum(np.maximum(ends.high, -ends.low), ends.high - ends.low)
+        wide = np.maximum(wide, maximum / max(float(np.median(maximum)), 1e-300))
     wide[begun] = 0.0
     order = np.argsort(-wide, kind="stable")[: count // _FEW]
     return np.asarray(order[wide[order] > _WIDE])
@@ -203,7 +203,7 @@ def _of_type(type_: pa.DataType) -> tuple[float, float] | None:
     """Between what all values of a type lie, where that is worth saying."""
     if pa.types.is_boolean(type_):
         return 0.0, 1.0
-    if not pa.types.is_integer(type_) or type_.bit_width > _MOST_BITS:
+    if not pa.types.is_integer(type_) or type_.bit_width > _MAX_BITS:
         return None
     values = 2.0**type_.bit_width
     return (-values / 2, values / 2 - 1) if pa.types.is_signed_integer(type_) else (0.0, values - 1)

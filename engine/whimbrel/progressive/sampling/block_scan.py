@@ -228,7 +228,7 @@ class Scan:
         return float((sizes**4).mean() / (sizes**2).mean() ** 2)
 
     @cached_property
-    def most_rows(self) -> int:
+    def max_rows(self) -> int:
         """Of a block."""
         return int(self.blocks.rows.max())
 

@@ -18,22 +18,22 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, DRAWN
 from whimbrel.plan import Blocks
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import Array, Sample, times_behind
+from whimbrel.progressive.estimation.sample_state import Array, SampleState, times_behind
 from whimbrel.progressive.intervals.evidence import Evidence, Statistics
 from whimbrel.progressive.intervals.value_state import parts_of
 from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_scan import Scan
 from whimbrel.progressive.sampling.block_values import BlockNumbers
-from whimbrel.progressive.sampling.in_memory_source import Held
+from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 from whimbrel.progressive.sampling.pilot_sample import EVEN, FAR, ODD, Thinned, thinned
 from whimbrel.progressive.sampling.take_all_blocks import certain_blocks
 
 _LIGHT = 4.0
 """Tails of what blocks add that leave enough degrees of freedom from half of the blocks on, and mostly before."""
-_MOST_COMPARED = 1 << 19
+_MAX_COMPARED = 1 << 19
 """Numbers, by value, group and block, of which it is asked which blocks can move them."""
-_MOST_KEPT = 1 << 23
+_MAX_KEPT = 1 << 23
 """Numbers of states that are kept, to say what is left before a sample is drawn."""
 _IN_FEW = 20
 """Groups that are in fewer than so many blocks, of all, are not compared."""
@@ -72,10 +72,10 @@ class BlockStatistics(Statistics):
         the group.
     """
 
-    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
+    def __init__(self, totals: Totals, sample: SampleState, parts: _Parts, numbers: BlockNumbers, of: Array,
                  begun: Ticks) -> None:
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
-        self._parts = parts if parts.fields.size <= _MOST_KEPT else None
+        self._parts = parts if parts.fields.size <= _MAX_KEPT else None
         known = np.isin(np.arange(len(sample.scan.blocks)), begun)
         sums = int(sample.division.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
         self.certain = _certain(numbers.first(sums), known, sample)
@@ -150,7 +150,7 @@ def statistics_of(division: Division, states: BlockStates, blocks: Blocks, begun
     if block_rows in known:
         return known[block_rows]
     found = BlockStatistics.of(division, states, blocks, begun)
-    if not isinstance(states.source, Held):
+    if not isinstance(states.source, InMemorySource):
         known[block_rows] = found
     return found
 
@@ -174,11 +174,11 @@ def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockN
                         found.every)
 
 
-def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
+def _certain(numbers: BlockNumbers, known: Mask, sample: SampleState) -> Ticks:
     """The blocks that can move values of the groups that are in most of them."""
     count, blocks, values = len(known), sample.scan.blocks, len(numbers.body)
     there = np.bincount(numbers.rows, minlength=len(sample))
-    rows = np.argsort(-there, kind="stable")[: max(1, _MOST_COMPARED // max(1, values * count))]
+    rows = np.argsort(-there, kind="stable")[: max(1, _MAX_COMPARED // max(1, values * count))]
     rows = rows[there[rows] >= count // _IN_FEW]
     if not len(rows) or not values:
         return np.empty(0, np.int64)
@@ -197,11 +197,11 @@ def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
                           sample.scan.uneven, _LIGHT)
 
 
-def _all_read(division: Division, totals: Totals, blocks: Blocks) -> Sample:
+def _all_read(division: Division, totals: Totals, blocks: Blocks) -> SampleState:
     """What would be known if the totals were those of all blocks."""
     scan = Scan(blocks)
     scan.took_all()
-    return Sample(division, totals, scan.stand, None)
+    return SampleState(division, totals, scan.stand, None)
 
 
 def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array, Array]:
@@ -213,7 +213,7 @@ def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array,
     return np.asarray(totals.keys.ids([Column(pa.int64(), starts), *keys], len(starts))), which
 
 
-def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
+def _adds(sample: SampleState, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
     """What each part adds to sums that values are made of, to first order, and which value each of these is of."""
     values, found, of = sample.division.values, [], []
     for value in np.flatnonzero(values.adds_up).tolist():

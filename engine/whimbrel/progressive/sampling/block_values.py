@@ -70,10 +70,10 @@ class BlockNumbers(NamedTuple):
         square = first * first
         return second, second - square, fourth - 4 * first * third + (6 * second - 3 * square) * square
 
-    def _powers(self, numbers: Array, drawn: Array, most: int) -> Array:
+    def _powers(self, numbers: Array, drawn: Array, maximum: int) -> Array:
         """By power, value and row: the mean of the power, of so many blocks."""
-        found, power = np.zeros((most, len(numbers), len(drawn))), np.ones_like(numbers)
-        for each in range(most):
+        found, power = np.zeros((maximum, len(numbers), len(drawn))), np.ones_like(numbers)
+        for each in range(maximum):
             power = power * numbers
             for value, of_parts in enumerate(power):
                 found[each, value] = np.bincount(self.rows, of_parts, len(drawn))

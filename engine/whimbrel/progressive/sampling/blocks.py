@@ -16,16 +16,16 @@ Array = np.ndarray[Any, Any]
 
 _BLOCKS = 200
 """Of a table: an answer every hundredth of it is due after two."""
-_IN_A_WINDOW, _MOST_BLOCKS = 32, 1024
+_IN_A_WINDOW, _MAX_BLOCKS = 32, 1024
 """Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
-_FEWEST_ROWS, _MOST_ROWS = 64, 1 << 20
+_FEWEST_ROWS, _MAX_ROWS = 64, 1 << 20
 _FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
 """Rows that a first answer needs; of so many times more a part is read first."""
 _APART = 20
 """Of so many blocks one at most is read before a sample is drawn."""
 FEWEST_BLOCKS = 20
 """With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
-_MOST_HELD = 1 << 24
+_MAX_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 
 
@@ -55,19 +55,19 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
         return "its source has no rows"
     if rows is None or states.source.live or states.source.edges:
         return "its source has no end, or no blocks"
-    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MOST_ROWS)
+    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MAX_ROWS)
     blocks = states.blocks(block_rows or size, division.cuts)
     held = (division.one_each and blocks is not None and len(blocks) < FEWEST_BLOCKS <= rows // (block_rows or size)
-            and rows * len(states.columns) <= _MOST_HELD)
+            and rows * len(states.columns) <= _MAX_HELD)
     if held:
         states.hold()
         blocks = states.blocks(block_rows or size, division.cuts)
     if blocks is None:
         return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
     windows = _span(blocks) // division.window.size + 1
-    if windows > 1 and rows * len(division.kept) > _MOST_HELD:
+    if windows > 1 and rows * len(division.kept) > _MAX_HELD:
         return f"all its {windows:,} windows would keep their values at once"
-    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MOST_BLOCKS and division.cuts is not None:
+    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MAX_BLOCKS and division.cuts is not None:
         finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
         blocks = blocks if finer is None else finer
     blocks, begin = _beginning(blocks, windows if division.keeps_time else 1, states.source)

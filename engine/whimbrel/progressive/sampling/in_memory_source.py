@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from whimbrel.batch import Batch
-from whimbrel.plan import Beat, Blocks, Disorder, Source
+from whimbrel.plan import Blocks, OrderingSpec, Source, TimeGrid
 
 
-class Held(Source):
+class InMemorySource(Source):
     """Rows of a finite source, with the columns that are needed of them.
 
     Parameters
@@ -29,34 +29,34 @@ class Held(Source):
         self.rows: int = len(self._batch)
 
     @staticmethod
-    def of(source: Source, rows: Batch) -> Held:
+    def of(source: Source, rows: Batch) -> InMemorySource:
         """Rows in the order of time, in place of those of a source."""
-        held = object.__new__(Held)
-        held.name, held.time, held.disorder = source.name, source.time, Disorder()
+        held = object.__new__(InMemorySource)
+        held.name, held.time, held.disorder = source.name, source.time, OrderingSpec()
         held.schema, held._batch, held.rows = rows.schema, rows, len(rows)
         return held
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         times = self._batch.sync
-        return Blocks.evenly(times, rows, in_order=self.disorder == Disorder(), cuts=cuts) if self.rows else None
+        return Blocks.evenly(times, rows, in_order=self.disorder == OrderingSpec(), cuts=cuts) if self.rows else None
 
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
-        if self.disorder != Disorder():
+        if self.disorder != OrderingSpec():
             return 0, self.rows
         first, stop = np.searchsorted(self._batch.sync, [start, end]).tolist()
         return first, stop
 
-    def sorted(self) -> Held:
+    def sorted(self) -> InMemorySource:
         """The same rows in the order of time: those of a history are read whole and sorted, so none of them is late."""
         rows = self._batch
         order = np.argsort(rows.sync, kind="stable")
-        return self._of(rows if (order[1:] > order[:-1]).all() else rows.take(order), Disorder())
+        return self._of(rows if (order[1:] > order[:-1]).all() else rows.take(order), OrderingSpec())
 
     def excerpt(self, first: int, stop: int) -> Source:
         return self._of(self._batch.slice(first, stop), self.disorder)
 
-    def _of(self, rows: Batch, disorder: Disorder) -> Held:
-        twin = object.__new__(Held)
+    def _of(self, rows: Batch, disorder: OrderingSpec) -> InMemorySource:
+        twin = object.__new__(InMemorySource)
         vars(twin).update(vars(self), _batch=rows, rows=len(rows), disorder=disorder)
         return twin
 

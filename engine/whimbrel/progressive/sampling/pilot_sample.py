@@ -21,7 +21,7 @@ from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Blocks, Operator, reads_lifetime
 from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.plan.query_split import Division
-from whimbrel.progressive.sampling.in_memory_source import Held
+from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 
 Array = np.ndarray[Any, Any]
 
@@ -90,7 +90,7 @@ def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned 
     numbers += (chosen.sync - cuts.offset) // cuts.hop - first
     order = np.argsort(numbers, kind="stable")
     twin = BlockStates(division.plan)
-    twin.source = Held.of(states.source, Batch(
+    twin.source = InMemorySource.of(states.source, Batch(
         chosen.schema, frozen(numbers[order] * cuts.hop + cuts.offset), 1,
         tuple(column.take(order) for column in chosen.columns)))
     twin.read((0, len(order)), ())

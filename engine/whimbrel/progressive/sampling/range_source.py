@@ -8,14 +8,14 @@ from functools import cached_property
 from whimbrel.batch import Batch, elapsed
 from whimbrel.clock import INF
 from whimbrel.connect import ArrowSource
-from whimbrel.plan import Disorder, Excerpts, Source
-from whimbrel.progressive.sampling.in_memory_source import Held
+from whimbrel.plan import Excerpts, OrderingSpec, Source
+from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 
-_MOST_HELD = 1 << 24
+_MAX_HELD = 1 << 24
 """Values of a source that are kept in memory, so that they are decoded once."""
 
 
-class Side(Source):
+class RangeSource(Source):
     """Stands in a plan for a finished source, and reads as much of it as the range of time needs that comes next.
 
     Where it is not in the order of time it is read whole for each.
@@ -47,12 +47,12 @@ class Side(Source):
         A log that is in that order is left where it is, if it has so many blocks there.
         """
         self.columns = columns
-        history = self.disorder == Disorder(None)
+        history = self.disorder == OrderingSpec(None)
         if history or not isinstance(self.log, ArrowSource):
             blocks = None if history else self.log.blocks(1)
-            if self.rows * len(columns) > _MOST_HELD or (blocks is not None and len(blocks) >= fewest_blocks > 0):
+            if self.rows * len(columns) > _MAX_HELD or (blocks is not None and len(blocks) >= fewest_blocks > 0):
                 return
-            held = Held(self.log, columns)
+            held = InMemorySource(self.log, columns)
             self.log = held.sorted() if history else held
             self.disorder, self.arrival = self.log.disorder, None
         if self.longest is None:
@@ -61,7 +61,7 @@ class Side(Source):
     @cached_property
     def cut(self) -> bool:
         """Whether a range of time can be read without the rest."""
-        return self.disorder == Disorder() and self.log.blocks(self.rows) is not None
+        return self.disorder == OrderingSpec() and self.log.blocks(self.rows) is not None
 
     def part(self, start: int, end: int) -> tuple[int, int]:
         """The rows (from, up to) that are read for those that start in a range of time."""

@@ -18,27 +18,27 @@ from whimbrel.batch import Batch, Mask, Schema, elapsed
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col, Expr
 from whimbrel.operators import (
-    Band,
+    Changelog,
     GroupAggregate,
     HoppingWindow,
+    LatenessBand,
     LateRows,
     Results,
-    Revise,
     Select,
     SetDuration,
     Where,
 )
 from whimbrel.optimize import optimize
-from whimbrel.plan import Beat, Blocks, Node, Pruned, Source, Unsorted, times_needed
+from whimbrel.plan import Blocks, FilteredSource, Node, Source, TimeGrid, UnsortedSource, times_needed
 from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel.progressive.query.fingerprint import fingerprint
-from whimbrel.progressive.sampling.range_source import Side
-from whimbrel.run import Pipeline, Reader
+from whimbrel.progressive.sampling.range_source import RangeSource
+from whimbrel.run import Pipeline, SourceReader
 
 _COUNTS = (200, 100, 50, 32)
 """Into how many ranges a log is cut: as many as what lies around them allows."""
 _FEWEST = 20
-_MOST_BESIDE = 1.0
+_MAX_BESIDE = 1.0
 """Most rows that are read beside those of a range, as a share of all rows of the log, over all ranges."""
 _TRIED = 5
 """Ranges of which it is looked at how many rows they need."""
@@ -52,7 +52,7 @@ def in_ranges(plan: Node) -> Node | str:
     below = _part(plan)
     if below is None:
         return ""
-    if any(isinstance(node.op, Band | LateRows | Revise) for node in below.walk()):
+    if any(isinstance(node.op, LatenessBand | LateRows | Changelog) for node in below.walk()):
         return "which rows are late depends on all that came before them"
     sources = below.sources()
     if not all(source.rows is not None and not (source.live or source.edges) for source in sources):
@@ -86,7 +86,7 @@ class Ranged(Source):
     longest = 1
 
     def __init__(self, plan: Node) -> None:
-        sides = {source: Side(source) for source in plan.sources()}
+        sides = {source: RangeSource(source) for source in plan.sources()}
         self._sides = list(sides.values())
         self._log = log = max(self._sides, key=lambda side: side.rows)
         _hold(_over(plan, sides), log)
@@ -108,15 +108,15 @@ class Ranged(Source):
             some = np.unique(np.linspace(0, len(blocks) - 1, _TRIED).astype(np.int64))
             needed = sum(self._rows_for(start, last + 1) for start, last in zip(
                 blocks.earliest[some].tolist(), blocks.latest[some].tolist(), strict=True))
-            if needed - int(blocks.rows[some].sum()) <= _MOST_BESIDE * self._log.rows * len(some) / len(blocks):
+            if needed - int(blocks.rows[some].sum()) <= _MAX_BESIDE * self._log.rows * len(some) / len(blocks):
                 return True
         return False
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         self._times |= {0: self._extent[0], self._log.rows: self._extent[1]}
         return self.within(0, self._log.rows, max(rows, self._least_rows), cuts)
 
-    def within(self, first: int, stop: int, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def within(self, first: int, stop: int, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         """A range, or all of them, in ranges of about so many rows of the log, which are counted from its first one."""
         whole = (first, stop) == (0, self._log.rows)
         blocks = (self._log.log if whole else self._log.log.excerpt(first, stop)).blocks(rows, cuts)
@@ -130,7 +130,7 @@ class Ranged(Source):
         self._times |= dict(zip((first + firsts).tolist(), begins.tolist(), strict=True))
         return Blocks(firsts, np.append(firsts[1:], blocks.stop[-1]), begins, np.append(begins[1:], end) - 1)
 
-    def most_of_group(self, keys: frozenset[str]) -> float:
+    def max_of_group(self, keys: frozenset[str]) -> float:
         """Rows of its answer with the same values of these columns that start in a range, at most; infinite: not known.
 
         Known of windows of an aggregate whose keys are among them: each has one row.
@@ -205,7 +205,7 @@ class _Range(Source):
         self._of, self._first, self._stop = of, first, stop
         self.name, self.time, self.schema, self.rows = of.name, of.time, of.schema, stop - first
 
-    def blocks(self, rows: int, cuts: Beat | None = None) -> Blocks | None:
+    def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         return self._of.within(self._first, self._stop, rows, cuts)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch]:
@@ -218,14 +218,14 @@ class _RangeReader:
     def __init__(self, plan: Node, columns: tuple[str, ...]) -> None:
         self._plan, self._columns = plan, columns
         self._pipeline = Pipeline(_of_columns(plan, columns))
-        self._sides = [source for source in plan.sources() if isinstance(source, Side)]
+        self._sides = [source for source in plan.sources() if isinstance(source, RangeSource)]
 
     def read(self, start: int, end: int) -> Iterator[Batch]:
         """The rows that start there."""
         needed = times_needed(self._plan, start, end)
         for side in self._sides:
             side.turn_to(*needed[side])
-        with closing(Reader(self._pipeline.fork([0]), hurry=True)) as reader:
+        with closing(SourceReader(self._pipeline.fork([0]), hurry=True)) as reader:
             while not reader.finished:
                 for batch in (reader.step() or [[]])[0]:
                     first, stop = np.searchsorted(batch.sync, [start, end])
@@ -234,18 +234,18 @@ class _RangeReader:
                         yield rows if rows.absent is None else rows.only(~rows.absent)
 
 
-def _over(plan: Node, sides: Mapping[Source, Side]) -> Node:
+def _over(plan: Node, sides: Mapping[Source, RangeSource]) -> Node:
     """The same over what stands for its sources."""
     return plan.rewrite(lambda node: Node(sides[node.op]) if isinstance(node.op, Source) else node)
 
 
-def _hold(plan: Node, log: Side) -> None:
+def _hold(plan: Node, log: RangeSource) -> None:
     """Read the smaller sources, before the log: what is read of it can then be answered at once."""
     for source in _of_columns(plan, plan.schema.names).sources():
         side = source
-        while isinstance(side, Pruned | Unsorted):
+        while isinstance(side, FilteredSource | UnsortedSource):
             side = side.source
-        assert isinstance(side, Side)
+        assert isinstance(side, RangeSource)
         side.hold(source.schema.names, _FEWEST if side is log else 0)
 
 

@@ -93,13 +93,13 @@ def _all_at_once(condition: ast.expr, known: Mapping[str, Tree]) -> Any:
     """``any(...)``, ``all(...)`` or ``not any(...)`` over the events of one time."""
     match condition:
         case ast.UnaryOp(ast.Not(), ast.Call(ast.Name("any"), [inside])):
-            return wb.all_at_once(none=translate(ast.unparse(inside), known))
+            return wb.simultaneous(none=translate(ast.unparse(inside), known))
         case ast.Call(ast.Name("any"), [inside]):
-            return wb.all_at_once(some=translate(ast.unparse(inside), known))
+            return wb.simultaneous(any=translate(ast.unparse(inside), known))
         case ast.Call(ast.Name("all"), [inside]):
-            return wb.all_at_once(every=translate(ast.unparse(inside), known))
+            return wb.simultaneous(all=translate(ast.unparse(inside), known))
         case ast.Compare(ast.Call(ast.Name("len")), [ast.Eq()], [ast.Constant(int(number))]):
-            return wb.all_at_once(least=number, most=number)
+            return wb.simultaneous(min=number, max=number)
     raise UnsupportedError(f"all of a time: {ast.unparse(condition)}")
 
 

@@ -23,12 +23,12 @@ class Halting(Source):
 
     def __init__(self, source: Source, rows: int) -> None:
         self.source = source
-        self.most_rows = rows
+        self.max_rows = rows
         self.name, self.schema, self.time, self.arrival = source.name, source.schema, source.time, source.arrival
         self.disorder, self.edges, self.longest = source.disorder, source.edges, source.longest
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        left = self.most_rows - offset
+        left = self.max_rows - offset
         for batch in self.source.read(columns, offset):
             if batch is not None and left > 0:
                 yield batch.slice(0, min(left, len(batch)))

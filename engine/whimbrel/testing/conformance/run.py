@@ -36,7 +36,7 @@ class Circumstance:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CaseVerdict:
     """How a case fared; for one that did not pass, what was missing or different."""
 
     outcome: Outcome
@@ -49,16 +49,16 @@ def circumstances(tiers: Sequence[Tier]) -> list[Circumstance]:
             for rows, checkpoint in ((1, False), (3, False), (None, False), (3, True))]
 
 
-def judge(case: Case, tiers: Sequence[Tier]) -> Verdict:
+def judge(case: Case, tiers: Sequence[Tier]) -> CaseVerdict:
     """Run a case under every circumstance; the first that fails decides."""
     try:
         for circumstance in circumstances(tiers):
             why = _difference(case, circumstance)
             if why:
-                return Verdict("failed", f"{circumstance}: {why}")
+                return CaseVerdict("failed", f"{circumstance}: {why}")
     except UnsupportedError as need:
-        return Verdict("unsupported", str(need))
-    return Verdict("passed")
+        return CaseVerdict("unsupported", str(need))
+    return CaseVerdict("passed")
 
 
 def _difference(case: Case, circumstance: Circumstance) -> str:
@@ -152,7 +152,7 @@ def _same(expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-def summary(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+def summary(verdicts: Mapping[str, CaseVerdict]) -> Iterator[str]:
     """Lines for people: a count for each family, then every case that did not pass."""
     families: dict[str, dict[Outcome, int]] = {}
     for name, verdict in verdicts.items():

@@ -228,7 +228,7 @@ def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
         case ast.Name() | ast.Attribute() | ast.Subscript():
             listed = flow.translate(step["expr"])
             if not isinstance(listed, list):
-                exploded = flow.call("select_many", "many", listed)
+                exploded = flow.call("explode", "many", listed)
                 ranked = pa.types.is_struct(exploded.schema.type_of("many"))
                 item = {"rank": col.many.field("rank"), "payload": col.many.field("value")} if ranked else col.many
                 return replace(flow, stream=exploded).select(item)
@@ -236,12 +236,12 @@ def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
         case ast.List([]):
             return replace(flow, stream=flow.call("where", whimbrel.lit(False)))
         case _:
-            return replace(flow, stream=flow.call("select_many", "many", flow.listed(step["expr"]))).select(col.many)
+            return replace(flow, stream=flow.call("explode", "many", flow.listed(step["expr"]))).select(col.many)
     if not any(isinstance(value, Mapping | list) for value in values):
-        return replace(flow, stream=flow.call("select_many", "many", values, **times)).select(col.many)
+        return replace(flow, stream=flow.call("explode", "many", values, **times)).select(col.many)
     which = [whimbrel.lit(at) for at in range(len(values))]
     chosen = reduce(lambda others, at: choose(col.many == at, values[at], others), range(1, len(values)), values[0])
-    return replace(flow, stream=flow.call("select_many", "many", which, **times)).select(chosen)
+    return replace(flow, stream=flow.call("explode", "many", which, **times)).select(chosen)
 
 
 def _pivot(flow: Flow, step: Step, inputs: Inputs) -> Flow:
@@ -320,7 +320,7 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     "repetitive_hopping_window": _repetitive_hopping_window,
     **dict.fromkeys(("quantize", "progressive_quantize"), _quantize), "session_window": _session_window,
     **dict.fromkeys(_AGGREGATE_STEPS, _aggregate_one), "top_k": _top_k,
-    "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
+    "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "explode": _select_many, "aggregate": _aggregate,
     "group_apply": _group_apply, "group_aggregate": _group_aggregate, "multicast": _multicast,
     "join": _join("inner"), **{f"{how}_outer_join": _join(how) for how in ("left", "right", "full")},
     "clip": _of_left("clip"), "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),

@@ -7,7 +7,7 @@ function takes facts and answers facts; none looks at batches, order or arrival 
 
 from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
 from whimbrel.testing.oracle.events import INF, Fact, Payload, Time, coalesced, differences
-from whimbrel.testing.oracle.expressions import Columns, Term
+from whimbrel.testing.oracle.expressions import OracleColumns, Term
 from whimbrel.testing.oracle.ingress import Ingested, Punctuation, ingress, partitioned_ingress
 from whimbrel.testing.oracle.joins import Match, anti_join, asof_join, clip, join, semi_join, union
 from whimbrel.testing.oracle.lifetimes import (
@@ -19,14 +19,59 @@ from whimbrel.testing.oracle.lifetimes import (
     sliding_window,
     tumbling_window,
 )
-from whimbrel.testing.oracle.patterns import AllAtOnce, Either, Event, Optional, Pattern, Repeat, Then, detect
+from whimbrel.testing.oracle.patterns import (
+    Either,
+    EventStep,
+    Optional,
+    Pattern,
+    Repeat,
+    SimultaneousStep,
+    Then,
+    detect,
+)
 from whimbrel.testing.oracle.stateless import Function, select, where, with_columns
 from whimbrel.testing.oracle.top_k import top_k
 
 __all__ = [
-    "INF", "Aggregated", "AllAtOnce", "Columns", "Either", "Event", "Fact", "Function", "Ingested", "Match", "Optional",
-    "Pattern", "Payload", "Punctuation", "Repeat", "Term", "Then", "Time", "aggregate", "anti_join", "asof_join",
-    "ceil_to", "clip", "coalesced", "detect", "differences", "floor_to", "hopping_window", "ingress", "join",
-    "partitioned_ingress", "select", "semi_join", "set_duration", "shift", "sliding_window", "top_k", "tumbling_window",
-    "union", "where", "with_columns",
+    "INF",
+    "Aggregated",
+    "Either",
+    "EventStep",
+    "Fact",
+    "Function",
+    "Ingested",
+    "Match",
+    "Optional",
+    "OracleColumns",
+    "Pattern",
+    "Payload",
+    "Punctuation",
+    "Repeat",
+    "SimultaneousStep",
+    "Term",
+    "Then",
+    "Time",
+    "aggregate",
+    "anti_join",
+    "asof_join",
+    "ceil_to",
+    "clip",
+    "coalesced",
+    "detect",
+    "differences",
+    "floor_to",
+    "hopping_window",
+    "ingress",
+    "join",
+    "partitioned_ingress",
+    "select",
+    "semi_join",
+    "set_duration",
+    "shift",
+    "sliding_window",
+    "top_k",
+    "tumbling_window",
+    "union",
+    "where",
+    "with_columns",
 ]

@@ -88,7 +88,7 @@ class Term:
         return Term(lambda payload: _value(other, payload) if self(payload) is None else self(payload))
 
 
-class Columns:
+class OracleColumns:
     """``col``: its attributes are the columns."""
 
     def __getattr__(self, name: str) -> Term:

@@ -11,7 +11,7 @@ from whimbrel.testing.oracle.stateless import Function
 
 
 @dataclass(frozen=True)
-class Event:
+class EventStep:
     """One event for which the predicate is true (null is not), and what it does to the register.
 
     Functions see the event's columns, and beside them what the run remembers: "register.total", "first_of('a').x".
@@ -23,7 +23,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class AllAtOnce:
+class SimultaneousStep:
     """All events of the key at one time together, if the predicate is true of them."""
 
     predicate: Callable[[Sequence[Payload]], bool]
@@ -47,11 +47,11 @@ class Either:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The pattern at least `least` times (and at most `most`), one directly after the other."""
+    """The pattern at least `minimum` times (and at most `most`), one directly after the other."""
 
     pattern: Pattern
-    least: int = 1
-    most: int | None = None
+    minimum: int = 1
+    maximum: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Optional:
     pattern: Pattern
 
 
-Pattern = Event | AllAtOnce | Then | Either | Repeat | Optional
+Pattern = EventStep | SimultaneousStep | Then | Either | Repeat | Optional
 
 _Rest = tuple[Pattern, ...]
 
@@ -126,9 +126,9 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int | None, keys: Ma
 
 def _has_at_once(pattern: Pattern) -> bool:
     match pattern:
-        case Event():
+        case EventStep():
             return False
-        case AllAtOnce():
+        case SimultaneousStep():
             return True
         case Then(left, right) | Either(left, right):
             return _has_at_once(left) or _has_at_once(right)
@@ -139,7 +139,7 @@ def _has_at_once(pattern: Pattern) -> bool:
 def _moves(run: _Run, instant: Sequence[Payload]) -> Iterator[_Run]:
     """The run after this event (or all of one time), in every way of reading it."""
     for event, rest in _next(run.rest):
-        if isinstance(event, AllAtOnce):
+        if isinstance(event, SimultaneousStep):
             if event.predicate(instant):
                 yield replace(run, rest=rest, events=run.events + 1)
             continue
@@ -156,14 +156,14 @@ def _moves(run: _Run, instant: Sequence[Payload]) -> Iterator[_Run]:
         yield replace(run, rest=rest, events=run.events + 1, memory=memory)
 
 
-def _next(rest: _Rest) -> list[tuple[Event | AllAtOnce, _Rest]]:
+def _next(rest: _Rest) -> list[tuple[EventStep | SimultaneousStep, _Rest]]:
     """What event may come next, and what is left of the pattern after it."""
     if not rest:
         return []
     head, *others = rest
     tail = tuple(others)
     match head:
-        case Event() | AllAtOnce():
+        case EventStep() | SimultaneousStep():
             return [(head, tail)]
         case Then(first, second):
             return _next((first, second, *tail))
@@ -171,8 +171,9 @@ def _next(rest: _Rest) -> list[tuple[Event | AllAtOnce, _Rest]]:
             return _next((left, *tail)) + _next((right, *tail))
         case Optional(inner):
             return _next((inner, *tail)) + _next(tail)
-        case Repeat(inner, least, most):
-            again = () if most == 1 else (replace(head, least=max(least - 1, 0), most=most and most - 1),)
+        case Repeat(inner, minimum, maximum):
+            again = () if maximum == 1 else (replace(head, minimum=max(minimum - 1, 0),
+                                                     maximum=maximum and maximum - 1),)
             into = [(event, (*left, *again, *tail)) for event, left in _next((inner,))]
             return into + (_next(tail) if _optional(head) else [])
 
@@ -180,7 +181,7 @@ def _next(rest: _Rest) -> list[tuple[Event | AllAtOnce, _Rest]]:
 def _optional(pattern: Pattern) -> bool:
     """Whether no event at all is also such a pattern."""
     match pattern:
-        case Event() | AllAtOnce():
+        case EventStep() | SimultaneousStep():
             return False
         case Then(first, second):
             return _optional(first) and _optional(second)
@@ -188,12 +189,12 @@ def _optional(pattern: Pattern) -> bool:
             return _optional(left) or _optional(right)
         case Optional():
             return True
-        case Repeat(inner, least):
-            return least == 0 or _optional(inner)
+        case Repeat(inner, minimum):
+            return minimum == 0 or _optional(inner)
 
 
 def _identity(run: _Run) -> object:
     """Equal for runs with the same future and the same past."""
-    rest = tuple((id(part.pattern), part.least, part.most) if isinstance(part, Repeat) else id(part)
+    rest = tuple((id(part.pattern), part.minimum, part.maximum) if isinstance(part, Repeat) else id(part)
                  for part in run.rest)
     return rest, run.began, run.events, repr(sorted(run.memory.items()))

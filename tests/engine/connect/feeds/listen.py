@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from whimbrel.batch import Batch
-from whimbrel.connect.feeds import Reading
-from whimbrel.plan import Position, Source
+from whimbrel.connect.feeds import FeedReader
+from whimbrel.plan import Source, SourceOffset
 from whimbrel.stream import Stream
 
 PATIENCE_S = 30.0
@@ -23,19 +23,19 @@ def until(true: Callable[[], object], what: str = "") -> None:
 
 
 @contextlib.contextmanager
-def reading(feed: Stream, place: object = None) -> Iterator[Reading]:
+def reading(feed: Stream, place: object = None) -> Iterator[FeedReader]:
     """A feed that is being read."""
     source = feed.node.op
     assert isinstance(source, Source)
-    found = source.read(source.schema.names, Position(0, place))
-    assert isinstance(found, Reading)
+    found = source.read(source.schema.names, SourceOffset(0, place))
+    assert isinstance(found, FeedReader)
     try:
         yield found
     finally:
         found.close()
 
 
-def rows(found: Reading, count: int) -> list[Batch]:
+def rows(found: FeedReader, count: int) -> list[Batch]:
     """So many rows, or all that there are."""
     batches: list[Batch] = []
     end = time.monotonic() + PATIENCE_S
@@ -50,7 +50,7 @@ def rows(found: Reading, count: int) -> list[Batch]:
     return batches
 
 
-def values(found: Reading, count: int, column: str) -> list[object]:
+def values(found: FeedReader, count: int, column: str) -> list[object]:
     """A column of the next rows."""
     return [value for batch in rows(found, count) for value in batch.column(column).to_arrow().to_pylist()]
 

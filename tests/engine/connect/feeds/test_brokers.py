@@ -29,7 +29,7 @@ from whimbrel.connect.feeds import nats as nats_feed
 from whimbrel.errors import SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
-QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.02, 0.1)}
+QUICK: Any = {"time": "at", "schema": FIELDS, "retry_backoff_s": (0.02, 0.1)}
 LARGE = json.dumps({"at": 7, "x": 7, "padding": "x" * 10_000_000}).encode()
 
 
@@ -209,7 +209,7 @@ def test_an_mqtt_session_keeps_what_came_meanwhile(mqtt_server: servers.Server) 
 @pytest.mark.mosquitto
 def test_an_mqtt_session_keeps_what_was_not_taken_and_gives_no_more_than_has_room(
         mqtt_server: servers.Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(mqtt_feed, "_MOST_MESSAGES", 10)
+    monkeypatch.setattr(mqtt_feed, "_MAX_MESSAGES", 10)
     feed = wb.feeds.mqtt("roomy", f"mqtt://127.0.0.1:{mqtt_server.port}", session="whimbrel-room", **QUICK)
     asked = feed.node.op
     assert isinstance(asked, Feed)

@@ -21,7 +21,7 @@ from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds import mqtt as mqtt_feed
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Delivery, Pumped
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, MessageBatch, ThreadedClient
 
 MIB = 1 << 20
 
@@ -70,15 +70,15 @@ def test_rows_are_given_up_where_they_take_too_many_bytes() -> None:
 def test_of_what_blocks_little_waits() -> None:
     asked = []
 
-    def deliveries() -> Iterator[Delivery]:
+    def deliveries() -> Iterator[MessageBatch]:
         for at in range(60):
             asked.append(at)
-            yield Delivery([line(at)], at)
+            yield MessageBatch([line(at)], at)
 
-    client = Pumped(deliveries(), lambda: None, together=True)
-    until(lambda: len(asked) > MOST_BYTES // MIB)
+    client = ThreadedClient(deliveries(), lambda: None, together=True)
+    until(lambda: len(asked) > MAX_BYTES // MIB)
     time.sleep(0.1)
-    assert len(asked) <= MOST_BYTES // MIB + 2
+    assert len(asked) <= MAX_BYTES // MIB + 2
     came: list[Any] = []
     while len(came) < 60 and (delivery := client.receive(1)) is not None:
         came += delivery.messages
@@ -90,7 +90,7 @@ def test_of_what_blocks_little_waits() -> None:
 @pytest.mark.parametrize("group", [None, "some"])
 def test_few_entries_of_redis_come_at_once_where_they_are_long_behind_short_ones(group: str | None,
                                                                                   tmp_path: Path) -> None:
-    lengths = [1] * 7000 + [MIB] * 100 + [2 * MOST_BYTES, 1]
+    lengths = [1] * 7000 + [MIB] * 100 + [2 * MAX_BYTES, 1]
     with servers.running(servers.redis(tmp_path)) as server, redis.Redis(port=server.port) as link:
         for length in lengths:
             link.xadd("rows", {"x": bytes(length)})
@@ -103,7 +103,7 @@ def test_few_entries_of_redis_come_at_once_where_they_are_long_behind_short_ones
                 delivery = client.receive(5.0)
                 came += [] if delivery is None else [list(map(len, delivery.messages))]
         assert [length for each in came for length in each] == lengths
-        assert sum(sum(each) > 3 * MOST_BYTES // 2 for each in came) <= 2  # where they begin to be long
+        assert sum(sum(each) > 3 * MAX_BYTES // 2 for each in came) <= 2  # where they begin to be long
         assert max(map(sum, came)) < 65 * MIB
         assert len(came) < 16
 
@@ -127,7 +127,7 @@ def test_a_broker_whose_messages_are_not_read_is_not_lost(tmp_path: Path, monkey
 
 @pytest.mark.nats
 def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_ones(tmp_path: Path) -> None:
-    lengths = [1] * 3000 + [MIB] * 40 + [MOST_BYTES + 4 * MIB, 1]
+    lengths = [1] * 3000 + [MIB] * 40 + [MAX_BYTES + 4 * MIB, 1]
 
     async def publish(url: str) -> None:
         link = await nats.connect(url)
@@ -148,7 +148,7 @@ def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_o
                 delivery = client.receive(5.0)
                 came += [] if delivery is None else [list(map(len, delivery.messages))]
         assert [length for each in came for length in each] == lengths
-        assert max(sum(each) for each in came if len(each) > 1) <= MOST_BYTES
+        assert max(sum(each) for each in came if len(each) > 1) <= MAX_BYTES
         assert len(came) < 20
 
 

@@ -17,7 +17,7 @@ from tests.engine.ended import ended
 from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds.formats.decode import format_of
 from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
-from whimbrel.connect.feeds.runtime.client import Client, Delivery
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch
 from whimbrel.errors import PlanError, SchemaError, SourceError
 from whimbrel.plan import Node
 from whimbrel.run import run_loop
@@ -32,12 +32,12 @@ class Line(Client):
     def __init__(self, wire: Wire, place: int) -> None:
         self.wire, self.place = wire, place
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if self.wire.cut.is_set():
             raise ConnectionError("cut")
         if self.place < len(self.wire.messages):
             self.place += 1
-            return Delivery([self.wire.messages[self.place - 1]], self.place)
+            return MessageBatch([self.wire.messages[self.place - 1]], self.place)
         if self.wire.ends:
             raise EOFError
         time.sleep(min(timeout_s, 0.01))
@@ -57,7 +57,7 @@ class Wire(Feed):
         self.messages, self.ends, self.cut = list(messages), ends, threading.Event()
         self.safe: deque[int] = deque()
         self.connected, self.closed = 0, 0
-        told = {"schema": FIELDS, "time": "at", "format": format_of("json", ""), "retry_s": (0.01, 0.05)} | told
+        told = {"schema": FIELDS, "time": "at", "format": format_of("json", ""), "retry_backoff_s": (0.01, 0.05)} | told
         super().__init__("wire", **told)  # type: ignore[arg-type]
 
     def connect(self, place: int | None) -> Client:
@@ -163,7 +163,7 @@ def test_a_letter_names_the_column_that_is_wrong(at: bytes) -> None:
 
 def test_without_a_message_the_schema_must_be_said() -> None:
     with pytest.raises(SchemaError, match="No message came"):
-        Wire(schema=None, sample_s=0.05)
+        Wire(schema=None, schema_sample_s=0.05)
 
 
 def test_a_broker_that_is_not_there_is_named_when_a_schema_is_needed() -> None:
@@ -257,7 +257,7 @@ def test_the_arrival_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.fault("any feed", "clock jumps both ways")
 def test_rows_are_stamped_in_their_order_while_the_clock_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
     wall = time.time_ns
-    wire = Wire(ends=False, schema={"at": "timestamp[ms]", "x": "int64"}, arrived_as="seen", ahead="1m")
+    wire = Wire(ends=False, schema={"at": "timestamp[ms]", "x": "int64"}, arrival_column="seen", ahead="1m")
     with stream(wire).start() as run:
         for number, hours in enumerate((0, -1, 2, 0)):
             monkeypatch.setattr(time, "time_ns", lambda hours=hours: wall() + hours * 3600 * 10**9)
@@ -270,7 +270,7 @@ def test_rows_are_stamped_in_their_order_while_the_clock_jumps(monkeypatch: pyte
 
 
 def test_rows_are_stamped_with_their_arrival() -> None:
-    feed = stream(Wire(b'{"at": 1000, "x": 1}', schema={"at": "timestamp[ms]", "x": "int64"}, arrived_as="seen"))
+    feed = stream(Wire(b'{"at": 1000, "x": 1}', schema={"at": "timestamp[ms]", "x": "int64"}, arrival_column="seen"))
     table = feed.collect()
     assert table.schema.field("seen").type == pa.timestamp("ms")
     assert abs(table["seen"].to_pylist()[0].timestamp() - time.time()) < 86_400
@@ -283,7 +283,7 @@ def settled(run: wb.Run) -> list[object]:
 
 
 def test_time_goes_on_where_a_feed_is_idle() -> None:
-    wire = Wire(row(10), ends=False, idle_after=0.1)
+    wire = Wire(row(10), ends=False, idle_timeout=0.1)
     run = stream(wire).tumbling_window(11).aggregate(n=wb.count()).start()
     until(lambda: settled(run) == [0], "for the window to settle without further rows")
     assert run.metrics.feeds["wire"].link in ("idle", "live")
@@ -293,7 +293,7 @@ def test_time_goes_on_where_a_feed_is_idle() -> None:
 
 
 def timed(*messages: bytes, **told: object) -> Stream:
-    return stream(Wire(*messages, ends=False, idle_after=0.1, schema={"at": "timestamp[ms]", "x": "int64"}, **told))
+    return stream(Wire(*messages, ends=False, idle_timeout=0.1, schema={"at": "timestamp[ms]", "x": "int64"}, **told))
 
 
 def counted(rows: Stream) -> Stream:
@@ -319,7 +319,7 @@ def test_time_goes_on_for_all_that_an_idle_feed_is_asked_for(ask: Callable[[], S
 
 
 def test_a_quiet_partition_does_not_hold_up_others_and_comes_late() -> None:
-    wire = Wire(row(1, 1), row(100, 2), ends=False, idle_after=0.1, partition=wb.Partitions("x", lag=10_000))
+    wire = Wire(row(1, 1), row(100, 2), ends=False, idle_timeout=0.1, partition=wb.PartitionWatermarks("x", lag=10_000))
     at = iter(range(101, 10_000))
     with stream(wire).start() as run:
         until(lambda: wire.messages.append(row(next(at), 2)) or run.metrics.settled_rows > 2)  # type: ignore[func-returns-value]
@@ -328,14 +328,14 @@ def test_a_quiet_partition_does_not_hold_up_others_and_comes_late() -> None:
 
 
 def test_a_quiet_feed_does_not_hold_up_others() -> None:
-    quiet, busy = Wire(row(1), ends=False, idle_after=0.1), Wire(row(1, 5), row(2, 6), ends=False, idle_after=0.1)
+    quiet, busy = Wire(row(1), ends=False, idle_timeout=0.1), Wire(row(1, 5), row(2, 6), ends=False, idle_timeout=0.1)
     run = stream(busy).union(stream(quiet)).start()
     until(lambda: run.metrics.settled_rows == 3)
     run.stop()
 
 
 def test_a_feed_that_never_had_a_row_does_not_hold_up_others() -> None:
-    empty, busy = Wire(ends=False, idle_after=0.1), Wire(row(1), row(2), ends=False)
+    empty, busy = Wire(ends=False, idle_timeout=0.1), Wire(row(1), row(2), ends=False)
     run = stream(busy).union(stream(empty)).tumbling_window(1).aggregate(n=wb.count()).start()
     until(lambda: settled(run) == [1])
     empty.messages += [row(1), row(2)]
@@ -346,7 +346,7 @@ def test_a_feed_that_never_had_a_row_does_not_hold_up_others() -> None:
 def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
     messages = [row(1), row(10)]
     for expected in (1, 2):
-        quiet, busy = Wire(row(10), ends=False, idle_after=0.1), Wire(*messages, ends=False)
+        quiet, busy = Wire(row(10), ends=False, idle_timeout=0.1), Wire(*messages, ends=False)
         run = stream(busy).union(stream(quiet)).tumbling_window(10).aggregate(n=wb.count()).start(
             checkpoints=wb.Checkpoints(tmp_path, every="10ms"))
         until(lambda: run.metrics.settled_rows == expected)  # noqa: B023
@@ -357,14 +357,14 @@ def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
 
 def test_time_goes_on_after_a_history_where_its_feed_is_quiet() -> None:
     log = wb.from_arrow(pa.table({"at": pa.array([1, 2, 9], pa.timestamp("ms")), "x": [1, 2, 3]}), time="at")
-    quiet = Wire(ends=False, idle_after=0.1, schema={"at": "timestamp[ms]", "x": "int64"})
+    quiet = Wire(ends=False, idle_timeout=0.1, schema={"at": "timestamp[ms]", "x": "int64"})
     run = log.then(stream(quiet), keys=["x"], span=10).tumbling_window(10).aggregate(n=wb.count()).start()
     until(lambda: run.metrics.settled_rows == 1)
     run.stop()
 
 
 def test_what_a_lost_connection_held_back_is_not_late() -> None:
-    wire, links = Wire(row(10), ends=False, idle_after=1.0), ["reconnecting"]
+    wire, links = Wire(row(10), ends=False, idle_timeout=1.0), ["reconnecting"]
     with reading(stream(wire)) as found:
         rows(found, 1)
         until(lambda: found.state.link == "idle")

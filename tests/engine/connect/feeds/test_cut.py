@@ -19,11 +19,11 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, until, values
 from tests.engine.connect.feeds.relay import Relay
-from whimbrel.connect.feeds import Feed, Reading
+from whimbrel.connect.feeds import Feed, FeedReader
 
 ROWS = 2_000
 CUTS = (9_001, 20_003, 7)
-TOLD: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.02, 0.1)}
+TOLD: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1)}
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def cut(server: int) -> Iterator[Relay]:
         assert not relay.cuts
 
 
-def told(found: Reading, column: str = "at") -> list[Any]:
+def told(found: FeedReader, column: str = "at") -> list[Any]:
     return values(found, ROWS, column)
 
 
@@ -89,7 +89,7 @@ def test_mqtt(tmp_path: Path) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.fault("postgres", "connection cut mid-message")
-@pytest.mark.fault("postgres_changes", "connection cut mid-message")
+@pytest.mark.fault("postgres_cdc", "connection cut mid-message")
 def test_postgres(tmp_path: Path) -> None:
     with servers.running(servers.postgres(tmp_path / "postgres")) as server:
         url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
@@ -98,12 +98,12 @@ def test_postgres(tmp_path: Path) -> None:
             link.execute("CREATE TABLE rows (at bigint PRIMARY KEY, x bigint)")
             link.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
             slot: Any = {"slot": "cut", "publication": "whimbrel", **TOLD}
-            with reading(wb.feeds.postgres_changes("rows", url, **slot)) as found:  # which makes the slot
+            with reading(wb.feeds.postgres_cdc("rows", url, **slot)) as found:  # which makes the slot
                 next(found)
                 until(lambda: found.state.link == "live")
             link.execute(f"INSERT INTO rows SELECT at, 7 * at FROM generate_series(0, {ROWS - 1}) AS at ORDER BY at")
         for feed in (lambda url: wb.feeds.postgres("rows", url, cursor="at", every=0.01, **TOLD),
-                     lambda url: wb.feeds.postgres_changes("rows", url, **slot)):
+                     lambda url: wb.feeds.postgres_cdc("rows", url, **slot)):
             with cut(server.port) as relay, reading(feed(url.replace(str(server.port), str(relay.port)))) as found:
                 assert told(found) == list(range(ROWS))
 

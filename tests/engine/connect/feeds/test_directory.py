@@ -16,7 +16,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
 from whimbrel.connect.feeds import Feed
 
-QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.01, 0.05)}
+QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.01, 0.05)}
 
 
 def put(folder: Path, name: str, *at: int) -> None:

@@ -55,7 +55,7 @@ def test_a_flight_stream_goes_on_at_its_row_when_the_server_is_there_again(break
     with Rows(0, 3, breaks=breaks) as server:
         port = server.port
         feed = wb.feeds.flight(f"grpc://127.0.0.1:{port}", time="at", token="right", schema=FIELDS,
-                               retry_s=(0.02, 0.1))
+                               retry_backoff_s=(0.02, 0.1))
         going = ExitStack()
         found = going.enter_context(reading(feed))
         assert values(found, 3, "x") == [0, 10, 20]

@@ -20,7 +20,7 @@ from whimbrel.connect.feeds import mqtt as mqtt_feed
 from whimbrel.connect.feeds import websocket
 from whimbrel.connect.feeds.runtime import buffered_reader
 
-QUICK: Any = {"time": "at", "schema": {"at": "int64"}, "retry_s": (0.02, 0.1), "idle_after": 1.0}
+QUICK: Any = {"time": "at", "schema": {"at": "int64"}, "retry_backoff_s": (0.02, 0.1), "idle_timeout": 1.0}
 
 TALK = """
 import sys
@@ -40,7 +40,7 @@ def feed_of(kind: str, port: int) -> wb.Stream:
         until(lambda: servers.accepts(url))
         with psycopg.connect(url) as link:
             link.execute("CREATE TABLE t (at bigint PRIMARY KEY)")
-    own: dict[str, Any] = {"postgres": {"cursor": "at"}, "postgres_changes": {"beside": []}, "mqtt": {"session": "me"}}
+    own: dict[str, Any] = {"postgres": {"cursor": "at"}, "postgres_cdc": {"beside": []}, "mqtt": {"session": "me"}}
     made: wb.Stream = getattr(wb.feeds, kind)("t", url, **QUICK, **own.get(kind, {}))
     return made
 
@@ -72,16 +72,16 @@ async def on_nats(port: int, *rows: bytes) -> None:
 @pytest.mark.fault("mqtt", "server frozen")
 @pytest.mark.fault("nats", "server frozen")
 @pytest.mark.fault("postgres", "server frozen")
-@pytest.mark.fault("postgres_changes", "server frozen")
+@pytest.mark.fault("postgres_cdc", "server frozen")
 @pytest.mark.parametrize("kind", [
     pytest.param("redis", marks=pytest.mark.redis), pytest.param("mqtt", marks=pytest.mark.mosquitto),
     pytest.param("nats", marks=pytest.mark.nats), pytest.param("postgres", marks=pytest.mark.postgres),
-    pytest.param("postgres_changes", marks=pytest.mark.postgres)])
+    pytest.param("postgres_cdc", marks=pytest.mark.postgres)])
 def test_a_feed_whose_server_says_nothing_is_not_live(kind: str, tmp_path: Path,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buffered_reader, "_ANSWER_S", 0.3)
     monkeypatch.setattr(mqtt_feed, "_KEEPALIVE_S", 1)
-    program = {"mqtt": servers.mosquitto, "postgres_changes": servers.postgres}.get(kind) or getattr(servers, kind)
+    program = {"mqtt": servers.mosquitto, "postgres_cdc": servers.postgres}.get(kind) or getattr(servers, kind)
     with servers.running(program(tmp_path / kind)) as server:
         if kind == "nats":  # its stream is there before it is read
             asyncio.run(on_nats(server.port))

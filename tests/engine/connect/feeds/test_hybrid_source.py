@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, until, values
 from whimbrel import col
-from whimbrel.connect.feeds import Reading
-from whimbrel.connect.feeds.runtime.cutover import ByKey
+from whimbrel.connect.feeds import FeedReader
+from whimbrel.connect.feeds.runtime.cutover import KeyCutover
 from whimbrel.errors import CheckpointError, PlanError, SchemaError
-from whimbrel.plan import Position
+from whimbrel.plan import SourceOffset
 
 FIELDS = {"at": "int64", "n": "int64", "part": "int64"}
 
@@ -77,8 +77,8 @@ def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
 def test_the_state_says_where_it_is(tmp_path: Path) -> None:
     source = log(30).then(feed(15, 60), offset="n").node.op
     assert isinstance(source, wb.feeds.HandOver)
-    found = source.read(["n"], Position(0, None))
-    assert isinstance(found, Reading)
+    found = source.read(["n"], SourceOffset(0, None))
+    assert isinstance(found, FeedReader)
     next(found)
     assert (found.state.stage, str(found.state)) == ("history", "history")
     assert len(values(found, 30, "n")) == 30
@@ -143,12 +143,12 @@ def test_keys_are_remembered_over_two_restarts_within_the_history() -> None:
     first, second = (next(log(stop).sources[0].read(["n"])) for stop in (4, 8))
     assert first is not None
     assert second is not None
-    seam = ByKey(("n",), 100)
+    cutover = KeyCutover(("n",), 100)
     for rows in (first, second.take(np.arange(4, 8))):
-        seam.of_history(rows)
-        seam, before = seam.begin(), json.loads(json.dumps(seam.state()))
-        seam.restore(before)
-    assert len(seam.of_feed(second)) == 0
+        cutover.of_history(rows)
+        cutover, before = cutover.begin(), json.loads(json.dumps(cutover.state()))
+        cutover.restore(before)
+    assert len(cutover.of_feed(second)) == 0
 
 
 KEYS: list[Any] = [

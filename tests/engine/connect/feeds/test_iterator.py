@@ -75,7 +75,7 @@ def test_a_stream_that_ends_within_an_item_is_read_again() -> None:
             raise cut
         yield {"at": 2, "x": 2}
 
-    with reading(wb.feeds.iterator(items, time="at", schema=FIELDS, retry_s=(0.01, 0.05))) as found:
+    with reading(wb.feeds.iterator(items, time="at", schema=FIELDS, retry_backoff_s=(0.01, 0.05))) as found:
         assert values(found, 2, "at") == [1, 2]
 
 
@@ -146,7 +146,7 @@ async def dying_later(error: BaseException) -> AsyncIterator[dict[str, int]]:
 def test_an_iterator_that_dies_says_why_each_time(make: Any, wrapped: bool, error: BaseException) -> None:
     items = make(error)
     feed = wb.feeds.iterator((lambda: items) if wrapped else items, time="at", schema={"at": "int64"},
-                             retry_s=(0.01, 0.05))
+                             retry_backoff_s=(0.01, 0.05))
     for _ in range(2):
         with pytest.raises(SourceError, match=r"iterator cannot be read: .*the line is cut") as told:
             feed.collect()
@@ -171,5 +171,5 @@ def test_a_function_that_gives_the_same_iterator_again_is_refused(items: Any) ->
 
 def test_a_function_that_makes_an_iterator_is_asked_again_after_a_loss() -> None:
     calls = iter([dying(OSError("the line is cut")), iter([{"at": 1}, {"at": 2}])])
-    feed = wb.feeds.iterator(lambda: next(calls), time="at", schema={"at": "int64"}, retry_s=(0.01, 0.05))
+    feed = wb.feeds.iterator(lambda: next(calls), time="at", schema={"at": "int64"}, retry_backoff_s=(0.01, 0.05))
     assert feed.collect()["at"].to_pylist() == [1, 2]

@@ -23,7 +23,7 @@ from whimbrel.connect.feeds.kafka import kafka_catch_up, kafka_consumer
 from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
-QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.02, 0.1), "reorder_latency": 100}
+QUICK: Any = {"time": "at", "schema": FIELDS, "retry_backoff_s": (0.02, 0.1), "reorder_latency": 100}
 
 
 class Cluster:
@@ -77,7 +77,7 @@ def test_a_topic_is_read_in_the_order_of_each_partition_and_on_from_its_offsets(
 @pytest.mark.parametrize(("held", "stamps"), [(10_000, 1), (20, 1), (10_000, 100)])
 def test_a_backlog_of_many_partitions_comes_in_the_order_of_its_timestamps(
         cluster: Cluster, held: int, stamps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_catch_up, "_MOST_HELD", held)
+    monkeypatch.setattr(kafka_catch_up, "_MAX_HELD", held)
     topic = f"backlog-{held}-{stamps}"
     for partition in range(3):  # each is in order, and all of it is there before any of the next
         for at in range(partition, 3000, 3):
@@ -114,8 +114,8 @@ class Stamped:
 
 
 def test_the_partition_that_others_wait_for_is_never_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_catch_up, "_MOST_HELD", 4)
-    backlog = kafka_catch_up.Backlog([0, 1])
+    monkeypatch.setattr(kafka_catch_up, "_MAX_HELD", 4)
+    backlog = kafka_catch_up.TimestampMerge([0, 1])
     for stamp in range(1, 6):
         backlog.add(Stamped(0, stamp))
     backlog.paused = backlog.full()
@@ -130,7 +130,7 @@ def test_partitions_that_may_lag_without_end_are_refused() -> None:
     told: Any = {"time": "at", "schema": FIELDS, "beside": ["partition"]}
     with pytest.raises(PlanError, match="Nothing would settle"):
         wb.feeds.kafka("any", partition="partition", **told)
-    wb.feeds.kafka("any", partition=wb.Partitions("partition", lag=5), **told)
+    wb.feeds.kafka("any", partition=wb.PartitionWatermarks("partition", lag=5), **told)
 
 
 @pytest.mark.fault("kafka", "messages of 10 MB")
@@ -288,7 +288,7 @@ def test_the_feed_says_how_far_it_is_behind(cluster: Cluster) -> None:
 @pytest.mark.timeout(60)
 def test_what_is_there_is_handed_on_without_waiting_for_more_and_not_too_much_at_once(
         cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_consumer, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(kafka_consumer, "_MAX_BYTES", 10_000)
     cluster.send("waiting", *(row(at).ljust(2_500) for at in range(12)))
     feed = wb.feeds.kafka("waiting", cluster.servers, **QUICK).node.op
     assert isinstance(feed, Feed)

@@ -15,7 +15,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds import listen
 from tests.engine.connect.feeds.listen import reading, rows, until, values
 from whimbrel.connect.feeds.formats import line_splitter as of_files
-from whimbrel.connect.feeds.formats.line_splitter import Lines
+from whimbrel.connect.feeds.formats.line_splitter import LineSplitter
 
 QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}}
 
@@ -25,7 +25,7 @@ def test_lines_are_those_of_the_whole_text(pieces: list[bytes], step: int) -> No
     text = b"".join(pieces)
     whole = text.removeprefix(BOM_UTF8).split(b"\n")
     expected = [line for line in (each.removesuffix(b"\r") for each in whole) if line]
-    found = Lines()
+    found = LineSplitter()
     came = [line for start in range(0, len(pieces), step) for line in found.add(b"".join(pieces[start:start + step]))]
     given_ = text[:text.rfind(b"\n") + 1]
     assert (found.bytes, found.last) == (len(given_), given_[-1024:])

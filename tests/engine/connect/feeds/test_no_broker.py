@@ -19,11 +19,11 @@ from websockets.sync.server import serve
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, values
-from whimbrel.connect.feeds.runtime.client import Delivery, Pumped
+from whimbrel.connect.feeds.runtime.client import MessageBatch, ThreadedClient
 from whimbrel.errors import PlanError, SchemaError, SourceError
 
 FIELDS = {"at": "int64", "x": "int64"}
-QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
+QUICK: Any = {"time": "at", "schema": FIELDS, "retry_backoff_s": (0.01, 0.05)}
 BATCH = pa.record_batch({"at": [1, 2, 3], "x": [10, 20, 30]})
 
 
@@ -205,14 +205,14 @@ def test_an_address_of_another_kind_is_refused() -> None:
 def test_what_waits_is_handed_on_together_in_its_order_and_the_end_comes_last() -> None:
     given = threading.Event()
 
-    def deliveries() -> Iterator[Delivery]:
-        yield from (Delivery([b"%d" % each], each) for each in range(1000))
+    def deliveries() -> Iterator[MessageBatch]:
+        yield from (MessageBatch([b"%d" % each], each) for each in range(1000))
         given.set()
 
-    pumped = Pumped(deliveries(), lambda: None, together=True)
+    pumped = ThreadedClient(deliveries(), lambda: None, together=True)
     assert given.wait(PATIENCE_S)
     whole = pumped.receive(PATIENCE_S)
-    assert whole == Delivery([b"%d" % each for each in range(1000)], 999)
+    assert whole == MessageBatch([b"%d" % each for each in range(1000)], 999)
     for _ in range(2):
         with pytest.raises(EOFError):
             pumped.receive(PATIENCE_S)
@@ -236,7 +236,7 @@ def test_a_server_that_never_answers_is_not_live_and_not_waited_for(make: Callab
 def test_a_server_that_never_answers_is_not_waited_for_to_infer_a_schema(scheme: str) -> None:
     feed = wb.feeds.flight if scheme == "grpc" else wb.feeds.http
     with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(SchemaError, match="No message came"):
-        feed(f"{scheme}://127.0.0.1:{mute.getsockname()[1]}", time="at", sample_s=0.01)
+        feed(f"{scheme}://127.0.0.1:{mute.getsockname()[1]}", time="at", schema_sample_s=0.01)
 
 
 def test_only_pages_are_pages() -> None:

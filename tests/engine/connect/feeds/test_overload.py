@@ -14,7 +14,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import until
 from whimbrel.operators.windows.adaptive_window import WideningKernel
 from whimbrel.plan import Sink, Token
-from whimbrel.run.execution import Session
+from whimbrel.run.execution import Execution
 
 ROW_BYTES = 1000
 TAKEN_PER_S = 10_000
@@ -91,7 +91,7 @@ def test_memory_stays_bounded_at_ten_times_the_rate_that_is_taken(rule: wb.feeds
 def test_runs_that_are_started_apart_ask_for_relief_apart() -> None:
     feed = wb.feeds.iterator(list, time="at", schema={"at": "int64"}, overload=wb.feeds.WidenHop(10))
     windows = feed.hopping_window(20, 2).aggregate(n=wb.count())
-    busy, other = (Session(windows.node) for _ in range(2))
+    busy, other = (Execution(windows.node) for _ in range(2))
     kernel, = (kernel for kernel in busy.pipeline.kernels if isinstance(kernel, WideningKernel))
     kernel.relief.left_out = 5
     shed = [session.reader.feeds({0})["iterator"].shed for session in (busy, other)]

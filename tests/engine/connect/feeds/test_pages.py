@@ -16,7 +16,7 @@ from tests.engine.connect.feeds.pages import Pages, pages
 from whimbrel.connect.feeds.http import http_feed
 
 FIELDS = {"at": "int64", "x": "int64"}
-QUICK: Any = {"time": "at", "schema": FIELDS, "retry_s": (0.01, 0.05)}
+QUICK: Any = {"time": "at", "schema": FIELDS, "retry_backoff_s": (0.01, 0.05)}
 EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 
@@ -69,7 +69,7 @@ class Endless(Pages):
 
 def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was read until memory was full."""
-    monkeypatch.setattr(http_feed, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(http_feed, "_MAX_BYTES", 1 << 20)
     with pages(None, Endless) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
         until(lambda: next(found) is None and found.state.dead == {"a page is longer than 64 MiB": 1})
 
@@ -78,7 +78,7 @@ def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -
 def test_an_event_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
         data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was kept until memory was full."""
-    monkeypatch.setattr(http_feed, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(http_feed, "_MAX_BYTES", 1 << 20)
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         if "Last-Event-ID" in request.headers:
@@ -137,7 +137,7 @@ def test_a_page_that_is_no_event_stream_is_said_to_be_none_and_asked_for_again()
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         return 200, next(answers, EVENTS), b'data: {"at": 1, "x": 1}\n\n'
 
-    with pages(page) as url, reading(wb.feeds.events(url, time="at", schema=FIELDS, retry_s=(1, 1))) as found:
+    with pages(page) as url, reading(wb.feeds.events(url, time="at", schema=FIELDS, retry_backoff_s=(1, 1))) as found:
         until(lambda: next(found) is None and found.state.error == "no event stream: text/html")
         assert values(found, 1, "at") == [1]
 

@@ -18,13 +18,13 @@ import whimbrel as wb
 from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
 from tests.engine.ended import ended
-from whimbrel.connect.feeds import Feed, Reading
+from whimbrel.connect.feeds import Feed, FeedReader
 from whimbrel.connect.feeds.postgres import postgres_cdc
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES
 from whimbrel.errors import PlanError, SourceError
 
 pytestmark = pytest.mark.postgres
-QUICK: Any = {"every": 0.01, "retry_s": (0.02, 0.1)}
+QUICK: Any = {"every": 0.01, "retry_backoff_s": (0.02, 0.1)}
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,13 @@ def do(server: servers.Server, *statements: str) -> None:
             link.execute(statement)
 
 
-def begin(found: Reading) -> None:
+def begin(found: FeedReader) -> None:
     """Wait until its slot is there: what happened before is not told."""
     next(found)
     until(lambda: found.state.link == "live")
 
 
-def told(found: Reading, count: int) -> list[dict[str, Any]]:
+def told(found: FeedReader, count: int) -> list[dict[str, Any]]:
     names = ("change", "id", "x", "k")
     return [dict(zip(names, row, strict=True)) for batch in rows(found, count)
             for row in zip(*(batch.column(name).to_arrow().to_pylist() for name in names), strict=True)]
@@ -57,7 +57,7 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
     do(server, "CREATE TABLE orders (id bigint PRIMARY KEY, x double precision, k text, at timestamptz, odd point)",
        "CREATE TABLE others (id bigint)", "INSERT INTO orders VALUES (1, 1.5, 'before the slot')",
        "CREATE PUBLICATION all_of_them FOR ALL TABLES")
-    feed = wb.feeds.postgres_changes("public.orders", servers.postgres_url(server), time="committed", slot="orders",
+    feed = wb.feeds.postgres_cdc("public.orders", servers.postgres_url(server), time="committed", slot="orders",
                                      publication="all_of_them", beside=["change", "committed", "lsn"], **QUICK)
     assert feed.schema.show() == ("id: int64, x: double, k: string, at: timestamp[us, tz=UTC], change: string, "
                                   "committed: timestamp[us, tz=UTC], lsn: int64")
@@ -81,7 +81,7 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
 
 def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) -> None:
     do(server, "CREATE TABLE untold (id bigint, until timestamptz, n numeric, u uuid)")
-    feed = wb.feeds.postgres_changes("untold", servers.postgres_url(server), time="committed", slot="untold", **QUICK)
+    feed = wb.feeds.postgres_cdc("untold", servers.postgres_url(server), time="committed", slot="untold", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO untold VALUES (1, 'infinity')",
@@ -98,7 +98,7 @@ def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) 
 def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.Server) -> None:
     do(server, "CREATE TABLE notes (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE notes ALTER k SET STORAGE EXTERNAL", "ALTER TABLE notes REPLICA IDENTITY FULL")
-    feed = wb.feeds.postgres_changes("notes", servers.postgres_url(server), time="committed", slot="notes", **QUICK)
+    feed = wb.feeds.postgres_cdc("notes", servers.postgres_url(server), time="committed", slot="notes", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO notes VALUES (1, 1, repeat('long', 5000))")
@@ -111,7 +111,7 @@ def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.S
 
 def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: servers.Server) -> None:
     do(server, "CREATE TABLE timed (id bigint PRIMARY KEY, at bigint)", "CREATE PUBLICATION timed FOR TABLE timed")
-    feed = wb.feeds.postgres_changes("timed", servers.postgres_url(server), time="at", slot="timed",
+    feed = wb.feeds.postgres_cdc("timed", servers.postgres_url(server), time="at", slot="timed",
                                      publication="timed", beside=["change"])
     with reading(feed) as found:
         begin(found)
@@ -125,7 +125,7 @@ def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: serve
 def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: servers.Server) -> None:
     do(server, "CREATE TABLE untoasted (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE untoasted ALTER k SET STORAGE EXTERNAL")
-    feed = wb.feeds.postgres_changes("untoasted", servers.postgres_url(server), time="committed",
+    feed = wb.feeds.postgres_cdc("untoasted", servers.postgres_url(server), time="committed",
                                      slot="untoasted", **QUICK)
     with reading(feed) as found:
         begin(found)
@@ -145,19 +145,19 @@ def test_a_partitioned_table_is_told_as_one(server: servers.Server) -> None:
        "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES FROM (0) TO (10)",
        "CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (10) TO (20)",
        "CREATE PUBLICATION leaves FOR TABLE parted")
-    feed = wb.feeds.postgres_changes("parted", servers.postgres_url(server), time="committed", slot="parted", **QUICK)
+    feed = wb.feeds.postgres_cdc("parted", servers.postgres_url(server), time="committed", slot="parted", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO parted VALUES (1), (11)")
         assert [one["id"] for one in told(found, 2)] == [1, 11]
-    silent = wb.feeds.postgres_changes("parted", servers.postgres_url(server), time="committed", slot="leaves", **QUICK)
+    silent = wb.feeds.postgres_cdc("parted", servers.postgres_url(server), time="committed", slot="leaves", **QUICK)
     with pytest.raises(SourceError, match=r"'leaves' does not tell of 'parted'(.|\n)*publish_via_partition_root"):
         silent.collect()
 
 
 def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -> None:
     do(server, "CREATE TABLE shared (id bigint)")
-    feed = wb.feeds.postgres_changes("shared", servers.postgres_url(server), time="committed", slot="shared", **QUICK)
+    feed = wb.feeds.postgres_cdc("shared", servers.postgres_url(server), time="committed", slot="shared", **QUICK)
     runs = [feed.select("id").start() for _ in range(4)]
     until(lambda: all(run.error or run.metrics.feeds["shared"].link == "live" for run in runs))
     do(server, "INSERT INTO shared VALUES (1)")
@@ -168,11 +168,11 @@ def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -
         assert run.wait(PATIENCE_S)
 
 
-@pytest.mark.fault("postgres_changes", "broker stopped and restarted")
-@pytest.mark.fault("postgres_changes", "client gone meanwhile")
+@pytest.mark.fault("postgres_cdc", "broker stopped and restarted")
+@pytest.mark.fault("postgres_cdc", "client gone meanwhile")
 def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server: servers.Server) -> None:
     do(server, "CREATE TABLE lasting (id bigint)")
-    feed = wb.feeds.postgres_changes("lasting", servers.postgres_url(server), time="committed", slot="lasting", **QUICK)
+    feed = wb.feeds.postgres_cdc("lasting", servers.postgres_url(server), time="committed", slot="lasting", **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO lasting VALUES (1)")
@@ -193,7 +193,7 @@ def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server:
 def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_said(server: servers.Server,
                                                                                     tmp_path: Path) -> None:
     do(server, "CREATE TABLE kept (id bigint)")
-    feed = wb.feeds.postgres_changes("kept", servers.postgres_url(server), time="committed", slot="kept", **QUICK)
+    feed = wb.feeds.postgres_cdc("kept", servers.postgres_url(server), time="committed", slot="kept", **QUICK)
 
     def started() -> wb.Run:
         return feed.select("id").start(to=wb.sinks.parquet(tmp_path / "out"),
@@ -219,7 +219,7 @@ def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_s
 
 def test_what_is_not_known_of_a_change_is_refused() -> None:
     with pytest.raises(PlanError, match="'user' is nothing that is known of a change"):
-        wb.feeds.postgres_changes("t", "postgresql://127.0.0.1:1/db", time="at", beside=["user"])
+        wb.feeds.postgres_cdc("t", "postgresql://127.0.0.1:1/db", time="at", beside=["user"])
 
 
 @pytest.mark.parametrize("how", ["DROP TABLE lost", "ALTER TABLE lost RENAME TO found"])
@@ -228,7 +228,7 @@ def test_a_table_that_is_told_of_no_more_is_said_behind_what_was_told(how: str, 
     monkeypatch.setattr(postgres_cdc, "_LOOK_S", 0.1)
     do(server, "DROP TABLE IF EXISTS lost, found", "CREATE TABLE lost (id bigint)")
     slot = f"lost_{len(how)}"
-    feed = wb.feeds.postgres_changes("lost", servers.postgres_url(server), time="committed", slot=slot, **QUICK)
+    feed = wb.feeds.postgres_cdc("lost", servers.postgres_url(server), time="committed", slot=slot, **QUICK)
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO lost VALUES (1)")
@@ -242,7 +242,7 @@ def test_a_table_that_is_made_anew_is_read_on_where_all_are_told_of(server: serv
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_cdc, "_LOOK_S", 0.0)
     do(server, "CREATE TABLE anew (id bigint)", "CREATE PUBLICATION all_tables FOR ALL TABLES")
-    feed = wb.feeds.postgres_changes("anew", servers.postgres_url(server), time="committed", slot="anew",
+    feed = wb.feeds.postgres_cdc("anew", servers.postgres_url(server), time="committed", slot="anew",
                                      publication="all_tables", **QUICK)
     with reading(feed) as found:
         begin(found)
@@ -255,14 +255,14 @@ def test_a_table_that_is_made_anew_is_read_on_where_all_are_told_of(server: serv
 
 def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server) -> None:
     do(server, "CREATE TABLE long_rows (at bigint, x text)", "ALTER TABLE long_rows ALTER x SET STORAGE EXTERNAL")
-    feed = wb.feeds.postgres_changes("long_rows", servers.postgres_url(server), time="at", slot="long_rows",
+    feed = wb.feeds.postgres_cdc("long_rows", servers.postgres_url(server), time="at", slot="long_rows",
                                      **QUICK).node.op
     assert isinstance(feed, Feed)
     with contextlib.closing(feed.connect(None)) as client:
         with psycopg.connect(servers.postgres_url(server), autocommit=True) as link:  # short ones tell nothing of them
             link.execute("DO 'BEGIN FOR i IN 1..1000 LOOP INSERT INTO long_rows VALUES (0); COMMIT; END LOOP; END'")
         for at in range(12):
-            do(server, f"INSERT INTO long_rows VALUES ({at}, repeat('x', {MOST_BYTES // 4}))")
+            do(server, f"INSERT INTO long_rows VALUES ({at}, repeat('x', {MAX_BYTES // 4}))")
         came: list[list[dict[str, Any]]] = []
         while sum(map(len, came)) < 1012:
             delivery = client.receive(1.0)
@@ -273,7 +273,7 @@ def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server
 @pytest.mark.parametrize("how", ["RENAME x TO y", "DROP x"])
 def test_a_column_that_is_told_no_more_is_said_behind_what_was_told(how: str, server: servers.Server) -> None:
     do(server, "DROP TABLE IF EXISTS columns", "CREATE TABLE columns (id bigint, x double precision)")
-    feed = wb.feeds.postgres_changes("columns", servers.postgres_url(server), time="committed",
+    feed = wb.feeds.postgres_cdc("columns", servers.postgres_url(server), time="committed",
                                      slot=f"columns_{how[:4].lower()}", **QUICK)
     with reading(feed) as found:
         begin(found)
@@ -288,7 +288,7 @@ def test_a_column_that_is_told_no_more_is_said_behind_what_was_told(how: str, se
 
 def test_values_of_a_type_that_changed_are_what_they_are_or_refused(server: servers.Server) -> None:
     do(server, "CREATE TABLE typed (id bigint, x integer, k text)")
-    feed = wb.feeds.postgres_changes("typed", servers.postgres_url(server), time="committed", slot="typed", **QUICK)
+    feed = wb.feeds.postgres_cdc("typed", servers.postgres_url(server), time="committed", slot="typed", **QUICK)
     with reading(feed) as found:
         begin(found)
         for id_, (type_, value) in enumerate([("bigint", 2**40), ("numeric", 2), ("numeric", 0.5), ("text", 3)]):
@@ -303,7 +303,7 @@ def test_values_of_a_type_that_changed_are_what_they_are_or_refused(server: serv
 def test_tables_that_are_truncated_are_told(server: servers.Server) -> None:
     do(server, "CREATE TABLE emptied (id bigint, twice bigint GENERATED ALWAYS AS (2 * id) STORED)",
        "CREATE TABLE left_alone (id bigint)", "CREATE PUBLICATION emptied FOR TABLE emptied, left_alone")
-    feed = wb.feeds.postgres_changes("emptied", servers.postgres_url(server), time="committed", slot="emptied", **QUICK)
+    feed = wb.feeds.postgres_cdc("emptied", servers.postgres_url(server), time="committed", slot="emptied", **QUICK)
     assert feed.schema.names == ("id", "change", "committed")
     with reading(feed) as found:
         begin(found)

@@ -35,7 +35,7 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
     with psycopg.connect(url, autocommit=True) as link:
         link.execute('CREATE TABLE "Rows" (id bigserial PRIMARY KEY, at timestamptz, x double precision, k text)')
         link.execute("""INSERT INTO "Rows" (at, x, k) VALUES ('2024-01-01 00:00:01+00', 1.5, 'a'), (NULL, 2, 'b')""")
-    feed = wb.feeds.postgres("Rows", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))
+    feed = wb.feeds.postgres("Rows", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02, 0.1))
     assert feed.schema.show() == "id: int64, at: timestamp[us, tz=UTC], x: double, k: string"
     assert "hunter2" not in feed.explain()
     with reading(feed) as found:
@@ -64,7 +64,7 @@ def test_a_table_that_begins_anew_is_read_from_its_beginning_and_one_that_was_co
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("DROP TABLE IF EXISTS numbered; CREATE TABLE numbered (id bigint, at bigint)")
         link.execute("INSERT INTO numbered VALUES (1, 1), (2, 2)")
-        feed = wb.feeds.postgres("numbered", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))
+        feed = wb.feeds.postgres("numbered", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02, 0.1))
         with reading(feed) as found:
             assert values(found, 2, "id") == [1, 2]
             link.execute(how)
@@ -111,7 +111,8 @@ def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_se
     with psycopg.connect(url, autocommit=True) as link:
         link.execute("CREATE TABLE anew (id int, at int)")
         link.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
-        with reading(wb.feeds.postgres("anew", url, time="at", cursor="id", every=0.01, retry_s=(0.02, 0.1))) as found:
+        with reading(wb.feeds.postgres("anew", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02,
+            0.1))) as found:
             assert values(found, 1, "at") == [1]
             time.sleep(0.3)  # the driver prepares what it asks again and again
             link.execute("ALTER TABLE anew ALTER at TYPE bigint")

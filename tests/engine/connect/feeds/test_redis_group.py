@@ -18,7 +18,7 @@ from tests.engine.connect.feeds import servers
 from tests.engine.connect.feeds.listen import reading, rows, until, values
 from whimbrel.errors import PlanError, SourceError
 
-QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.02, 0.1), "group": "g"}
+QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1), "group": "g"}
 pytestmark = pytest.mark.redis
 
 
@@ -145,7 +145,7 @@ def test_a_reader_that_is_held_back_is_still_there(server: servers.Server) -> No
             with pytest.raises(SourceError, match="Another reader of the group 'g' is called"), \
                     reading(member(server, "full")) as other:
                 rows(other, 1)
-            with reading(member(server, "full", "another", claim_after=1.0)) as other:
+            with reading(member(server, "full", "another", claim_idle=1.0)) as other:
                 assert len(values(other, 1_000 - mine, "at")) == 1_000 - mine
                 until(lambda: next(other) is None and held(link, "full")["another"] == 0)
                 time.sleep(1.5)
@@ -219,7 +219,7 @@ def test_what_a_dead_member_held_is_taken_over_when_that_is_safe(server: servers
         filled(link, "left", 300)
         link.xgroup_create("left", "g", id="0")
         link.xreadgroup("g", "dead", {"left": ">"}, count=200)
-        with reading(member(server, "left", claim_after=0.5)) as found:
+        with reading(member(server, "left", claim_idle=0.5)) as found:
             assert values(found, 100, "at") == [*range(201, 301)]
             time.sleep(0.7)
             assert held(link, "left")["dead"] == 200
@@ -239,7 +239,7 @@ def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers
         link.xgroup_create("again", "g", id="0")
         link.xreadgroup("g", "dead", {"again": ">"}, count=200)
         got: list[Any] = []
-        with reading(member(server, "again", claim_after=0.5)) as found:
+        with reading(member(server, "again", claim_idle=0.5)) as found:
             found.keeps_place = True
             got += values(found, 100, "at")
             until(lambda: next(found) is None and found.place[1])
@@ -249,7 +249,7 @@ def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers
             assert 100 < len(got) < 300
             place = json.loads(json.dumps(found.place))
             until(lambda: held(link, "again")["dead"] == 0)  # and more are claimed, which nobody has seen
-        with reading(member(server, "again", claim_after=0.5), place) as found:
+        with reading(member(server, "again", claim_idle=0.5), place) as found:
             got += values(found, 300 - len(got), "at")
             assert sorted(got) == [*range(1, 301)]
             until(lambda: next(found) is None and held(link, "again") == {"dead": 0, "me": 0})
@@ -257,7 +257,7 @@ def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers
 
 def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tmp_path: Path) -> None:
     def started(name: str) -> wb.Run:
-        feed = member(server, "both", name, claim_after=0.5, reorder_latency=2_000)  # as late as what is taken over
+        feed = member(server, "both", name, claim_idle=0.5, reorder_latency=2_000)  # as late as what is taken over
         return feed.start(to=wb.sinks.parquet(tmp_path / name),
                           checkpoints=wb.Checkpoints(tmp_path / f"{name}.checkpoints", every="200ms"))
 
@@ -291,14 +291,14 @@ def test_a_server_that_cannot_say_what_is_left_behind_is_read_without(
         filled(link, "older", 1)
         link.xgroup_create("older", "g", id="0")
         link.xreadgroup("g", b"dead \xff", {"older": ">"}, count=1)
-        with reading(member(server, "older", claim_after=0.1)) as found:
+        with reading(member(server, "older", claim_idle=0.1)) as found:
             time.sleep(0.3)
             filled(link, "older", 1, 2)
             assert values(found, 1, "at") == [2]
 
 
-@pytest.mark.parametrize("told", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_after": 0},
-                                  {"claim_after": "soon"}])
+@pytest.mark.parametrize("told", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_idle": 0},
+                                  {"claim_idle": "soon"}])
 def test_what_no_member_can_be_told_is_refused(told: Any) -> None:
     with pytest.raises(PlanError, match=f"{next(iter(told))}="):
         wb.feeds.redis("any", **{**QUICK, **told})

@@ -15,11 +15,11 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import lines, reading, rows, until, values
-from whimbrel.connect.feeds import Reading
+from whimbrel.connect.feeds import FeedReader
 from whimbrel.connect.feeds.files import tail
 from whimbrel.connect.feeds.files.gzip_members import GzipMembers
 
-QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_s": (0.01, 0.05)}
+QUICK: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.01, 0.05)}
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def place_behind(log: Path, count: int) -> Any:
         return json.loads(json.dumps(found.place))
 
 
-def nothing_missed(found: Reading) -> bool:
+def nothing_missed(found: FeedReader) -> bool:
     return not found.state.missed and not found.state.dead
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel.connect.feeds.runtime.backoff import Backoff
-from whimbrel.connect.feeds.runtime.read_options import Pace
+from whimbrel.connect.feeds.runtime.read_options import ReadOptions
 from whimbrel.errors import PlanError, SourceError, WhimbrelError
 
 FIELDS: Any = {"at": "int64"}
@@ -46,7 +46,7 @@ def test_an_option_that_kafka_does_not_know_is_named() -> None:
     lambda: wb.feeds.websocket("ws://h/x?token=hunter2", format="xx", **TOLD),
     lambda: wb.feeds.http("htps://ann:hunter2@h/x?a=1&b=hunter2", **TOLD),
     lambda: wb.feeds.postgres("t", "ann:hunter2@127.0.0.1/db", cursor="id", **TOLD),
-    lambda: wb.feeds.postgres_changes("t", "ann:hunter2@127.0.0.1/db", **TOLD),
+    lambda: wb.feeds.postgres_cdc("t", "ann:hunter2@127.0.0.1/db", **TOLD),
     lambda: wb.feeds.redis("t", "redis://:hunter2/ter2@127.0.0.1:1", **TOLD),
     lambda: wb.feeds.redis("t", "ann:hunter2@127.0.0.1:1", **TOLD),
     lambda: wb.feeds.nats("t", "nats://ann:hunter2/ter2@127.0.0.1:1", **TOLD),
@@ -55,8 +55,8 @@ def test_an_option_that_kafka_does_not_know_is_named() -> None:
     lambda: wb.sinks.postgres("t", "ann:hunter2@127.0.0.1/db", key=["at"]),
     lambda: wb.sinks.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", key=["at"]),
     lambda: wb.feeds.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", cursor="id", **TOLD),
-    lambda: wb.feeds.postgres_changes("t", "postgresql://ann:5/x@hunter2@127.0.0.1/db", **TOLD),
-    lambda: wb.feeds.postgres_changes("t", "postgresql://ann:5/hunter2@127.0.0.1/db", **TOLD),
+    lambda: wb.feeds.postgres_cdc("t", "postgresql://ann:5/x@hunter2@127.0.0.1/db", **TOLD),
+    lambda: wb.feeds.postgres_cdc("t", "postgresql://ann:5/hunter2@127.0.0.1/db", **TOLD),
     lambda: wb.sinks.redis("t", "redis://:hunter2/ter2@127.0.0.1:1"),
 ])
 def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
@@ -96,9 +96,10 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(begin: Callable[[str],
 
 @pytest.mark.parametrize(("told", "word"), [
     ({"reorder_latncy": "1h"}, "did you mean 'reorder_latency'"), ({"formt": "json"}, "did you mean 'format'"),
-    ({"retry_s": 3}, "retry_s=3 "), ({"retry_s": (5, 1)}, "retry_s="), ({"idle_after": "soon"}, "idle_after='soon'"),
-    ({"idle_after": -1}, "idle_after=-1"), ({"queue_rows": "10"}, "queue_rows='10'"), ({"queue_rows": 1.5}, "1.5"),
-    ({"queue_rows": 0}, "queue_rows=0"), ({"sample_s": "1s"}, "sample_s='1s'"),
+    ({"retry_backoff_s": 3}, "retry_backoff_s=3 "), ({"retry_backoff_s": (5, 1)}, "retry_backoff_s="),
+    ({"idle_timeout": "soon"}, "idle_timeout='soon'"),
+    ({"idle_timeout": -1}, "idle_timeout=-1"), ({"queue_rows": "10"}, "queue_rows='10'"), ({"queue_rows": 1.5}, "1.5"),
+    ({"queue_rows": 0}, "queue_rows=0"), ({"schema_sample_s": "1s"}, "schema_sample_s='1s'"),
     ({"overload": "sample"}, "overload='sample'"),
 ])
 def test_what_a_feed_cannot_be_told_is_refused(told: Any, word: str) -> None:
@@ -109,8 +110,9 @@ def test_what_a_feed_cannot_be_told_is_refused(told: Any, word: str) -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     feed = wb.feeds.synthetic(
-        rate=np.float32(100), rows=np.int64(200), speed=np.float32(1e6), idle_after=np.float32(5),
-        queue_rows=np.int32(100), retry_s=(np.float32(0.1), np.int64(1)), overload=wb.feeds.Sample(np.float32(0.5)))
+        rate=np.float32(100), rows=np.int64(200), speed=np.float32(1e6), idle_timeout=np.float32(5),
+        queue_rows=np.int32(100), retry_backoff_s=(np.float32(0.1), np.int64(1)),
+        overload=wb.feeds.Sample(np.float32(0.5)))
     assert feed.tumbling_window(np.timedelta64(1, "s").item()).aggregate(n=wb.count()).explain()
     assert wb.Checkpoints("folder", keep=np.int64(2)).keep == 2
     counts = wb.from_arrow({"at": [0, 1, 2]}, time="at").tumbling_window(np.int64(2)).aggregate(
@@ -160,10 +162,10 @@ def test_a_server_that_cannot_tell_a_schema_is_named(make: Callable[[], object])
 
 
 def test_a_server_is_asked_every_few_seconds_however_long_it_was_away() -> None:
-    waits = Backoff(*Pace.of({}, "").retry_s)
+    waits = Backoff(*ReadOptions.of({}, "").retry_backoff_s)
     assert max(waits.wait_s() for _ in range(100)) <= 5
 
 
 @pytest.mark.parametrize("idle", [5, 5.0, "5s", timedelta(seconds=5), np.timedelta64(5_000, "ms")], ids=repr)
 def test_an_idle_time_is_a_duration_or_seconds(idle: Any) -> None:
-    assert Pace.of({"idle_after": idle}, "").idle_after_s == 5
+    assert ReadOptions.of({"idle_timeout": idle}, "").idle_after_s == 5

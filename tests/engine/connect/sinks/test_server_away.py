@@ -218,7 +218,7 @@ def test_a_server_that_says_nothing_holds_up_neither_neighbours_nor_a_stop(kind:
 def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows: int,
                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrying_sink, "_GRACE_S", 0.3)
-    monkeypatch.setattr(retrying_sink, "_MOST_ROWS", held_rows)  # when it holds so many, all queries wait
+    monkeypatch.setattr(retrying_sink, "_MAX_ROWS", held_rows)  # when it holds so many, all queries wait
     sink = wb.sinks.redis("out", f"redis://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 3600.0
     feed = then_one_by_one(ROWS)
@@ -239,8 +239,8 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrying_sink, "_GRACE_S", 1.0)
     monkeypatch.setattr(retrying_sink, "_FIRST_S", 3600.0)
-    monkeypatch.setattr(retrying_sink, "_MOST_S", 3600.0)
-    monkeypatch.setattr(retrying_sink, "_MOST_ROWS", ROWS // 4)  # when it holds so many, the run waits
+    monkeypatch.setattr(retrying_sink, "_MAX_S", 3600.0)
+    monkeypatch.setattr(retrying_sink, "_MAX_ROWS", ROWS // 4)  # when it holds so many, the run waits
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
         sink.patience_s = 3600.0

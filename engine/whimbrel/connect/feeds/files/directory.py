@@ -18,10 +18,10 @@ from pyarrow import csv, ipc, parquet
 from whimbrel.connect.feeds.formats.arrow_format import as_batch
 from whimbrel.connect.feeds.formats.csv_format import Csv
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, decode, format_of
-from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, Lines
+from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, LineSplitter
 from whimbrel.connect.feeds.formats.string_records import TextColumns
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.paths import FilePath
@@ -57,11 +57,11 @@ class DirectoryFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the files that are there.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,
-                 **told: Unpack[Usual]) -> None:
+                 **told: Unpack[FeedOptions]) -> None:
         self.path, self.pattern = Path(path), pattern
         told.setdefault("name", self.path.name)
         where = f"feeds.directory({str(path)!r}, pattern={pattern!r})"
@@ -105,7 +105,7 @@ class _Visitor(Client):
         self._files: dict[str, int] = {}
         self.missed: Counter[str] = Counter()
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if self._parts is None and not self._next():
             clock.sleep(timeout_s)
             return None
@@ -120,7 +120,7 @@ class _Visitor(Client):
             self._parts = None
             return self._leave(self._file)
         self._items += len(part)
-        return Delivery(part, self._place())
+        return MessageBatch(part, self._place())
 
     def _next(self) -> bool:
         """Open the file that comes next."""
@@ -166,13 +166,13 @@ class _Visitor(Client):
             return [0, 0]
         return [status.st_mtime_ns, status.st_size]
 
-    def _leave(self, name: str) -> Delivery:
+    def _leave(self, name: str) -> MessageBatch:
         self._known.add(name)
         self._read += 1
         self._file, self._items = None, 0
-        return Delivery([], self._place())
+        return MessageBatch([], self._place())
 
-    def _failed(self, error: Exception) -> Delivery | None:
+    def _failed(self, error: Exception) -> MessageBatch | None:
         assert self._file is not None
         self._tries[self._file] = tries = self._tries.get(self._file, 0) + 1
         written = self._written(self._file)
@@ -220,7 +220,7 @@ def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] |
 
 
 def _lines(path: Path, feed: DirectoryFeed) -> Iterator[list[bytes]]:
-    text = Lines()
+    text = LineSplitter()
     with path.open("rb") as file:
         while data := file.read(_READ_BYTES):
             yield text.add(data)

@@ -88,7 +88,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Beside:
+class RotatedFiles:
     """What was beside a log when it was opened: a copy that comes later is of rows that were cut before they were read.
 
     Parameters
@@ -103,9 +103,9 @@ class Beside:
     heads: frozenset[bytes]
 
     @staticmethod
-    def of(log: Path) -> Beside:
+    def of(log: Path) -> RotatedFiles:
         found = _beside(log)
-        return Beside(frozenset((status.st_dev, status.st_ino) for status in found.values()),
+        return RotatedFiles(frozenset((status.st_dev, status.st_ino) for status in found.values()),
                       frozenset(_head(path, HEAD_BYTES) for path in found if path != log))
 
     def copies(self, log: Path, head: bytes) -> list[Path]:

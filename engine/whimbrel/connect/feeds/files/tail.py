@@ -11,12 +11,12 @@ from time import monotonic
 from typing import IO, Unpack
 
 from whimbrel.connect.feeds.files.gzip_members import GzipMembers
-from whimbrel.connect.feeds.files.rotation import HEAD_BYTES, Beside, Identity
+from whimbrel.connect.feeds.files.rotation import HEAD_BYTES, Identity, RotatedFiles
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, Lines
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.dead_letter_queue import Letters
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, LineSplitter
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterQueue
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.paths import FilePath
 
@@ -47,11 +47,11 @@ class TailFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: inferred from the lines that are there.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, path: FilePath, *, time: str, format: str | Format = "json", schema: Fields | None = None,
-                 **told: Unpack[Usual]) -> None:
+                 **told: Unpack[FeedOptions]) -> None:
         self.path = Path(path)
         told.setdefault("name", self.path.name)
         super().__init__("tail", time=time, schema=schema, format=format_of(format, f"feeds.tail({str(path)!r})"),
@@ -64,7 +64,7 @@ class TailFeed(Feed):
 class _Follower(Client):
     """Reads files one after the other. Its place: which file, and how many bytes of its text were lines."""
 
-    def __init__(self, path: Path, place: Place, letters: Letters) -> None:
+    def __init__(self, path: Path, place: Place, letters: DeadLetterQueue) -> None:
         self._path, self._letters = path, letters
         self._file: IO[bytes] | None = None
         self.missed: Counter[str] = Counter()
@@ -86,18 +86,18 @@ class _Follower(Client):
         self.close()
         self._file = path.open("rb", buffering=0)
         self._unzip = GzipMembers() if path.suffix == ".gz" else None
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self._lines.bytes = skip
         self._head = b"" if self._unzip else self._file.read(min(skip, HEAD_BYTES))
         self._lines.last = b"" if self._unzip else self._read_before(skip, min(skip, HEAD_BYTES))
         self._skip = skip if self._unzip else 0
         self._file.seek(skip - self._skip)
         self._left: Identity | None = None
-        self._beside = Beside.of(path) if path == self._path and skip == 0 else None
+        self._beside = RotatedFiles.of(path) if path == self._path and skip == 0 else None
         self._written_ns = self._empty_ns = os.fstat(self._file.fileno()).st_mtime_ns
         self._quiet_since = monotonic()
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         text = self._text()
         if self._was_cut():  # looked at behind the reading: what was read may be of another text
             self._go_on(self._identity(), self._lines.bytes)
@@ -114,7 +114,7 @@ class _Follower(Client):
             clock.sleep(min(timeout_s, _LOOK_S))
         elif not (lines := self._lines.end()):
             self._open(later[0], 0)
-        return Delivery(lines, {"file": asdict(self._identity()), "bytes": self._lines.bytes}) if lines else None
+        return MessageBatch(lines, {"file": asdict(self._identity()), "bytes": self._lines.bytes}) if lines else None
 
     def _text(self) -> bytes:
         assert self._file is not None
@@ -149,7 +149,7 @@ class _Follower(Client):
         self._file.seek(end - count)
         return self._file.read(count)
 
-    def _copies(self, beside: Beside) -> list[Path]:
+    def _copies(self, beside: RotatedFiles) -> list[Path]:
         """Copies of a log that was empty until now, if it was written to, copied and cut between two looks."""
         assert self._file is not None
         status = os.fstat(self._file.fileno())

@@ -85,7 +85,7 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
-class Columns(Format):
+class RecordBatchFormat(Format):
     """Reads record batches, each row of which is a message."""
 
     def infer(self, sample: pa.RecordBatch) -> pa.Schema:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 
 _LAST_BYTES = 1024
-MOST_LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 64 << 20
 TOO_LONG = "a line is longer than 64 MiB"
 
 
-class Lines:
+class LineSplitter:
     r"""Takes bytes as they come and gives whole lines; the rest waits for its end.
 
     Attributes
@@ -23,7 +23,7 @@ class Lines:
 
     Examples
     --------
-    >>> lines = Lines()
+    >>> lines = LineSplitter()
     >>> lines.add(b"one\ntw"), lines.add(b"o\n"), lines.bytes
     ([b'one'], [b'two'], 8)
     """
@@ -50,7 +50,7 @@ class Lines:
         first = self.bytes == 0
         self.bytes += self._begun_bytes + len(text)
         self.last = (self.last + self._begun_last + text[-_LAST_BYTES:])[-_LAST_BYTES:]
-        too_long = self._begun_bytes > MOST_LINE_BYTES
+        too_long = self._begun_bytes > MAX_LINE_BYTES
         lines = (text if too_long else b"".join((*self._begun, text))).split(b"\n")
         if too_long:
             lines[0] = b""
@@ -64,8 +64,8 @@ class Lines:
             return
         before, self._begun_bytes = self._begun_bytes, self._begun_bytes + len(text)
         self._begun_last = (self._begun_last + text[-_LAST_BYTES:])[-_LAST_BYTES:]
-        if self._begun_bytes <= MOST_LINE_BYTES:
+        if self._begun_bytes <= MAX_LINE_BYTES:
             self._begun.append(text)
-        elif before <= MOST_LINE_BYTES:
+        elif before <= MAX_LINE_BYTES:
             self.refused.append(b"".join((*self._begun, text))[:_LAST_BYTES])
             self._begun = []

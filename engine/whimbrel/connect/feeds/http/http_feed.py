@@ -17,17 +17,17 @@ from urllib.parse import urlencode, urlsplit
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.formats.line_splitter import Lines
+from whimbrel.connect.feeds.formats.line_splitter import LineSplitter
 from whimbrel.connect.feeds.http.http_request import opened
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, Pumped
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, ThreadedClient
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import checked_seconds
 
 _CONNECT_S = 10.0
 _STALL_S = 60.0
 _READ_BYTES = 1 << 20
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 _ENDS = re.compile(rb"\r\n|\r|\n")
 _EVENTS = "text/event-stream"
 _NO_MORE = 204
@@ -57,14 +57,14 @@ class HttpFeed(Feed):
     format, schema
         Of a row; the schema is inferred from the first page.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     lost = (*Feed.lost, HTTPException)  # a body that ends before its length is no OSError
 
     def __init__(self, url: str, *, time: str, every: float | Duration = 5.0,
                  cursor: str | None = None, headers: Mapping[str, str] | None = None,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         every_s = checked_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
         self.url, self.every, self.cursor = checked_url(url, "http", "https"), every_s, cursor
         self.headers = dict(headers or {})
@@ -73,7 +73,7 @@ class HttpFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         over = threading.Event()
-        return Pumped(_Poller(self, place or {}).pages(over), over.set, answered=False)
+        return ThreadedClient(_Poller(self, place or {}).pages(over), over.set, answered=False)
 
 
 class _Poller:
@@ -84,12 +84,12 @@ class _Poller:
         self._cursor, self._tag = place.get("cursor"), place.get("tag")
         self._unread: set[str] = set(place.get("unread", ()))
 
-    def pages(self, over: threading.Event) -> Iterator[Delivery | None]:
+    def pages(self, over: threading.Event) -> Iterator[MessageBatch | None]:
         """One after the other, until it is over."""
         while not over.is_set():
             messages = self._asked()
             place = {"cursor": self._cursor, "tag": self._tag, "unread": sorted(self._unread)}
-            yield Delivery(messages, place) if messages else None
+            yield MessageBatch(messages, place) if messages else None
             over.wait(self._feed.every)
 
     def _asked(self) -> list[bytes]:
@@ -100,15 +100,15 @@ class _Poller:
         headers = dict(self._feed.headers) | ({"If-None-Match": self._tag} if self._tag else {})
         try:
             with opened(url, headers, self._feed.headers, _CONNECT_S) as page:
-                text, self._tag = page.read(_MOST_BYTES + 1), page.headers.get("ETag")
-                if page.length and len(text) <= _MOST_BYTES:
+                text, self._tag = page.read(_MAX_BYTES + 1), page.headers.get("ETag")
+                if page.length and len(text) <= _MAX_BYTES:
                     raise IncompleteRead(text, page.length)
         except urllib.error.HTTPError as error:
             if error.code == 304:
                 return []
             raise
         unread, self._unread = self._unread, set()
-        if len(text) > _MOST_BYTES:
+        if len(text) > _MAX_BYTES:
             for letter in self._unreadable(text, unread):
                 self._feed.letters.refuse(letter, "a page is longer than 64 MiB")
             return []
@@ -146,7 +146,7 @@ def _rows(page: bytes) -> list[bytes]:
     """Rows of a JSON array, or lines."""
     if page.lstrip()[:1] == b"[":
         return [json.dumps(row).encode() for row in json.loads(page)]
-    text = Lines()
+    text = LineSplitter()
     return text.add(page) + text.end()
 
 
@@ -167,13 +167,13 @@ class EventsFeed(Feed):
     headers, format, schema
         As in :class:`HttpFeed`.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     lost = HttpFeed.lost
 
     def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         self.url, self.event = checked_url(url, "http", "https"), event
         self.headers = dict(headers or {})
         super().__init__("events", time=time, schema=schema,
@@ -181,9 +181,9 @@ class EventsFeed(Feed):
 
     def connect(self, place: Place) -> Client:
         closing = ExitStack()
-        return Pumped(self._received(closing, place), closing.close, answered=False, together=True)
+        return ThreadedClient(self._received(closing, place), closing.close, answered=False, together=True)
 
-    def _received(self, closing: ExitStack, place: Place) -> Iterator[Delivery | None]:
+    def _received(self, closing: ExitStack, place: Place) -> Iterator[MessageBatch | None]:
         headers = {"Accept": _EVENTS, **self.headers}
         if place is not None:
             headers["Last-Event-ID"] = place.encode().decode("latin-1")  # in which headers are written, byte by byte
@@ -196,7 +196,7 @@ class EventsFeed(Feed):
             yield None
             yield from self._events(page, place)
 
-    def _events(self, page: Any, place: Place) -> Iterator[Delivery]:
+    def _events(self, page: Any, place: Place) -> Iterator[MessageBatch]:
         data: list[bytes] = []
         name, long = b"", 0
         for line in _lines(page):
@@ -205,7 +205,7 @@ class EventsFeed(Feed):
             if field == b"data":
                 long += len(line)
                 data.append(value)
-                if long > _MOST_BYTES:
+                if long > _MAX_BYTES:
                     del data[1:]
             elif field == b"id":
                 if b"\0" not in value:  # as the standard says
@@ -213,10 +213,10 @@ class EventsFeed(Feed):
             elif field == b"event":
                 name = value
             elif not field and not value:
-                if long > _MOST_BYTES:
+                if long > _MAX_BYTES:
                     self.letters.refuse(data[0], "an event is longer than 64 MiB")
                 elif data and (self.event is None or (name or b"message") == self.event.encode()):
-                    yield Delivery([b"\n".join(data)], place)
+                    yield MessageBatch([b"\n".join(data)], place)
                 data, name, long = [], b"", 0
         raise ConnectionError("the page has ended")
 
@@ -234,6 +234,6 @@ def _lines(page: Any) -> Iterator[bytes]:
         for line in lines:
             yield b"".join((*begun, line))
             begun, long = [], 0
-        if long <= _MOST_BYTES:
+        if long <= _MAX_BYTES:
             begun.append(rest)
             long += len(rest)

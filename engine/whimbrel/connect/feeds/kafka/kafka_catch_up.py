@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-_MOST_HELD = 200_000
-_MOST_BYTES = 64 << 20
+_MAX_HELD = 200_000
+_MAX_BYTES = 64 << 20
 _PATIENCE_S = 10.0
 
 
-class Backlog:
+class TimestampMerge:
     """Merges partitions until each has been read to its end once.
 
     A broker gives whole stretches of one partition before it gives any of another, so that the others would come late.
@@ -68,14 +68,14 @@ class Backlog:
         """Whether something is in its place that was not handed on."""
         return bool(self._ordered)
 
-    def taken(self, most_messages: int, most_bytes: int) -> list[Any]:
+    def taken(self, max_messages: int, max_bytes: int) -> list[Any]:
         """Messages that nothing older can come before: so many at most, but one if there is one."""
         if not self._ordered:
             self._order()
         found: list[Any] = []
-        while self._ordered and len(found) < most_messages and most_bytes > 0:
+        while self._ordered and len(found) < max_messages and max_bytes > 0:
             found.append(self._ordered.popleft())
-            most_bytes -= len(found[-1])
+            max_bytes -= len(found[-1])
         return found
 
     def _reached(self, number: int) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class Backlog:
         The one that all others wait for is wanted, whatever it holds.
         """
         messages, size = sum(map(len, self._held.values())), sum(self._bytes.values())
-        share = max(messages / _MOST_HELD, size / _MOST_BYTES)
+        share = max(messages / _MAX_HELD, size / _MAX_BYTES)
         if share <= 0.5:
             return set()
         ahead = {number for number, held in self._held.items() if len(held) * len(self._held) > messages}

@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from whimbrel.connect.feeds.kafka.kafka_catch_up import Backlog
+from whimbrel.connect.feeds.kafka.kafka_catch_up import TimestampMerge
 from whimbrel.connect.feeds.kafka.kafka_topic_id import TopicId
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
 
 if TYPE_CHECKING:
     from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
 
-_MOST_MESSAGES = 10_000
-_MOST_BYTES = 6 << 20  # of numbers that is a batch
+_MAX_MESSAGES = 10_000
+_MAX_BYTES = 6 << 20  # of numbers that is a batch
 _FETCHED_BYTES = 4 << 20  # at once: the library asks for more when it has them, and a broker's answer takes its time
-_MOST_AHEAD_KB = 24 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
+_MAX_AHEAD_KB = 24 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
 _GATHER_S = 0.005
 _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
 _CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
@@ -48,7 +48,7 @@ class Consumer(Client):
         self._behind: int | None = None
         self._behind_at = monotonic()
         self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
-        self._backlog: Backlog | None = None
+        self._backlog: TimestampMerge | None = None
         self.missed: Counter[str] = Counter()
         config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
@@ -56,8 +56,8 @@ class Consumer(Client):
             "enable.partition.eof": True, "log_level": 0,
             "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
             "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
-            "reconnect.backoff.max.ms": max(int(feed.pace.retry_s[1] * 1000), _CONNECT_AGAIN_MS),
-            "queued.max.messages.kbytes": _MOST_AHEAD_KB, _LOOK: 10_000, **feed.config}
+            "reconnect.backoff.max.ms": max(int(feed.pace.retry_backoff_s[1] * 1000), _CONNECT_AGAIN_MS),
+            "queued.max.messages.kbytes": _MAX_AHEAD_KB, _LOOK: 10_000, **feed.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + min(self._look_s, _SETTLED_S)
         self._consumer = feed.library.Consumer(config)
@@ -76,7 +76,7 @@ class Consumer(Client):
                     self._place = {str(number): self._ends(number)[1] for number in numbers}
                     self.begins = self._where()
                 self._consumer.assign([self._partition(number) for number in numbers])
-                self._backlog = Backlog(numbers) if len(numbers) > 1 else None
+                self._backlog = TimestampMerge(numbers) if len(numbers) > 1 else None
             else:
                 self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
                                          on_lost=self._revoked)
@@ -174,7 +174,7 @@ class Consumer(Client):
             else:
                 self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if monotonic() > self._look_at:
             self._look_at = monotonic() + self._look_s
             self._id.ask()
@@ -208,7 +208,7 @@ class Consumer(Client):
             values = [message.value() or b"" for message in messages]
         if monotonic() > self._behind_at:
             self._look_behind()
-        return Delivery(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
+        return MessageBatch(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
                                                 for field in self._feed.beside})
 
     def _next(self, timeout_s: float) -> list[Any]:
@@ -224,16 +224,16 @@ class Consumer(Client):
             return []
         self.answered = self.answered or first.error() is None
         self._stand_behind([first])  # now: the partition may be another member's when the others are asked for
-        as_many = min(max(_MOST_BYTES // max(len(first), 1), 1), _MOST_MESSAGES)
+        as_many = min(max(_MAX_BYTES // max(len(first), 1), 1), _MAX_MESSAGES)
         others = self._consumer.consume(as_many, _GATHER_S)
         self._stand_behind(others)
         return [first, *others]
 
-    def _in_order(self, backlog: Backlog, timeout_s: float) -> list[Any]:
+    def _in_order(self, backlog: TimestampMerge, timeout_s: float) -> list[Any]:
         """What is next in the order of timestamps, of what comes and what was held; and errors."""
         until = monotonic() + timeout_s
         errors: list[Any] = []
-        taken: list[Any] = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
+        taken: list[Any] = backlog.taken(_MAX_MESSAGES, _MAX_BYTES)
         while not taken and not errors and not backlog.over and (left_s := until - monotonic()) > 0:
             asked = monotonic()
             came = self._next(left_s)
@@ -246,14 +246,14 @@ class Consumer(Client):
                     errors.append(message)
                 else:
                     backlog.add(message)
-            taken = backlog.taken(_MOST_MESSAGES, _MOST_BYTES)
+            taken = backlog.taken(_MAX_MESSAGES, _MAX_BYTES)
             self._hold(backlog)
         self._stand(taken)
         if backlog.over:
             self._backlog = None
         return [*errors, *taken]
 
-    def _hold(self, backlog: Backlog) -> None:
+    def _hold(self, backlog: TimestampMerge) -> None:
         """No more is fetched of partitions that are far ahead of others."""
         full = backlog.full()
         for change, do in ((full - backlog.paused, self._consumer.pause),
@@ -319,7 +319,7 @@ class Consumer(Client):
         self._consumer.assign([self._partition(number) for number in assigned])
         if self._backlog is not None:  # what it held comes again
             self._consumer.resume([self._library.TopicPartition(self._feed.topic, number) for number in assigned])
-            self._backlog = Backlog(assigned)
+            self._backlog = TimestampMerge(assigned)
 
     def _raise(self, error: Any, messages: Sequence[Any]) -> None:
         """What is no reason to connect again is left to the library, which goes on by itself."""

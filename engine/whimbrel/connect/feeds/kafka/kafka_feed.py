@@ -13,7 +13,7 @@ import pyarrow as pa
 from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.kafka.kafka_consumer import LOOK_S, TOPIC, Consumer
 from whimbrel.connect.feeds.runtime.client import Client, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
@@ -56,7 +56,7 @@ class KafkaFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Of values; default: inferred from messages that are there.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
 
     Raises
     ------
@@ -70,7 +70,8 @@ class KafkaFeed(Feed):
     def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, time: str, group: str | None = None,
                  begin: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
                  beside: Sequence[str] = (), tombstones: Literal["drop", "letter"] = "drop",
-                 config: Mapping[str, Any] | None = None, schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 config: Mapping[str, Any] | None = None, schema: Fields | None = None,
+                 **told: Unpack[FeedOptions]) -> None:
         try:
             import confluent_kafka
         except ImportError:

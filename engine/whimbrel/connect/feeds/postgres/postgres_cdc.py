@@ -14,13 +14,13 @@ from whimbrel.connect.addresses import PATIENCE, checked_conninfo
 from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.postgres.pgoutput import Change, Relation, Truncation, changes
 from whimbrel.connect.feeds.postgres.postgres_feed import UNTOLD_TIME, columns_of, plain
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_name, checked_seconds
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
 
-_MOST_ROWS = 10_000
+_MAX_ROWS = 10_000
 _STEP_BYTES = 16 << 20
 """So much of the log is asked for at once, or may pass without a change before the server is told that it was read."""
 _LOOK_S = 5.0
@@ -66,23 +66,23 @@ class PostgresChangesFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known, but for generated ones: the log does not tell them.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     forgets = True
 
     def __init__(self, table: str, url: str, *, time: str, slot: str = "whimbrel", publication: str | None = None,
                  beside: Sequence[str] = ("change", "committed"), every: float | Duration = 0.1,
-                 schema: Fields | None = None, **told: Unpack[Usual]) -> None:
+                 schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         try:
             import psycopg
         except ImportError:
-            raise MissingExtraError("psycopg", "postgres", "feeds.postgres_changes()") from None
+            raise MissingExtraError("psycopg", "postgres", "feeds.postgres_cdc()") from None
         for name in beside:
             if name not in _BESIDE:
                 raise PlanError(f"{name!r} is nothing that is known of a change.",
-                                where=f"feeds.postgres_changes({table!r})", hint=near_match(name, list(_BESIDE)))
-        where = f"feeds.postgres_changes({table!r})"
+                                where=f"feeds.postgres_cdc({table!r})", hint=near_match(name, list(_BESIDE)))
+        where = f"feeds.postgres_cdc({table!r})"
         check_name("table", table, where=where)
         every_s = checked_seconds("every", every, where=where)
         self.library: Any = psycopg
@@ -90,7 +90,7 @@ class PostgresChangesFeed(Feed):
         self.table, self.url, self.every = table.split("."), checked_conninfo(url), every_s
         self.slot, self.publication = slot, publication or slot
         told.setdefault("name", table)
-        super().__init__("postgres_changes", time=time, format=Records(),
+        super().__init__("postgres_cdc", time=time, format=Records(),
                          schema=self._columns() if schema is None else schema,
                          beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
         self.told_of = frozenset(self.value_fields.names)
@@ -126,7 +126,7 @@ class _Changes(Client):
 
         self._feed, self._wait_s = feed, 0.0
         self._span, self._bytes = _STEP_BYTES, 0
-        self._coming: Iterator[Delivery] = iter(())
+        self._coming: Iterator[MessageBatch] = iter(())
         self._look_at = clock.monotonic() + _LOOK_S
         self._gone_at: int | None = None
         self._known: Relation | None = None
@@ -207,7 +207,7 @@ class _Changes(Client):
             raise self._not_told(" any more: it was renamed, dropped or made anew. Its changes since then are missing.",
                                  "or give the name that it has now")
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if self._wait_s > 0:
             clock.sleep(min(self._wait_s, timeout_s))
             self._wait_s -= timeout_s
@@ -220,7 +220,7 @@ class _Changes(Client):
             came = next(self._coming, None)
         return self._moved_on() if came is None else came
 
-    def _moved_on(self) -> Delivery | None:
+    def _moved_on(self) -> MessageBatch | None:
         """The place behind what the log has of others."""
         passed = self._read_on() - self._place
         at_end = passed < self._span
@@ -241,7 +241,7 @@ class _Changes(Client):
         """How far its own copy of the slot has read."""
         return self._read_to(self._copy) or self._place
 
-    def _deliveries(self) -> Iterator[Delivery]:
+    def _deliveries(self) -> Iterator[MessageBatch]:
         """What the log tells further on, in whole transactions: together, until they are many or long."""
         self._bytes = 0
         rows: list[dict[str, Any]] = []
@@ -267,15 +267,15 @@ class _Changes(Client):
             for name, value in (("committed", each.committed_us), ("lsn", each.end)):
                 beside[name] += [value] * (len(rows) - len(beside[name]))
             self._place, self._span, found = each.end, _STEP_BYTES, True
-            if self._bytes >= MOST_BYTES or len(rows) >= _MOST_ROWS:
+            if self._bytes >= MAX_BYTES or len(rows) >= _MAX_ROWS:
                 yield self._delivery(rows, beside)
                 rows, beside, found = [], {name: [] for name in _BESIDE}, False
         if found:
             yield self._delivery(rows, beside)
 
-    def _delivery(self, rows: list[dict[str, Any]], beside: dict[str, list[Any]]) -> Delivery:
+    def _delivery(self, rows: list[dict[str, Any]], beside: dict[str, list[Any]]) -> MessageBatch:
         bytes_, self._bytes = self._bytes, 0
-        return Delivery(rows, self._place, {field.name: beside[field.name] for field in self._feed.beside}, bytes_)
+        return MessageBatch(rows, self._place, {field.name: beside[field.name] for field in self._feed.beside}, bytes_)
 
     def _messages(self) -> Iterator[bytes]:
         """What the log tells further on, as it comes: however much that is, little of it is here at once."""

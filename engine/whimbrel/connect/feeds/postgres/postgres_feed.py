@@ -15,13 +15,13 @@ import pyarrow as pa
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.python_records import Records
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place, size
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place, size
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_name, checked_seconds
 from whimbrel.errors import MissingExtraError, PlanError, SourceError
 
-_MOST_ROWS = 10_000
+_MAX_ROWS = 10_000
 _TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa.string(), 700: pa.float32(),
           701: pa.float64(), 1043: pa.string(), 1082: pa.date32(), 1114: pa.timestamp("us"),
           1184: pa.timestamp("us", "UTC"), 17: pa.binary(), 2950: pa.string(), 1700: pa.float64()}
@@ -33,7 +33,7 @@ UNTOLD_TIME = "a time that is infinite or out of range"
 class PostgresFeed(Feed):
     """Rows of a table or view in the order of a column that grows, asked for again and again.
 
-    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen: ``postgres_changes`` tells them. The
+    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen: ``postgres_cdc`` tells them. The
     column must grow in the order in which rows become visible; where transactions overlap, a serial number may become
     visible behind a later one, and `settle` waits for it: newer rows are not read yet.
 
@@ -49,7 +49,7 @@ class PostgresFeed(Feed):
         The column that grows, such as a serial number or a time of writing. Indexed, if the table is large. Rows where
         it is null are not read. Rows that share a value are all read, if they are there when the first of them is; one
         that comes later with a value equal to the last one read, or below it, is not found: see `settle`, or
-        ``postgres_changes``. Rows of one value that are more than can be read at once are read in parts, by their
+        ``postgres_cdc``. Rows of one value that are more than can be read at once are read in parts, by their
         number in the order of their texts: until then none of them may be added, changed or deleted.
     every : str, timedelta or float (seconds)
         Seconds between two looks while there is nothing new.
@@ -60,12 +60,12 @@ class PostgresFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float | Duration = 0.5,
                  settle: str | None = None, settle_by: str | None = None, schema: Fields | None = None,
-                 **told: Unpack[Usual]) -> None:
+                 **told: Unpack[FeedOptions]) -> None:
         try:
             import psycopg
         except ImportError:
@@ -202,14 +202,14 @@ class _Table(Client):
         self._name = sql.Identifier(*feed.table).as_string(self._link)
         self._wait_s = 0.0
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         if self._wait_s > 0:
             clock.sleep(min(self._wait_s, timeout_s))
             self._wait_s -= timeout_s
             return None
         self._look_whether_it_began_anew()
         ask = self._first if self._place is None else self._further if self._had is None else self._alike
-        told = {"place": self._place, "settle": self._feed.settle, "most": _MOST_ROWS + 1, "had": self._had}
+        told = {"place": self._place, "settle": self._feed.settle, "most": _MAX_ROWS + 1, "had": self._had}
         try:
             found, bytes_, next_row = self._found(ask, told)
         except self._feed.library.DataError:
@@ -227,7 +227,7 @@ class _Table(Client):
         place = [self._place, self._storage, self._had]
         if self._had is None:
             place = self._place if self._storage is None else place[:2]
-        return Delivery([row for row in found if self._is_told(row)], place, counted=bytes_)
+        return MessageBatch([row for row in found if self._is_told(row)], place, counted=bytes_)
 
     def _stand_behind_whole_values(self, found: list[dict[str, Any]], next_row: Mapping[str, Any] | None) -> None:
         """Leave out rows whose value the next row has, too: the next look begins with them."""
@@ -262,7 +262,7 @@ class _Table(Client):
         bytes_ = 0
         with closing(self._rows.stream(ask, told)) as coming:
             for row in coming:
-                if len(found) == _MOST_ROWS or bytes_ >= MOST_BYTES:
+                if len(found) == _MAX_ROWS or bytes_ >= MAX_BYTES:
                     return found, bytes_, row
                 found.append(row)
                 bytes_ += size(row)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from whimbrel.connect.feeds.runtime.client import MOST_BYTES, Client, Delivery, Place, size
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place, size
 
 if TYPE_CHECKING:
     from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Entry = tuple[bytes, dict[bytes, bytes]]
 """Its id and its fields; no fields where it was deleted while it was pending."""
 
-_MOST_MESSAGES = 5_000
+_MAX_MESSAGES = 5_000
 _FIRST, _TOGETHER = 1, 64
 """Entries asked for at first, and at most: nobody can tell how long they are before they are here."""
 
@@ -53,7 +53,7 @@ class Entries(Client):
     def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
         """Further entries, waiting for them where that is said; the place is behind them."""
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         try:
             return self.take(timeout_s)
         except self.library.ResponseError as error:
@@ -61,11 +61,11 @@ class Entries(Client):
                 raise ConnectionError(str(error)) from error
             raise
 
-    def take(self, timeout_s: float) -> Delivery | None:
+    def take(self, timeout_s: float) -> MessageBatch | None:
         """What has come, up to as many bytes as may be on their way."""
         came: list[Entry] = []
         long, wait_ms = 0, max(int(timeout_s * 1000), 1)
-        while long < MOST_BYTES and len(came) < _MOST_MESSAGES:
+        while long < MAX_BYTES and len(came) < _MAX_MESSAGES:
             asked = self.together
             entries = self.next(asked, None if came else wait_ms)
             came += entries
@@ -78,17 +78,17 @@ class Entries(Client):
         """Their bytes, by which it is known how many to ask for."""
         long = sum(size(fields) for _, fields in entries if fields)
         if long:
-            self.together = max(min(MOST_BYTES * len(entries) // long, _TOGETHER), 1)
+            self.together = max(min(MAX_BYTES * len(entries) // long, _TOGETHER), 1)
         return long
 
-    def delivery(self, entries: Sequence[Entry], long: int) -> Delivery:
+    def delivery(self, entries: Sequence[Entry], long: int) -> MessageBatch:
         """What has come, up to here."""
         here = [(id_, fields) for id_, fields in entries if fields]
         field = None if self.feed.field is None else self.feed.field.encode()
         values = [{name.decode(errors="replace"): value for name, value in fields.items()} if field is None
                   else fields.get(field, b"") for _, fields in here]
         beside = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.beside}
-        return Delivery(values, self.place, beside, long)
+        return MessageBatch(values, self.place, beside, long)
 
     @property
     def newest(self) -> bytes | None:

@@ -14,9 +14,9 @@ from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.formats.string_records import TextRecords
 from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, parts
-from whimbrel.connect.feeds.redis.redis_group import Member
+from whimbrel.connect.feeds.redis.redis_group import RedisConsumer
 from whimbrel.connect.feeds.runtime.client import Client, Place
-from whimbrel.connect.feeds.runtime.feed import Feed, Usual
+from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice, check_name, checked_seconds
 from whimbrel.errors import MissingExtraError, PlanError
@@ -44,7 +44,7 @@ class RedisFeed(Feed):
     consumer : str, optional
         Who this is, in the group: a name of its own for each reader, and the same one after a restart. Default: the
         machine's name.
-    claim_after : str, timedelta, float (seconds) or None
+    claim_idle : str, timedelta, float (seconds) or None
         Seconds after which entries of a member of the group that is not heard of any more are taken over, from Redis
         6.2 on. One that lives keeps its own, however long its query lets it wait. None: entries wait for their own
         reader. Default: 60 seconds.
@@ -55,14 +55,14 @@ class RedisFeed(Feed):
         Add the entry's id as the column ``id``.
     schema : pyarrow.Schema or mapping of str to type, optional
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.Usual`.
+        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379", *, time: str,
                  begin: Literal["earliest", "latest"] = "earliest", group: str | None = None,
-                 consumer: str | None = None, claim_after: float | Duration | None = 60.0, field: str | None = None,
+                 consumer: str | None = None, claim_idle: float | Duration | None = 60.0, field: str | None = None,
                  format: str | Format = "json", with_id: bool = False, schema: Fields | None = None,
-                 **told: Unpack[Usual]) -> None:
+                 **told: Unpack[FeedOptions]) -> None:
         try:
             import redis
         except ImportError:
@@ -75,7 +75,7 @@ class RedisFeed(Feed):
         if consumer is not None and group is None:
             raise PlanError(f"consumer={consumer!r} is who reads in a group, and there is none.", where=where,
                             hint='give group="..." as well, or leave it out')
-        claim_after_s = None if claim_after is None else checked_seconds("claim_after", claim_after, where=where)
+        claim_after_s = None if claim_idle is None else checked_seconds("claim_idle", claim_idle, where=where)
         check_choice("begin", begin, ("earliest", "latest"), where=where)
         self.library: Any = redis
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
@@ -88,7 +88,7 @@ class RedisFeed(Feed):
                          beside=pa.schema([("id", pa.string())] if with_id else []), **told)
 
     def connect(self, place: Place) -> Client:
-        return _Alone(self, place) if self.group is None else Member(self, place)
+        return _Alone(self, place) if self.group is None else RedisConsumer(self, place)
 
     def look(self) -> Client:
         return _Alone(self, "0-0")

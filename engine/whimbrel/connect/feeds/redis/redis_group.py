@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, is_gone, parts
-from whimbrel.connect.feeds.runtime.client import Delivery, Place
+from whimbrel.connect.feeds.runtime.client import MessageBatch, Place
 from whimbrel.errors import SourceError
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _SILENT_S = 2
 """Who is there asks more often than this, also when held back."""
 _LOOKS_S = 0.1
-_MOST_IDS = 50_000  # each stands in checkpoints until it is claimed
+_MAX_IDS = 50_000  # each stands in checkpoints until it is claimed
 _NONE_BEHIND = f"{2**63}-0"
 
 
-class Member(Entries):
+class RedisConsumer(Entries):
     """Its place: the id of the last entry, ids of entries to take over from members that are gone, and how many it has.
 
     Those are in a place first, and claimed when that is safe: after a restart, an entry that was claimed is pending
@@ -105,9 +105,9 @@ class Member(Entries):
 
     def _pending_of(self, consumer: str | bytes, first: str, last: str, idle_ms: int | None = None) -> list[bytes]:
         return [each["message_id"] for each in self.link.xpending_range(
-            self.stream, self._group, first, last, _MOST_IDS, consumername=consumer, idle=idle_ms)]
+            self.stream, self._group, first, last, _MAX_IDS, consumername=consumer, idle=idle_ms)]
 
-    def take(self, timeout_s: float) -> Delivery | None:
+    def take(self, timeout_s: float) -> MessageBatch | None:
         if self._to_claim and self._safe:
             return self._claim()
         if self._said and not self._to_claim and not self._own and monotonic() >= self._look_at:
@@ -120,7 +120,7 @@ class Member(Entries):
         if not self._said:
             self._said = True
             self._hold(self.place, [])
-            return Delivery([], self.place)
+            return MessageBatch([], self.place)
         return super().take(timeout_s)
 
     def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
@@ -136,7 +136,7 @@ class Member(Entries):
     def _read(self, behind: str, count: int, wait_ms: int | None = None) -> Sequence[Entry]:
         return self.of(self.link.xreadgroup(self._group, self.feed.consumer, {self.stream: behind}, count, wait_ms))
 
-    def delivery(self, entries: Sequence[Entry], long: int) -> Delivery:
+    def delivery(self, entries: Sequence[Entry], long: int) -> MessageBatch:
         self._hold(self.place, [id_ for id_, _ in entries])
         return super().delivery(entries, long)
 
@@ -151,7 +151,7 @@ class Member(Entries):
                     self._said = self._safe = False
                     return
 
-    def _claim(self) -> Delivery:
+    def _claim(self) -> MessageBatch:
         """As many as may come at once; none of those that somebody else was quicker to claim."""
         now = self._to_claim[self._claimed : self._claimed + self.together]
         self._claimed += len(now)

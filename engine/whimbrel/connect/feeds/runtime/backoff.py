@@ -23,13 +23,13 @@ class Backoff:
     """
 
     first_s: float = 0.25
-    most_s: float = 5.0
+    max_s: float = 5.0
     chance: random.Random = field(default_factory=random.Random)
     attempts: int = 0
 
     def wait_s(self) -> float:
         """The next wait, in seconds."""
-        longest = min(self.first_s * 2.0 ** min(self.attempts, 62), self.most_s)
+        longest = min(self.first_s * 2.0 ** min(self.attempts, 62), self.max_s)
         self.attempts += 1
         return longest * (1 - 0.3 * self.chance.random())
 

@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.connect.addresses import shown_cause, without_secrets
-from whimbrel.connect.fatal_errors import why_vain
+from whimbrel.connect.fatal_errors import fatal_reason
 from whimbrel.connect.feeds.formats.arrow_format import as_batch
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.runtime.backoff import Backoff
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place, raised, words
-from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, Reading
-from whimbrel.connect.feeds.runtime.feed_status import FeedState, Link
-from whimbrel.connect.feeds.runtime.partition_activity import Heard
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, raised, words
+from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReader
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus, Link
+from whimbrel.connect.feeds.runtime.partition_activity import PartitionActivity
 from whimbrel.connect.feeds.runtime.row_validation import now_ticks
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.errors import SourceError, WhimbrelError
@@ -36,7 +36,7 @@ _LEAVE_S = 1.5
 _ANSWER_S = 10.0  # of a client that asks for what has come, and has no word for one who does not answer
 
 
-class Listening(Reading):
+class BufferedFeedReader(FeedReader):
     """Rows of a feed that are received from its broker, or whatever sends them.
 
     A thread of its own receives, decodes and checks them. Rows wait in a queue that has an end: then the client is
@@ -62,7 +62,7 @@ class Listening(Reading):
         self._error: WhimbrelError | None = None
         self._safe: Place = None
         self._tell_safe = False
-        self._state = FeedState()
+        self._state = FeedStatus()
         self._retry_at = 0.0
         self._dead_before = feed.letters.counts.copy()
         self._shed: Counter[str] = Counter()
@@ -72,7 +72,7 @@ class Listening(Reading):
         self._thread: threading.Thread | None = None
         self._closed = self._left = self._answered = False
         partition = feed.disorder.partition
-        self._heard = None if partition is None or feed.pace.idle_after_s is None else Heard(partition)
+        self._heard = None if partition is None or feed.pace.idle_after_s is None else PartitionActivity(partition)
         feed.letters.begin()
 
     def __next__(self) -> Batch | None:
@@ -117,13 +117,13 @@ class Listening(Reading):
 
     def _taken(self) -> tuple[list[pa.Table], Place]:
         """Rows that wait, as many as a batch has; fewer where they are long."""
-        most_bytes = self.feed.pace.queue_bytes // 4
+        max_bytes = self.feed.pace.queue_bytes // 4
         parts: list[pa.Table] = []
         rows = bytes_ = 0
         place: Place = None
         while self._queue:
             more, size, behind = self._queue[0]
-            if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + size > most_bytes):
+            if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + size > max_bytes):
                 break
             rows, bytes_, place = rows + more.num_rows, bytes_ + size, behind
             parts.append(more)
@@ -144,7 +144,7 @@ class Listening(Reading):
         return max(self._waiting / pace.queue_rows, self._waiting_bytes / pace.queue_bytes)
 
     @property
-    def state(self) -> FeedState:
+    def state(self) -> FeedStatus:
         """What there is to say about it now."""
         with self._changed:
             waiting_for = "an answer" if self._unanswered() else self._state.waiting_for
@@ -215,14 +215,14 @@ class Listening(Reading):
     # What the thread does.
 
     def _listen(self, place: Place) -> None:
-        backoff = Backoff(*self.feed.pace.retry_s)
+        backoff = Backoff(*self.feed.pace.retry_backoff_s)
         try:
             while not self._stop.is_set():
                 try:
                     place = self._connected(place, backoff)
                 except _Lost as lost:
                     place = lost.place
-                    if hint := why_vain(lost.error, before=self._answered):
+                    if hint := fatal_reason(lost.error, before=self._answered):
                         raise self._unread(lost.error, hint) from shown_cause(lost.error)
                     self._wait(backoff, lost.error)
                 else:
@@ -279,7 +279,7 @@ class Listening(Reading):
                 client.close()
         return place
 
-    def _ask(self, client: Client) -> Delivery | None:
+    def _ask(self, client: Client) -> MessageBatch | None:
         self._asked_at = monotonic()
         try:
             return client.receive(_POLL_S)
@@ -303,7 +303,7 @@ class Listening(Reading):
                   reconnects=self._state.reconnects + (backoff.attempts == 1))
         self._stop.wait(wait_s)
 
-    def _take_in(self, delivery: Delivery, client: Client) -> None:
+    def _take_in(self, delivery: MessageBatch, client: Client) -> None:
         rows = self._checked(delivery)
         came: Any = delivery.messages
         whole = isinstance(came, pa.RecordBatch)
@@ -313,7 +313,7 @@ class Listening(Reading):
                                   messages=state.messages + (1 if whole else len(came)))
         self._enqueue(rows, delivery.place, client)  # never in parts: there is no place within a delivery
 
-    def _checked(self, delivery: Delivery) -> pa.Table:
+    def _checked(self, delivery: MessageBatch) -> pa.Table:
         """Rows that the query may see; all others become letters."""
         feed, now_ns = self.feed, self._clock.now_ns()
         decoded = self._decoded(delivery)
@@ -322,7 +322,7 @@ class Listening(Reading):
                                    for field in feed.beside)]
         if feed.numbered:  # once it is known how many rows are before
             arrays.append(pa.array(np.zeros(rows.num_rows, np.int64)))
-        if feed.arrived_as is not None:
+        if feed.arrival_column is not None:
             ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
             arrays.append(pa.array(ticks).cast(feed.schema.time_type))
         rows = pa.Table.from_arrays(arrays, schema=feed.fields)
@@ -336,7 +336,7 @@ class Listening(Reading):
             self._came_at = monotonic()
         return rows
 
-    def _decoded(self, delivery: Delivery) -> Decoded:
+    def _decoded(self, delivery: MessageBatch) -> Decoded:
         feed, messages = self.feed, delivery.messages
         format_ = feed.format
         if isinstance(messages, pa.RecordBatch):

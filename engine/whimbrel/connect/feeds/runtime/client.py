@@ -16,7 +16,7 @@ import pyarrow as pa
 _WAITING, _SMALL_WAITING = 4, 1_024
 _ROOM_S = 0.01
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 """So much a client may have on its way: what nobody has asked it for yet, and what it asks for at once."""
 _CLOSE_S = 0.5
 
@@ -25,7 +25,7 @@ Place = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class MessageBatch:
     """What a client has received at once.
 
     Attributes
@@ -77,7 +77,7 @@ class Client(ABC):
     missed: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         """What has come, waiting at most so long for something; None if nothing has.
 
         Raises
@@ -102,7 +102,7 @@ class Client(ABC):
         """Let go of the connection. Must not fail."""
 
 
-class Pumped(Client):
+class ThreadedClient(Client):
     """A client made of something that blocks: a thread of its own waits for it.
 
     Parameters
@@ -121,16 +121,17 @@ class Pumped(Client):
     Some deliveries wait, and no more than one when they take too many bytes.
     """
 
-    def __init__(self, deliveries: Iterator[Delivery | None], unblock: Callable[[], object], *,
+    def __init__(self, deliveries: Iterator[MessageBatch | None], unblock: Callable[[], object], *,
                  answered: bool = True, together: bool = False) -> None:
         self._deliveries, self._unblock, self.answered, self._together = deliveries, unblock, answered, together
-        self._ready: queue.Queue[Delivery | Exception] = queue.Queue(maxsize=_SMALL_WAITING if together else _WAITING)
+        self._ready: queue.Queue[MessageBatch | Exception] = queue.Queue(maxsize=_SMALL_WAITING if together else
+        _WAITING)
         self._came_bytes = self._taken_bytes = 0  # each is counted by one of the threads
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._pump, name="whimbrel-pump", daemon=True)
         self._thread.start()
 
-    def receive(self, timeout_s: float) -> Delivery | None:
+    def receive(self, timeout_s: float) -> MessageBatch | None:
         try:
             came = self._ready.get(timeout=timeout_s)
         except queue.Empty:
@@ -141,7 +142,7 @@ class Pumped(Client):
         self._taken_bytes += came.bytes
         return self._with_others(came) if self._together else came
 
-    def _with_others(self, first: Delivery) -> Delivery:
+    def _with_others(self, first: MessageBatch) -> MessageBatch:
         messages, place = [*first.messages], first.place
         for _ in range(self._ready.qsize()):
             came = self._ready.get()
@@ -151,7 +152,7 @@ class Pumped(Client):
             messages += came.messages
             place = came.place
             self._taken_bytes += came.bytes
-        return Delivery(messages, place)
+        return MessageBatch(messages, place)
 
     def close(self) -> None:
         self._closed.set()
@@ -173,10 +174,10 @@ class Pumped(Client):
                 self._deliveries.close()
             self._put(last)
 
-    def _put(self, item: Delivery | Exception) -> bool:
-        while self._came_bytes - self._taken_bytes > MOST_BYTES and not self._closed.wait(_ROOM_S):
+    def _put(self, item: MessageBatch | Exception) -> bool:
+        while self._came_bytes - self._taken_bytes > MAX_BYTES and not self._closed.wait(_ROOM_S):
             pass
-        if isinstance(item, Delivery):
+        if isinstance(item, MessageBatch):
             self._came_bytes += item.bytes
         while not self._closed.is_set():
             try:

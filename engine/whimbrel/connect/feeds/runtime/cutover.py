@@ -17,7 +17,7 @@ from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.kernels import KeyTable
 
 
-class Seam(ABC):
+class Cutover(ABC):
     """Decides row by row, in the order of history and then feed.
 
     Attributes
@@ -29,7 +29,7 @@ class Seam(ABC):
     columns: tuple[str, ...]
 
     @abstractmethod
-    def begin(self) -> Seam:
+    def begin(self) -> Cutover:
         """The same, having seen nothing."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Seam(ABC):
         """Remember it."""
 
 
-class ByOffset(Seam):
+class OffsetCutover(Cutover):
     """Rows of the feed whose offset the history has are left out: by a column that grows, in each part by itself.
 
     Parameters
@@ -77,8 +77,8 @@ class ByOffset(Seam):
         self._last: dict[Any, int] = {}
         self._type = pa.null()
 
-    def begin(self) -> ByOffset:
-        return ByOffset(self.offset, self.within)
+    def begin(self) -> OffsetCutover:
+        return OffsetCutover(self.offset, self.within)
 
     def show(self) -> str:
         within = "" if self.within is None else f", within={self.within!r}"
@@ -131,7 +131,7 @@ class ByOffset(Seam):
             yield part, codes == code
 
 
-class ByTime(Seam):
+class TimeCutover(Cutover):
     """History up to a time, the feed from it: rows of the history from then on, and of the feed before, are left out.
 
     Parameters
@@ -144,7 +144,7 @@ class ByTime(Seam):
     def __init__(self, column: str, cut: int) -> None:
         self.columns, self.cut = (column,), cut
 
-    def begin(self) -> ByTime:
+    def begin(self) -> TimeCutover:
         return self
 
     def show(self) -> str:
@@ -169,7 +169,7 @@ class ByTime(Seam):
         return rows if mask.all() else rows.take(np.flatnonzero(mask))
 
 
-class ByKey(Seam):
+class KeyCutover(Cutover):
     """Rows of the feed with a key and time that the history has within its last span of time are left out.
 
     So are those behind that span, as far as the history goes: nobody remembers whether it has them.
@@ -189,8 +189,8 @@ class ByKey(Seam):
         self._table: KeyTable | None = None
         self._told: list[pa.Array] | None = None
 
-    def begin(self) -> ByKey:
-        return ByKey(self.columns, self.span_ticks)
+    def begin(self) -> KeyCutover:
+        return KeyCutover(self.columns, self.span_ticks)
 
     def show(self) -> str:
         return f"keys={list(self.columns)}, span={self.span_ticks} ticks"

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
-from whimbrel.plan import Disorder, Source
+from whimbrel.plan import OrderingSpec, Source
 
 _KEPT = 5000
-_MOST_BYTES = 4096
+_MAX_BYTES = 4096
 _WAIT_S = 0.05
 _KEPT_REASONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """A message that was refused.
 
     Attributes
@@ -42,7 +42,7 @@ class Letter:
     size_bytes: int
 
 
-class Letters:
+class DeadLetterQueue:
     """The dead letters of a feed: the newest 5,000, and counts of all by reason.
 
     Safe to share between threads.
@@ -50,7 +50,7 @@ class Letters:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._kept: deque[Letter] = deque(maxlen=_KEPT)
+        self._kept: deque[DeadLetter] = deque(maxlen=_KEPT)
         self._changed = threading.Condition()
         self._number = 0
         self._open = 0
@@ -61,11 +61,11 @@ class Letters:
         with self._changed:
             counted = reason if reason in self.counts or len(self.counts) < _KEPT_REASONS else "other reasons"
             self.counts[counted] += 1
-            self._kept.append(Letter(time.time_ns() // 1000, reason, bytes(message[:_MOST_BYTES]), len(message)))
+            self._kept.append(DeadLetter(time.time_ns() // 1000, reason, bytes(message[:_MAX_BYTES]), len(message)))
             self._number += 1
             self._changed.notify_all()
 
-    def behind(self, number: int) -> tuple[list[Letter], int]:
+    def behind(self, number: int) -> tuple[list[DeadLetter], int]:
         """Letters from a number on, and the number of the next one. In place of those not kept is one that says so."""
         with self._changed:
             missing = self._number - number
@@ -73,7 +73,7 @@ class Letters:
                 return [], self._number
             found = list(self._kept)[max(len(self._kept) - missing, 0):]
             if lost := missing - len(found):
-                found.insert(0, Letter(found[0].at_us, f"{lost:,} letters came too fast to be kept", b"", 0))
+                found.insert(0, DeadLetter(found[0].at_us, f"{lost:,} letters came too fast to be kept", b"", 0))
             return found, self._number
 
     def begin(self) -> None:
@@ -100,7 +100,7 @@ class Letters:
             self._changed.wait_for(lambda: self._number > number, _WAIT_S)
 
 
-class DeadLetters(Source):
+class DeadLetterSource(Source):
     """The dead letters of a feed as a stream of its own: columns at, reason, message, size.
 
     It ends when the feed has. What was refused before it is read comes first. Between two looks 5,000 are kept; of more
@@ -115,11 +115,11 @@ class DeadLetters(Source):
     live = True
     time = "at"
 
-    def __init__(self, name: str, letters: Letters) -> None:
+    def __init__(self, name: str, letters: DeadLetterQueue) -> None:
         self.name = f"dead letters of {name}"
         self.schema = Schema((Field("at", pa.timestamp("us")), Field("reason", pa.string()),
                               Field("message", pa.binary()), Field("size", pa.int64())), "us")
-        self.disorder = Disorder(0, "adjust")
+        self.disorder = OrderingSpec(0, "adjust")
         self.longest = 1
         self._letters = letters
 
@@ -140,7 +140,7 @@ class DeadLetters(Source):
                 yield None
                 self._letters.wait(number)
 
-    def _batch(self, letters: Sequence[Letter]) -> Batch:
+    def _batch(self, letters: Sequence[DeadLetter]) -> Batch:
         at = np.array([letter.at_us for letter in letters], np.int64)
         return Batch(self.schema, at, 1, (
             Column(pa.timestamp("us"), at),

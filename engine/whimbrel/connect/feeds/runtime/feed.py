@@ -14,16 +14,16 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import shown_cause, without_secrets
-from whimbrel.connect.feeds.formats.arrow_format import Columns
+from whimbrel.connect.feeds.formats.arrow_format import RecordBatchFormat
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, reason
-from whimbrel.connect.feeds.runtime.buffered_reader import Listening
-from whimbrel.connect.feeds.runtime.client import Client, Delivery, Place
-from whimbrel.connect.feeds.runtime.dead_letter_queue import Letters
+from whimbrel.connect.feeds.runtime.buffered_reader import BufferedFeedReader
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterQueue
 from whimbrel.connect.feeds.runtime.overload import Overload, WidenHop
-from whimbrel.connect.feeds.runtime.read_options import Pace
+from whimbrel.connect.feeds.runtime.read_options import ReadOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields, Rules, fields_given, fields_inferred
 from whimbrel.connect.ordering import promise
-from whimbrel.connect.partitions import Partitions, by_of, in_partitions
+from whimbrel.connect.partitions import PartitionWatermarks, by_of, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.connect.tables.pandas_index import data_fields
 from whimbrel.connect.tables.time_column_markers import (
@@ -37,19 +37,19 @@ from whimbrel.connect.tables.time_column_markers import (
 )
 from whimbrel.connect.validation import check_name
 from whimbrel.errors import PlanError, SchemaError, SourceError, WhimbrelError, near_match
-from whimbrel.plan import Position, Relief, Source
+from whimbrel.plan import OverloadSignal, Source, SourceOffset
 
 _SAMPLE_MESSAGES = 1000
 
 
-class Usual(TypedDict, total=False):
+class FeedOptions(TypedDict, total=False):
     """What every feed can be told beside its address.
 
     Attributes
     ----------
     end, arrival : str
         When events end; when rows became known.
-    arrived_as : str
+    arrival_column : str
         A column to add, with the time at which each row was received. It is the arrival, unless that is said.
     reorder_latency : str, timedelta or int
         How late a row may be; default: nothing.
@@ -59,7 +59,7 @@ class Usual(TypedDict, total=False):
     ahead : str, timedelta or int
         How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
         does not make all others late. Integers are taken to be seconds since 1970.
-    idle_after : str, timedelta or float (seconds)
+    idle_timeout : str, timedelta or float (seconds)
         How long without a row until time goes on without it, as fast as the clock does; or without a partition,
         as fast as the others do. Default: never, since rows that were held up, or tell of another time than now, would
         be late.
@@ -69,26 +69,26 @@ class Usual(TypedDict, total=False):
         and it has some of its own on the way, which is bounded, too.
     overload : Overload
         Give up rows by a rule, instead of holding the client back.
-    retry_s : (float, float)
+    retry_backoff_s : (float, float)
         The first wait before a lost connection is tried again, and the longest. Default: 0.25 and 5 seconds.
-    sample_s : float
+    schema_sample_s : float
         How long to wait for messages to infer a schema from.
     name : str
     """
 
     end: str | None
     arrival: str | None
-    arrived_as: str | None
+    arrival_column: str | None
     reorder_latency: Duration | None
     late: str | None
-    partition: str | Partitions | None
+    partition: str | PartitionWatermarks | None
     ahead: Duration | None
-    idle_after: float | Duration | None
+    idle_timeout: float | Duration | None
     queue_rows: int
     queue_bytes: int
     overload: Overload | None
-    retry_s: tuple[float, float]
-    sample_s: float
+    retry_backoff_s: tuple[float, float]
+    schema_sample_s: float
     name: str
 
 
@@ -123,32 +123,32 @@ class Feed(Source):
     forgets: bool = False
     """Whether its broker does not give again what it was told is safe."""
 
-    columns: Format = Columns()
+    columns: Format = RecordBatchFormat()
     """How record batches become rows of the schema."""
 
     def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
-                 beside: pa.Schema | None = None, **told: Unpack[Usual]) -> None:
+                 beside: pa.Schema | None = None, **told: Unpack[FeedOptions]) -> None:
         self.call = f"feeds.{kind}(..., time={time!r})"
         self._check_names(told)
-        self.pace = Pace.of(told, self.call)
+        self.pace = ReadOptions.of(told, self.call)
         self.name = told.get("name") or kind
         self.format = format
-        self.letters = Letters()
+        self.letters = DeadLetterQueue()
         self.beside = pa.schema([]) if beside is None else beside
         wanted = (time, told.get("end"), told.get("arrival"), by_of(told.get("partition")))
         self.value_fields = (fields_given(schema, self.call) if schema is not None else
-                             fields_inferred(data_fields(self._sampled(self.pace.sample_s), wanted), self.call))
+                             fields_inferred(data_fields(self._sampled(self.pace.schema_sample_s), wanted), self.call))
         fields = pa.schema([*self.value_fields, *self.beside])
-        self.arrived_as = told.get("arrived_as")
+        self.arrival_column = told.get("arrival_column")
         time, made = self._made(time, told, fields.names)
         fields = pa.schema([*fields, *made])
-        if self.arrived_as is not None and not (made and self.arrived_as == time):
-            fields = fields.append(pa.field(self.arrived_as, _clock_type(fields, time, self.call)))
+        if self.arrival_column is not None and not (made and self.arrival_column == time):
+            fields = fields.append(pa.field(self.arrival_column, _clock_type(fields, time, self.call)))
         self.fields = fields
         if in_file_order(told.get("arrival")):
             raise PlanError("Rows of a feed come in the order of their arrival anyway.", where=self.call,
                             hint="leave arrival= out; wb.FILE_ORDER is for logs in files and tables")
-        self.arrival = told.get("arrival") or self.arrived_as
+        self.arrival = told.get("arrival") or self.arrival_column
         end = told.get("end")
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=self.arrival, where=self.call)
         self.schema, self.time = self.timeline.schema, time
@@ -161,9 +161,9 @@ class Feed(Source):
         if self.pace.overload is not None:
             self.pace.overload.check(self.schema.names, where=self.call)
         if isinstance(rule := self.pace.overload, WidenHop):
-            self.relief = Relief(rule.ticks(self.schema.unit))
+            self.relief = OverloadSignal(rule.ticks(self.schema.unit))
 
-    def _made(self, time: str, told: Usual, names: Sequence[str]) -> tuple[str, list[pa.Field]]:
+    def _made(self, time: str, told: FeedOptions, names: Sequence[str]) -> tuple[str, list[pa.Field]]:
         """The event-time column, and that column where the feed makes it: of row numbers, or of the wall clock."""
         self.numbered = is_stated(time, SEQUENCE)
         if not self.numbered and not is_stated(time, WALL_CLOCK):
@@ -173,17 +173,17 @@ class Feed(Source):
                             hint="Name the event-time column, or leave end= out.")
         name, type_ = SEQUENCE_COLUMN, pa.int64()
         if not self.numbered:
-            name, type_ = self.arrived_as or ARRIVAL_COLUMN, pa.timestamp("us", "UTC")
-            self.arrived_as = name
+            name, type_ = self.arrival_column or ARRIVAL_COLUMN, pa.timestamp("us", "UTC")
+            self.arrival_column = name
         check_free(name, names, self.call)
         return name, [pa.field(name, type_)]
 
-    def _check_names(self, told: Usual) -> None:
+    def _check_names(self, told: FeedOptions) -> None:
         """Whether all that was told is something that a feed can be told."""
-        for name in told.keys() - Usual.__annotations__.keys():
+        for name in told.keys() - FeedOptions.__annotations__.keys():
             own = {*signature(type(self).__init__).parameters} - {"self", "told"}
             raise PlanError(f"{name}=... is nothing that this feed can be told.", where=self.call,
-                            hint=near_match(name, sorted(own | Usual.__annotations__.keys()), noun="option"))
+                            hint=near_match(name, sorted(own | FeedOptions.__annotations__.keys()), noun="option"))
         if told.get("name") is not None:
             check_name("name", told["name"], where=self.call)
 
@@ -216,13 +216,13 @@ class Feed(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         place = None
-        if isinstance(offset, Position):
+        if isinstance(offset, SourceOffset):
             place = offset.place
         elif offset:
             raise SourceError(f"{self.name} cannot be read on from row {offset:,}.", where=self.call,
                               hint="a feed goes on from a checkpoint, which knows its place")
         self.schema.select(columns)
-        return Listening(self, tuple(columns), place, int(offset))
+        return BufferedFeedReader(self, tuple(columns), place, int(offset))
 
     def _sampled(self, seconds: float) -> pa.Schema:
         """The schema of the first messages that come."""
@@ -239,7 +239,7 @@ class Feed(Source):
                               hint="give schema=..., so that it need not be there yet; or look at the address"
                               ) from shown_cause(error)
 
-    def _sample(self, client: Client, until: float) -> Delivery:
+    def _sample(self, client: Client, until: float) -> MessageBatch:
         found: list[Any] = []
         for _ in count():
             try:
@@ -252,9 +252,9 @@ class Feed(Source):
                 found += came.messages
             if len(found) >= _SAMPLE_MESSAGES or (found and came is None) or monotonic() > until:
                 break
-        return Delivery(found[:_SAMPLE_MESSAGES])
+        return MessageBatch(found[:_SAMPLE_MESSAGES])
 
-    def _schema_of(self, sample: Delivery) -> pa.Schema:
+    def _schema_of(self, sample: MessageBatch) -> pa.Schema:
         if isinstance(sample.messages, pa.RecordBatch):
             return sample.messages.schema
         if not sample.messages:

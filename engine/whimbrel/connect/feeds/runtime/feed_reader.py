@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 from whimbrel.batch import Batch
 from whimbrel.connect.feeds.runtime.client import Place
-from whimbrel.connect.feeds.runtime.feed_status import FeedState
-from whimbrel.plan import Relief
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
+from whimbrel.plan import OverloadSignal
 
 CAUGHT_UP_ROWS = 1000
 """Messages that may be behind one that has caught up: some are always on their way."""
 
 
-class Reading(Iterator["Batch | None"]):
+class FeedReader(Iterator["Batch | None"]):
     """Rows of a feed from a place on; None where nothing has come.
 
     Attributes
@@ -34,13 +34,13 @@ class Reading(Iterator["Batch | None"]):
 
     place: Place = None
     bell: threading.Event | None = None
-    relief: Relief | None = None
+    relief: OverloadSignal | None = None
     keeps_place: bool = False
     unworked: int = 0
 
     @property
     @abstractmethod
-    def state(self) -> FeedState:
+    def state(self) -> FeedStatus:
         """What there is to say about it now."""
 
     @property

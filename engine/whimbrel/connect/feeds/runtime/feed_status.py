@@ -10,13 +10,13 @@ Link = Literal["connecting", "live", "idle", "reconnecting", "ended", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class FeedState:
+class FeedStatus:
     """A feed at one moment.
 
     Attributes
     ----------
     link : {"connecting", "live", "idle", "reconnecting", "ended", "failed"}
-        "idle": connected, and nothing came for as long as its ``idle_after``.
+        "idle": connected, and nothing came for as long as its ``idle_timeout``.
     waiting_for : str
         While it is connecting: what else must happen before anything can come, such as a group that shares out its
         partitions.
@@ -53,9 +53,9 @@ class FeedState:
 
     Examples
     --------
-    >>> print(FeedState("reconnecting", attempts=3, retry_in_s=4.2, error="refused"))
+    >>> print(FeedStatus("reconnecting", attempts=3, retry_in_s=4.2, error="refused"))
     reconnecting in 4 s (attempt 3: refused)
-    >>> print(FeedState(waiting_for="the group"))
+    >>> print(FeedStatus(waiting_for="the group"))
     waiting for the group
     """
 

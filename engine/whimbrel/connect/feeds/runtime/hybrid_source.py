@@ -11,17 +11,17 @@ from typing import cast
 
 from whimbrel.batch import Batch
 from whimbrel.connect.feeds.runtime.client import Place
-from whimbrel.connect.feeds.runtime.cutover import Seam
+from whimbrel.connect.feeds.runtime.cutover import Cutover
 from whimbrel.connect.feeds.runtime.feed import Feed
-from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, Reading
-from whimbrel.connect.feeds.runtime.feed_status import FeedState
-from whimbrel.plan import Position, Source
+from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReader
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
+from whimbrel.plan import Source, SourceOffset
 
 _LOOK_S, _RATE_S = 0.25, 2.0
 """How often it is looked at how many rows are behind, and over how long a time it is told how fast they get less."""
 
 
-class HandOver(Source):
+class HybridSource(Source):
     """A history, read at full speed, and then a feed.
 
     Parameters
@@ -29,7 +29,7 @@ class HandOver(Source):
     history : Source
         Its rows come first, in their order.
     feed : Feed
-    seam : Seam
+    cutover : Seam
         Which rows of the feed came in the history.
 
     Notes
@@ -39,12 +39,12 @@ class HandOver(Source):
 
     live = True
 
-    def __init__(self, history: Source, feed: Feed, seam: Seam) -> None:
-        self.history, self.feed, self.seam = history, feed, seam
+    def __init__(self, history: Source, feed: Feed, cutover: Cutover) -> None:
+        self.history, self.feed, self.cutover = history, feed, cutover
         self.name, self.schema, self.time = feed.name, history.schema, history.time
         self.arrival, self.relief = history.arrival, feed.relief
         self.hidden = (*history.hidden, *feed.hidden)
-        self.after = f"a history, {seam.show()}"
+        self.after = f"a history, {cutover.show()}"
         latencies = [source.disorder.reorder_latency for source in (history, feed)]
         known = [latency for latency in latencies if latency is not None]
         self.disorder = replace(feed.disorder, reorder_latency=max(known, default=0))
@@ -53,22 +53,22 @@ class HandOver(Source):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
         self.feed.check_parts()
-        return _HandingOver(self, tuple(columns), offset.place if isinstance(offset, Position) else None)
+        return _HandingOver(self, tuple(columns), offset.place if isinstance(offset, SourceOffset) else None)
 
 
-class _HandingOver(Reading):
+class _HandingOver(FeedReader):
     """Its place: rows of the history, what the seam remembers of them, and the place of the feed."""
 
-    def __init__(self, both: HandOver, columns: tuple[str, ...], place: Place) -> None:
+    def __init__(self, both: HybridSource, columns: tuple[str, ...], place: Place) -> None:
         self._both, self._columns, self.relief = both, columns, both.relief
-        self._needed = tuple(dict.fromkeys((*columns, *both.seam.columns)))
-        self._seam = both.seam.begin()
+        self._needed = tuple(dict.fromkeys((*columns, *both.cutover.columns)))
+        self._cutover = both.cutover.begin()
         told = place or {"history": 0, "feed": None, "over": False}
         self._history_rows, self._feed_place, self._over = told["history"], told["feed"], told["over"]
         if place is not None:
-            self._seam.restore(place["seam"])
+            self._cutover.restore(place["seam"])
         self._rows: Iterator[Batch | None] | None = None
-        self._feed: Reading | None = None
+        self._feed: FeedReader | None = None
         self._caught_up = self._closed = False
         self._duplicates = 0
         self._read_rows = 0
@@ -77,7 +77,7 @@ class _HandingOver(Reading):
 
     @property
     def place(self) -> Place:
-        return {"history": self._history_rows, "seam": self._seam.state(), "feed": self._feed_place,
+        return {"history": self._history_rows, "seam": self._cutover.state(), "feed": self._feed_place,
                 "over": self._over}
 
     @property
@@ -102,7 +102,7 @@ class _HandingOver(Reading):
             self._close_history()
             self._ring()
             return None
-        kept = self._seam.of_history(batch)
+        kept = self._cutover.of_history(batch)
         self._read_rows += len(kept)
         self._history_rows += len(batch)
         self._ring()
@@ -111,26 +111,26 @@ class _HandingOver(Reading):
     def _from_feed(self) -> Batch | None:
         if self._feed is None:
             if self._feed_place is None:
-                self._feed_place = self._seam.place_in(self._both.feed)
-            self._feed = cast(Reading, self._both.feed.read(self._needed, Position(0, self._feed_place)))
+                self._feed_place = self._cutover.place_in(self._both.feed)
+            self._feed = cast(FeedReader, self._both.feed.read(self._needed, SourceOffset(0, self._feed_place)))
             self._feed.bell, self._feed.keeps_place, self._feed.relief = self._bell, self.keeps_place, self.relief
         before, batch = self._feed_place, next(self._feed)
         self._feed_place = self._feed.place
         if self._both.feed.is_another(before, self._feed_place):
-            self._seam.begin_anew()
+            self._cutover.begin_anew()
         return None if batch is None else self._told(batch)
 
     def _told(self, batch: Batch) -> Batch | None:
         """Rows of the feed that the history has not."""
-        kept = self._seam.of_feed(batch)
+        kept = self._cutover.of_feed(batch)
         self._duplicates += len(batch) - len(kept)
         self._read_rows += len(kept)
         return kept.select(self._columns).having(schema=self._both.schema.select(self._columns)) if len(kept) else None
 
     @property
-    def state(self) -> FeedState:
+    def state(self) -> FeedStatus:
         if self._feed is None:
-            return FeedState("live", stage="history", rows=self._read_rows)
+            return FeedStatus("live", stage="history", rows=self._read_rows)
         state = self._feed.state
         behind = (state.behind_rows or 0) + state.queued_rows + self.unworked
         self._caught_up = self._caught_up or (state.link in ("live", "idle", "ended") and behind <= CAUGHT_UP_ROWS)

@@ -10,7 +10,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock import MIN_TIME
 
 
-class Heard:
+class PartitionActivity:
     """Partitions, with their newest time, and when a row of them came last. One that is forgotten is as one unknown.
 
     Parameters
@@ -23,7 +23,7 @@ class Heard:
     >>> import whimbrel as wb
     >>> from whimbrel.plan import Position
     >>> log = wb.from_arrow({"at": [60, 10, 20], "device": ["a", "b", "b"]}, time="at").sources[0]
-    >>> heard = Heard("device")
+    >>> heard = PartitionActivity("device")
     >>> heard.note(next(log.read(["device"])))
     >>> heard.slowest(since=0.0), heard.slowest(since=float("inf"))
     (20, None)

@@ -12,7 +12,7 @@ from whimbrel.errors import PlanError
 
 
 @dataclass(frozen=True)
-class Pace:
+class ReadOptions:
     """How a feed is read.
 
     Parameters
@@ -20,19 +20,19 @@ class Pace:
     idle_after_s : float or None
     queue_rows, queue_bytes : int
     overload : Overload or None
-    retry_s : (float, float)
-    sample_s : float
+    retry_backoff_s : (float, float)
+    schema_sample_s : float
     """
 
     idle_after_s: float | None
     queue_rows: int
     queue_bytes: int
     overload: Overload | None
-    retry_s: tuple[float, float]
-    sample_s: float
+    retry_backoff_s: tuple[float, float]
+    schema_sample_s: float
 
     @staticmethod
-    def of(told: Mapping[str, Any], where: str) -> Pace:
+    def of(told: Mapping[str, Any], where: str) -> ReadOptions:
         """What the user told, or the usual.
 
         Raises
@@ -40,11 +40,11 @@ class Pace:
         PlanError
             When one of them cannot be.
         """
-        idle = told.get("idle_after")
-        idle_s = None if idle is None else checked_seconds("idle_after", idle, where=where)
-        made = Pace(idle_s, told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
-                    told.get("overload"), told.get("retry_s", (0.25, 5.0)), told.get("sample_s", 5.0))
-        retry = made.retry_s
+        idle = told.get("idle_timeout")
+        idle_s = None if idle is None else checked_seconds("idle_timeout", idle, where=where)
+        made = ReadOptions(idle_s, told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
+                    told.get("overload"), told.get("retry_backoff_s", (0.25, 5.0)), told.get("schema_sample_s", 5.0))
+        retry = made.retry_backoff_s
         for name, value, fine, hint in (
                 ("queue_rows", made.queue_rows, is_whole(made.queue_rows) and made.queue_rows >= 1,
                  "a whole number of rows, 1 or more"),
@@ -52,10 +52,10 @@ class Pace:
                  "a whole number of bytes, 1 or more"),
                 ("overload", made.overload, made.overload is None or isinstance(made.overload, Overload),
                  'a rule, such as wb.feeds.Sample(0.1) or wb.feeds.Conflate("key")'),
-                ("retry_s", retry, isinstance(retry, tuple | list) and len(retry) == 2
+                ("retry_backoff_s", retry, isinstance(retry, tuple | list) and len(retry) == 2
                  and all(map(is_seconds, retry)) and retry[0] <= retry[1],
                  "the first wait and the longest in seconds, such as (0.25, 5.0)"),
-                ("sample_s", made.sample_s, is_seconds(made.sample_s), "seconds, such as 5.0")):
+                ("schema_sample_s", made.schema_sample_s, is_seconds(made.schema_sample_s), "seconds, such as 5.0")):
             if not fine:
                 raise PlanError(f"{name}={value!r} cannot be.", where=where, hint=hint)
         return made

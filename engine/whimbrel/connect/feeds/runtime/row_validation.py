@@ -88,8 +88,8 @@ class Rules:
     def refused(self, rows: pa.Table, now_ns: int) -> list[tuple[str, Mask]]:
         """Reasons, each with the rows that it refuses; a row is refused once."""
         time = rows.column(self.timeline.time)
-        most = INF if self.ahead_ticks is None else now_ticks(now_ns, self.timeline.schema.unit) + self.ahead_ticks
-        if self.timeline.end is None and not time.null_count and self._within(time, most):
+        maximum = INF if self.ahead_ticks is None else now_ticks(now_ns, self.timeline.schema.unit) + self.ahead_ticks
+        if self.timeline.end is None and not time.null_count and self._within(time, maximum):
             return []
         times = _ticks(time, self.timeline.schema.time_type)
         fine, found = np.ones(len(rows), bool), []
@@ -108,13 +108,13 @@ class Rules:
             fine &= ~found[-1][1]
         if self.ahead_ticks is not None:
             taken = ", as seconds since 1970" if ticks_per_second(self.timeline.schema.unit) is None else ""
-            found.append((f"time is ahead of the clock{taken}", fine & (times > most)))
+            found.append((f"time is ahead of the clock{taken}", fine & (times > maximum)))
         return [(reason, rows) for reason, rows in found if rows.any()]
 
-    def _within(self, time: pa.ChunkedArray, most: int) -> bool:
+    def _within(self, time: pa.ChunkedArray, maximum: int) -> bool:
         """Whether all times are fine, in one look at rows that are in many pieces: mostly they are."""
         spread = pc.min_max(_counted(time, self.timeline.schema.time_type)).as_py()
-        return spread["min"] is None or -_FURTHEST < spread["min"] <= spread["max"] < min(_FURTHEST, most + 1)
+        return spread["min"] is None or -_FURTHEST < spread["min"] <= spread["max"] < min(_FURTHEST, maximum + 1)
 
 
 def now_ticks(now_ns: int, unit: TickUnit) -> int:

@@ -64,11 +64,11 @@ def places_at(items: Array, first: Array, length: Array, drawn: Array, drawn_fir
         places[group] = low if low < end else -1
 
 
-def _up_to(values: Array, begin: int, end: int, most: int) -> int:
+def _up_to(values: Array, begin: int, end: int, maximum: int) -> int:
     """Behind the last of ordered values that is at most this."""
     while begin < end:
         middle = (begin + end) >> 1
-        if values[middle] <= most:
+        if values[middle] <= maximum:
             begin = middle + 1
         else:
             end = middle

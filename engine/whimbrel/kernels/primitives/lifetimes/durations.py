@@ -14,9 +14,9 @@ def durations(starts: Array, ends: Array) -> tuple[Any, Any]:
 
     Where a duration leaves int64 it is negative, too.
     """
-    least, most, wrong = np.int64(2**63 - 1), np.int64(-1), False
+    minimum, maximum, wrong = np.int64(2**63 - 1), np.int64(-1), False
     for row in range(starts.shape[0]):
         lasts = ends[row] - starts[row]
         wrong |= ends[row] <= starts[row]
-        least, most = min(least, lasts), max(most, lasts)
-    return (np.int64(-1) if wrong else least), most
+        minimum, maximum = min(minimum, lasts), max(maximum, lasts)
+    return (np.int64(-1) if wrong else minimum), maximum

@@ -31,8 +31,8 @@ def advance_runs(
     done = 0
     while row < sync.shape[0]:
         mine, time, bits = group[row], sync[row], satisfied[row]
-        most = length[mine] + 1
-        if done + most > out_sync.shape[0] or scalars[FREE] + (free.shape[0] - scalars[USED]) < most:
+        maximum = length[mine] + 1
+        if done + maximum > out_sync.shape[0] or scalars[FREE] + (free.shape[0] - scalars[USED]) < maximum:
             break
         place = head[mine]
         head[mine] = -1

@@ -72,14 +72,14 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                 free[field] = 2 / each / _tails(powers[at] * each, powers[at + 1] * each, powers[at + 2] * each,
                                                 powers[at + 3] * each, uneven)
         for value in range(needed.shape[0] // width):
-            total, crossed, squared, largest, most = 0.0, 0.0, 0.0, 0.0, 0.0
+            total, crossed, squared, largest, maximum = 0.0, 0.0, 0.0, 0.0, 0.0
             for field in range(width):
                 slope = slopes[(value * width + field) * groups + group] if needed[value * width + field] else 0.0
                 if slope != 0:
                     at = group * width + field
                     total += slope * sums[at]
                     crossed += slope * crosses[at]
-                    most = max(most, slope * slope * powers[at * 4 + 1])
+                    maximum = max(maximum, slope * slope * powers[at * 4 + 1])
                     at = group * triangle + field * width - field * (field - 1) // 2
                     for other in range(field, width):
                         if not needed[value * width + other]:
@@ -109,7 +109,7 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                         seen, part = False, parts[field]
                     seen = seen or varied > 0
                     slope = slopes[(value * width + field) * groups + group]
-                    if slope * slope * varied > _NEGLIGIBLE * most and not free[field] >= fewest:
+                    if slope * slope * varied > _NEGLIGIBLE * maximum and not free[field] >= fewest:
                         fewest = free[field]
             degrees[value * groups + group] = fewest if seen else 0.0
 

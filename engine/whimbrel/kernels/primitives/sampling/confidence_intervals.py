@@ -21,7 +21,7 @@ _ERRORS = 2.0
 
 def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_all: Array, counts: Array,
                 blocks: Array, fewest_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, share: Array,
-                most: float, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
+                maximum: float, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
     """Write half the intervals of values, by value and group; infinite where too little is known.
 
     Standard errors are as many times as wide as Student's t is, where the normal distribution's would be as many times
@@ -47,7 +47,7 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
         Whether nothing is left of a window.
     drawn, left, share : numpy.ndarray of float64
         By window: blocks that were drawn, those of this phase that were not, and the share of the former in both.
-    most : float
+    maximum : float
         Events of a group in a block; infinite: nobody knows.
     alpha : float
         With what probability an interval may fail, at any look.
@@ -68,7 +68,7 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
                 known = place
                 times = multiplier(share[place], logits, boundary)
                 strange = min(unlike(share[place], alpha), left[place])
-                strange = strange * most if strange > 0 else 0.0
+                strange = strange * maximum if strange > 0 else 0.0
             error, free = errors[at], degrees[at]
             width = np.inf
             if exact[place]:
@@ -137,7 +137,7 @@ def unlike(share: float, alpha: float) -> float:
     return 0.0 if share >= 1 else float(math.ceil(math.log(alpha) / math.log1p(-share)))
 
 
-def interval_ends(numbers: Array, bottoms: Array, tops: Array, two_ended: Array, least: Array, most: Array,
+def interval_ends(numbers: Array, bottoms: Array, tops: Array, two_ended: Array, minimum: Array, maximum: Array,
                   earlier_low: Array, earlier_high: Array, window: Array, exact: Array, low: Array,
                   high: Array) -> None:
     """Write the ends of intervals, by value and group; where two that both hold have nothing in common, the surer one.
@@ -174,7 +174,7 @@ def interval_ends(numbers: Array, bottoms: Array, tops: Array, two_ended: Array,
                     if group < known:
                         bottom, top = _both(bottom, top, earlier_low[value * known + group],
                                             earlier_high[value * known + group])
-                bottom, top = _both(least[at], most[at], bottom, top)
+                bottom, top = _both(minimum[at], maximum[at], bottom, top)
             low[at], high[at] = bottom, top
 
 

@@ -32,12 +32,12 @@ def steps(times: Array) -> tuple[Any, Any]:
 
     Where a step leaves int64 it is negative, too.
     """
-    least, most, falls = np.int64(2**63 - 1), np.int64(-1), False
+    minimum, maximum, falls = np.int64(2**63 - 1), np.int64(-1), False
     for row in range(1, times.shape[0]):
         step = times[row] - times[row - 1]
         falls |= times[row] < times[row - 1]
-        least, most = min(least, step), max(most, step)
-    return (np.int64(-1) if falls else least), most
+        minimum, maximum = min(minimum, step), max(maximum, step)
+    return (np.int64(-1) if falls else minimum), maximum
 
 
 def order_near(sync: Array, late: Array, order: Array) -> int:
