@@ -205,7 +205,7 @@ class Shuffles:
         self._states = MadeStates(first.states, first.blocks)
 
     def _begin(self, seed: int) -> wb.ProgressiveQuery:
-        return self._query.progress(at=LOOKS, seed=seed, block_rows=self._size)
+        return self._query.progressive(at=LOOKS, seed=seed, block_rows=self._size)
 
     def early(self, seed: int) -> Iterator[tuple[wb.Estimate, SampleState]]:
         """The answers before the last one."""

@@ -214,7 +214,7 @@ def _events(folder: Path, rows: int) -> Iterator[Ready]:
         return 200, {"Content-Type": "text/event-stream"}, b"" if "Last-Event-ID" in request.headers else text
 
     with pages(page) as url:
-        yield Ready(wb.feeds.events(url, **TOLD))
+        yield Ready(wb.feeds.sse(url, **TOLD))
 
 
 @contextmanager

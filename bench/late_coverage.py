@@ -50,10 +50,10 @@ def answers(table: pa.Table, now: int, query: wb.Stream, seed: int, *, ends: boo
     rest = log(table.slice(now))
     if ends:
         stop = (table.num_rows - now) * 3 // 4
-        yield from query.on(log(table.slice(now, stop))).progress(
+        yield from query.on(log(table.slice(now, stop))).progressive(
             every="10%", late=late, seed=seed, block_rows=max(16, stop // 400))
     else:
-        yield from query.on(wb.replay(rest, speed=float("inf"), reorder_latency=10**6, every=WINDOW // 20)).progress(
+        yield from query.on(wb.replay(rest, speed=float("inf"), reorder_latency=10**6, every=WINDOW // 20)).progressive(
             every=64, late=late)
 
 

@@ -117,7 +117,7 @@ class Simulated:
     """
 
     def __init__(self, query: wb.Stream, **options: Any) -> None:
-        progress = query.progress(at=LOOKS, **options)
+        progress = query.progressive(at=LOOKS, **options)
         self.division: Division = progress.division
         self.blocks, states, self.stand = progress.blocks, progress.states, progress.scan.stand
         first = progress.scan.left

@@ -47,7 +47,7 @@ def ranged(rows: int) -> Iterator[Row]:
     """Time to a first answer, to intervals within an error, and to the end, beside what a peer takes for all."""
     for question in (_joined(rows), _nested(rows)):
         query = question.query()
-        mine = Ours(lambda query=query: query, lambda asked: asked.progress(every="1%").finish())
+        mine = Ours(lambda query=query: query, lambda asked: asked.progressive(every="1%").finish())
         sides = {name: ready(side) for name, side in {"ours": mine, **question.peers}.items()}
         exact = warm(*sides["ours"])
         peers = {name: run for name, (run, _) in sides.items() if name != "ours"}
@@ -70,7 +70,7 @@ def ranged(rows: int) -> Iterator[Row]:
 def _times(query: wb.Stream) -> dict[str, float]:
     """Seconds until all intervals are within an error, looking at each of a hundred answers."""
     began, found = time.perf_counter(), dict[str, float]()
-    for answer in query.progress(every="1%"):
+    for answer in query.progressive(every="1%"):
         _ = answer.table
         error = answer.error
         for goal, least in GOALS.items():

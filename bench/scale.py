@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _LOOK_S = 0.2
 _JAVA_MB = 6_144
 _EVERY = "25%"
-"""Of the answers of progress(): the first comes as soon, whatever this is, and the others are not what is measured."""
+"""Of the answers of progressive(): the first comes as soon, whatever this is, and the others are not what is
+measured."""
 
 Digest = tuple[int, int, int, Counter[str]]
 
@@ -83,7 +84,7 @@ class Steps:
     def __post_init__(self) -> None:
         self.log = wb.from_spark(self.frame, time="at", name="log")
         self.query = hopping(self.log)
-        self.answers = iter(self.query.progress(_EVERY))
+        self.answers = iter(self.query.progressive(_EVERY))
 
     def by_name(self) -> dict[str, Callable[[], Any]]:
         spark = self.frame.sparkSession

@@ -146,7 +146,7 @@ def _whole(place: str, source: Callable[[], wb.Stream], question: Question, path
                            peers, question.same)
 
     def unread(asked: wb.Stream) -> pa.Table:
-        for answer in asked.progress(every="1%"):
+        for answer in asked.progressive(every="1%"):
             last = answer
         return last.table
 
@@ -196,7 +196,7 @@ def _times_to(case: str, build: Callable[[], wb.Stream], peers: Peers, question:
         for name in (*others, f"by hand {goal}"):
             yield taken("H", f"{case}, {goal}", times[goal], "Polars by hand" if name in hands else name, times[name],
                         ran=(sides[goal][1], sides[name][1]))
-    for answer in query.progress(at=SHARES):
+    for answer in query.progressive(at=SHARES):
         if not answer.final:
             found = answer.table
             off, within = _off(found, common, question, exact), _within(found, common, question)
@@ -216,7 +216,7 @@ def _common(exact: dict[tuple[Any, ...], dict[str, Any]], question: Question) ->
 
 def _until(query: wb.Stream, *, error: float, common: list[tuple[Any, ...]], question: Question) -> None:
     """To the first answer that says to be as good as that."""
-    for answer in query.progress(every="1%"):
+    for answer in query.progressive(every="1%"):
         found = answer.table
         if error == np.inf or _within(found, common, question) <= error:
             break
@@ -229,7 +229,7 @@ def _seconds(run: Callable[[], Any]) -> float:
 
 
 def _answered(query: wb.Stream, every: str = "1%") -> pa.Table:
-    for answer in query.progress(every=every):
+    for answer in query.progressive(every=every):
         table = answer.table
     return table
 
@@ -295,7 +295,7 @@ def _steered(place: str, source: Callable[[], wb.Stream], rows: int) -> Iterator
 
     def seconds(query: wb.Stream, *, steered: bool) -> float:
         began = time.perf_counter()
-        progress = query.progress(every=1, order="random" if steered else "oldest")
+        progress = query.progressive(every=1, order="random" if steered else "oldest")
         if steered:
             progress.prefer(between=(first, first + 3 * window))
         for answer in progress:

@@ -93,8 +93,8 @@ def _back_tests(frame: DataFrame, rows: int) -> Iterator[Row]:
     peers = {"Spark SQL window()": lambda: in_sql(frame)}
     yield from compare("J back-test", "hopping, on Spark", rows, lambda: query.collect(on=spark), peers, same_answer)
     yield from compare("J back-test", "hopping, here", rows, query.collect, peers, same_answer)
-    assert same_answer(list(query.progress("50%"))[-1].table, in_sql(frame))  # the last answer is of all rows
-    yield from compare("J first answer", "of progress(), here", rows, lambda: next(query.progress()), peers,
+    assert same_answer(list(query.progressive("50%"))[-1].table, in_sql(frame))  # the last answer is of all rows
+    yield from compare("J first answer", "of progressive(), here", rows, lambda: next(query.progressive()), peers,
                        lambda ours, theirs: 0 < ours.table.num_rows <= theirs.num_rows)
 
 

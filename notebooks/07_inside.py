@@ -54,6 +54,6 @@ spent.operators.to_pandas()
 
 # %%
 row = delays.collect().to_pylist()[0]
-found = delays.behind(row)
+found = delays.lineage(row)
 print(found)
 print("as many as it says:", found.origins[0].rows == row["flights"])

@@ -48,7 +48,7 @@ log = wb.from_arrow(pa.table({
 # %% [markdown]
 # ## A view
 #
-# `progress(...)` at the end of a cell reads on by itself while other cells answer. Bars are hatched while they are
+# `progressive(...)` at the end of a cell reads on by itself while other cells answer. Bars are hatched while they are
 # estimates, their whiskers hold the final values, and the curve beside the bound says whether waiting pays. Here it
 # stops at 2%: *Finish exactly* goes on. Click a bar, or drag over a stretch of time in a view of lines, and that is
 # read first; *Remember picture* pins what is said now, and holds it to the exact answer.
@@ -56,11 +56,11 @@ log = wb.from_arrow(pa.table({
 # %%
 query = log.group_by("service").tumbling_window("3660d").aggregate(
     n=wb.count(), ms=wb.mean(col.ms), failures=wb.count().where(col.failed) / wb.count())
-query.progress(every="1%", seed=5).until(error="2%", value="ms").view(kind="bar", y="ms")
+query.progressive(every="1%", seed=5).until(error="2%", value="ms").view(kind="bar", y="ms")
 
 # %%
 fortnights = log.tumbling_window("14d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
-fortnights.progress(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
+fortnights.progressive(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
 
 # %% [markdown]
 # ## Refinement
@@ -69,7 +69,7 @@ fortnights.progress(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
 # holds at every look with 95%.
 
 # %%
-progress = query.progress(every="1%", seed=3)
+progress = query.progressive(every="1%", seed=3)
 answers = list(progress.until(error="5%", value="ms"))
 answer = answers[-1]
 print(answers[0].words)
@@ -121,7 +121,7 @@ claims
 
 # %%
 days = log.tumbling_window("1d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
-week = days.progress(every="1%", seed=3)
+week = days.progressive(every="1%", seed=3)
 next(week)
 week.prefer(between=("2024-06-24", "2024-07-01"))
 for answer in week:
@@ -146,7 +146,7 @@ by_team = log.join(teams, on="service").group_by("team").tumbling_window("3660d"
 slow = log.tumbling_window("1h").aggregate(ms=wb.mean(col.ms)).where(col.ms > 60).tumbling_window("3660d").aggregate(
     hours=wb.count(), ms=wb.mean(col.ms))
 for question in (by_team, slow):
-    *_, answer = question.progress(every="1%", seed=3).until(error="15%")
+    *_, answer = question.progressive(every="1%", seed=3).until(error="15%")
     print(answer.words)
     print(answer.table.drop_columns(["start", "end"]).to_pandas())
 

@@ -69,7 +69,7 @@ def live(folder, servers):
 
 if __name__ == "__main__":
     folder, servers = Path(sys.argv[1]), sys.argv[2]
-    run = live(folder, servers).start(to=wb.sinks.parquet(folder / "settled"),
+    run = live(folder, servers).start(sink=wb.sinks.parquet(folder / "settled"),
                                       checkpoints=wb.Checkpoints(folder / "state", every="250ms"))
     run.wait()
 ''')
@@ -129,7 +129,7 @@ print(f"{by_history:,} rows settled by the history alone")
 # %%
 landings = wb.read_parquet(wb.datasets.flights_file(), time="landed", name="landings")
 feeding = wb.replay(landings, speed=1000, start=START.as_py(), end=END.as_py(), reorder_latency=0).start(
-    to=wb.sinks.kafka("flights", servers, config={"partitioner": "consistent"}))
+    sink=wb.sinks.kafka("flights", servers, config={"partitioner": "consistent"}))
 delays.on(topic(servers)).view(y="delay")
 
 # %% [markdown]

@@ -59,7 +59,7 @@ requests.write.parquet(str(folder / "requests"))
 # %%
 log = wb.from_spark(spark.read.parquet(str(folder / "requests")), time="at", name="requests")
 services = log.group_by("service").tumbling_window("3660d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
-progress = services.progress(every="1%", seed=3)
+progress = services.progressive(every="1%", seed=3)
 answers = list(progress.until(error="5%", value="ms"))
 answer = answers[-1]
 print(answers[0].words)
@@ -72,7 +72,7 @@ answer.table.to_pandas()[["service", "n", "n_low", "n_high", "ms", "ms_low", "ms
 # The same as a view: it reads on by itself while other cells answer, and stops at 2%.
 
 # %%
-services.progress(every="1%", seed=5).until(error="2%", value="ms").view(kind="bar", y="ms")
+services.progressive(every="1%", seed=5).until(error="2%", value="ms").view(kind="bar", y="ms")
 
 # %% [markdown]
 # ## Remembering
@@ -89,7 +89,7 @@ progress.remember(answer.compare({"service": "web"}, {"service": "search"}, "n")
 
 # %%
 days = log.tumbling_window("1d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
-week = days.progress(every="0.5%", seed=3)
+week = days.progressive(every="0.5%", seed=3)
 next(week)
 week.prefer(between=("2024-06-24", "2024-07-01"))
 for answer in week:
@@ -132,7 +132,7 @@ same
 slow = requests.where("service != 'cron'").selectExpr("at", "service", "ms > 150 as slow").cache()
 shares = wb.from_spark(slow, time="at").group_by("service").tumbling_window("3660d").aggregate(
     n=wb.count(), slow=wb.count().where(col.slow) / wb.count())
-progress = shares.progress(every="5%", seed=3)
+progress = shares.progressive(every="5%", seed=3)
 *_, answer = progress.until(error="20%", value="slow")
 print(answer.words)
 

@@ -41,7 +41,7 @@ NOTEBOOKS = {
     "05_your_own_aggregate": Telling("measured.view(", "finished"),
     "06_big_scatter_and_heat_map": Telling("cloud = readings", "finished"),
     "07_inside": Telling("spent = delays.profile()", "rows_in"),
-    "08_progressive_answers": Telling("query.progress(every=\"1%\", seed=5)", "paused"),
+    "08_progressive_answers": Telling("query.progressive(every=\"1%\", seed=5)", "paused"),
 }
 
 

@@ -15,7 +15,10 @@ _READ = "from_arrow(table, time=...), of a table that pyarrow has read"
 
 STREAM: Mapping[str, str] = {
     "filter": "where(...)", "query": "where(...)", "map": "select(...)", "assign": "with_columns(...)",
-    "mutate": "with_columns(...)", "flat_map": "explode(...)", "select_many": "explode(...)",
+    "mutate": "with_columns(...)", "flat_map": "explode(...)", "select_many": "explode(...)", "progress":
+    "progressive(...)",
+    "behind": "lineage(...)", "clip": "clip_at(...)", "where_exists": "semi_join(...)", "where_not_exists":
+    "anti_join(...)",
     "groupby": "group_by(...)", "key_by": "group_by(...)", "partition_by": "group_by(...)",
     "agg": "aggregate(...)", "merge": "join(...)", "concat": "union(...)", "merge_asof": "asof_join(...)",
     "join_asof": "asof_join(...)", "aj": "asof_join(...)", "unique": "distinct(...)",
@@ -32,8 +35,8 @@ STREAM: Mapping[str, str] = {
     "to_polars": "polars.from_arrow(query.collect())", "pl": "polars.from_arrow(query.collect())",
     "df": ".collect().to_pandas()", "columns": "schema", "dtypes": "schema",
     "plot": "view(...)", "hvplot": "view(...)", "display": "view(...)",
-    "to_parquet": '.start(to=wb.sinks.parquet("folder"))', "write_parquet": '.start(to=wb.sinks.parquet("folder"))',
-    "sink_parquet": '.start(to=wb.sinks.parquet("folder"))', "writeStream": ".start(to=wb.sinks...)",
+    "to_parquet": '.start(sink=wb.sinks.parquet("folder"))', "write_parquet": '.start(sink=wb.sinks.parquet("folder"))',
+    "sink_parquet": '.start(sink=wb.sinks.parquet("folder"))', "writeStream": ".start(sink=wb.sinks...)",
     "run": ".start() or .collect()", "execute": ".collect()", "compute": ".collect()",
 }
 

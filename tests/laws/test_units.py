@@ -29,9 +29,9 @@ MEETINGS: dict[str, Meet] = {
     "as-of join, nearest": lambda left, right: left.asof_join(right, on="k", tolerance="2s", direction="nearest"),
     "semi-join": lambda left, right: left.semi_join(right, on="k"),
     "anti-join": lambda left, right: left.anti_join(right, on="k"),
-    "where_exists": lambda left, right: left.where_exists(right, on="k"),
-    "where_not_exists": lambda left, right: left.where_not_exists(right, on="k"),
-    "clip": lambda left, right: left.clip(right, on="k"),
+    "where_exists": lambda left, right: left.semi_join(right, on="k"),
+    "where_not_exists": lambda left, right: left.anti_join(right, on="k"),
+    "clip": lambda left, right: left.clip_at(right, on="k"),
     "union": lambda left, right: left.union(right),
     "union, then windows": lambda left, right: left.union(right).tumbling_window("3s").aggregate(n=wb.count()),
     "windows, then a join": lambda left, right: left.group_by("k").tumbling_window("2s").aggregate(n=wb.count()).join(

@@ -101,7 +101,7 @@ def test_each_mark_has_its_own_events(pictured: Pictured, kind: str, change: str
         assert mark is not None
         row = feed.row_of(mark)
         assert row is not None
-        behind = feed.behind(row)
+        behind = feed.lineage(row)
         assert (behind.state, behind.same) == ("found", True)
         found[int(str(mark.instant)), mark.key] = row["total"][0].as_py()
         assert sum(int(cells[behind.origins[0].names.index("x")].replace(",", ""))

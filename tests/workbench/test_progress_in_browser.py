@@ -26,8 +26,8 @@ flights = wb.from_arrow(pa.table({
 early = flights.group_by("airport").tumbling_window("3660d").aggregate(
     delay=wb.mean(col.delay), worst=wb.max(col.delay))
 weekly = flights.tumbling_window("7d").aggregate(delay=wb.mean(col.delay))
-progress = early.progress(every="0.1%", block_rows=250, seed=1).until(error="5%", value="delay")
-weeks = weekly.progress(every="0.5%", block_rows=25, seed=1).until(seconds=1)
+progress = early.progressive(every="0.1%", block_rows=250, seed=1).until(error="5%", value="delay")
+weeks = weekly.progressive(every="0.5%", block_rows=25, seed=1).until(seconds=1)
 """.strip()
 MISLED = """
 import tempfile
@@ -42,7 +42,7 @@ file = tempfile.mkdtemp() + "/flights.parquet"
 pq.write_table(table, file, row_group_size=100)
 flights = wb.read_parquet(file, time="at", name="flights")
 early = flights.group_by("airport").tumbling_window(many).aggregate(n=wb.count(), delay=wb.mean(col.delay))
-misled = early.progress(every="0.1%", block_rows=100, seed=1).until(ranking_stable=3, value="delay")
+misled = early.progressive(every="0.1%", block_rows=100, seed=1).until(ranking_stable=3, value="delay")
 """.strip()
 WORDS = """() => Bokeh.documents.flatMap(each => [...each._all_models.values()])
     .filter(each => each.type === "ColumnDataSource" && each.columns().includes("before"))

@@ -32,7 +32,7 @@ def counts(rows: Stream, *keys: str, **computed: object) -> Stream:
 
 def waiting(query: Stream, looks: int = 3, **asked: object) -> ProgressiveRun:
     """A run that has read a little, and waits."""
-    progress = query.progress(**{"every": "2%", "seed": 2, "block_rows": 64, **asked})
+    progress = query.progressive(**{"every": "2%", "seed": 2, "block_rows": 64, **asked})
     for _ in range(looks):
         next(progress)
     progress.until(seconds=1e-9)

@@ -38,7 +38,7 @@ class Held:
     """A feed of early answers that stands after so many of them, for a look."""
 
     def __init__(self, query: Stream, looks: int, **options: object) -> None:
-        self.progress = query.progress(every="2%", seed=2, block_rows=128)
+        self.progress = query.progressive(every="2%", seed=2, block_rows=128)
         for _ in range(looks):
             next(self.progress)
         self.screen = Screen()
@@ -211,7 +211,7 @@ def test_stopping_keeps_the_estimate_and_finishing_reads_only_what_is_left() -> 
 def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -> None:
     query = LOG.group_by("airport").tumbling_window(ROWS).aggregate(all=wb.collect(col.delay))
     screen = Screen()
-    feed = LiveSession(query, Options(kind="bar"), screen.show, progress=query.progress(every="20%"))
+    feed = LiveSession(query, Options(kind="bar"), screen.show, progress=query.progressive(every="20%"))
     feed.start()
     screen.wait_for("finished")
     told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
@@ -235,7 +235,7 @@ def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
 
 def test_what_has_an_end_says_so_before_anything_was_read() -> None:
     for order, share in (("random", 0.0), ("time", None)):
-        progress = DELAYS.progress(order=order)
+        progress = DELAYS.progressive(order=order)
         with progress._turn:  # its reader waits
             run = ProgressiveRun(progress, pa.schema([("n", pa.int64())]), ())
             assert run.metrics.share == share
@@ -258,7 +258,7 @@ def test_windows_that_a_feed_has_passed_carry_intervals_for_late_rows() -> None:
     late, rows = late_rows(1)
     query = rows.tumbling_window(1_000).aggregate(n=wb.count(), x=wb.mean(col.x)).on(
         wb.replay(rows, speed=float("inf"), reorder_latency=50_000, every=100))
-    progress = query.progress(every=400, late=late)
+    progress = query.progressive(every=400, late=late)
     for _ in range(25):
         next(progress)
     progress.until(seconds=1e-9)
@@ -288,7 +288,7 @@ def test_a_log_that_ends_now_was_read_and_keeps_intervals_for_late_rows() -> Non
     query = rows.tumbling_window(1_000).aggregate(n=wb.count())
     screen = Screen()
     feed = LiveSession(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50,
-                progress=query.progress(every="20%", late=late))
+                progress=query.progressive(every="20%", late=late))
     feed.start()
     last = screen.wait_for("finished")
     assert isinstance(last.picture, Lines)

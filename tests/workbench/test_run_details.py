@@ -52,7 +52,7 @@ def ended() -> Iterator[Ended]:
 def behind(feed: LiveSession, **mark: object) -> LineageEvents:
     row = feed.row_of(Mark(**mark))
     assert row is not None
-    return feed.behind(row)
+    return feed.lineage(row)
 
 
 def at_once(change: Callable[[], None]) -> None:

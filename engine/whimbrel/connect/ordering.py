@@ -18,7 +18,7 @@ def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, 
     ----------
     reorder_latency : str, timedelta or int (ticks), optional
         How much a row may be late by.
-    late : {"raise", "drop", "adjust", "side"}, optional
+    late : {"raise", "drop", "adjust", "side_output"}, optional
         What happens to later rows; "raise" unless said.
     unit : {"s", "ms", "us", "ns"} or None
         Unit of the stream's ticks.

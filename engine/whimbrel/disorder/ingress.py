@@ -136,7 +136,7 @@ class Ingress(AdvancesWhenIdle):
         promised = latency is None or current > newest - latency  # otherwise than by rows
         passed = current if promised else newest
         shown, when = (pa.scalar(ticks).cast(schema.time_type).as_py() for ticks in (time, passed))
-        hint = ('sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"/"side"; '
+        hint = ('sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"/"side_output"; '
                 'or arrival= for a whole log')
         if latency is None or promised:
             why = f"{shown} came when no row before {when} was to follow"

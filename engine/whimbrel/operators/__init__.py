@@ -10,10 +10,10 @@ from whimbrel.operators.aggregation.result_expressions import Results, WindowBou
 from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
 from whimbrel.operators.aggregation.top_k import TopK, top_k
 from whimbrel.operators.joins.asof_join import AsofJoin, Direction, asof_join
-from whimbrel.operators.joins.clip import Clip, clip
+from whimbrel.operators.joins.clip import Clip, clip_at
 from whimbrel.operators.joins.join import How, Join, cross_join, join
 from whimbrel.operators.joins.join_schema import On
-from whimbrel.operators.joins.semi_join import SemiJoin, anti_join, semi_join, where_exists, where_not_exists
+from whimbrel.operators.joins.semi_join import SemiJoin, anti_join, semi_join
 from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime, Moment, alter_lifetime
 from whimbrel.operators.lifetimes.chop import Chop, chop
 from whimbrel.operators.lifetimes.clip_duration import ClipDuration, clip_duration
@@ -62,9 +62,9 @@ __all__ = [
     "LatenessBand", "Moment", "On", "Outputs", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "Quantize", "Results",
     "SampleKeys", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "Simultaneous",
     "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate",
-    "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip", "clip_duration", "cross_join", "detect",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at", "clip_duration", "cross_join", "detect",
     "distinct", "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "pivot", "point_at_end",
     "progressive_window", "quantize", "rename", "sample", "select", "semi_join", "sequence", "session_window",
     "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot",
-    "where", "where_exists", "where_not_exists", "with_columns",
+    "where", "with_columns",
 ]

@@ -19,7 +19,7 @@ from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.overload_signal import OverloadSignal
 from whimbrel.plan.properties import TimeGrid
 
-LatePolicy = Literal["raise", "drop", "adjust", "side"]
+LatePolicy = Literal["raise", "drop", "adjust", "side_output"]
 
 _FEWEST_BETWEEN_CUTS = 4
 """Blocks that must fit between two cuts."""
@@ -34,8 +34,8 @@ class OrderingSpec:
     reorder_latency : int, optional
         Ticks that a row may be late by and still be sorted in. None: no bound is promised, the source is read whole
         and sorted (history), so every row is on time.
-    late : {"raise", "drop", "adjust", "side"}
-        What happens to a row that is later than that. "side" drops it too: whoever asks gets it as a late row.
+    late : {"raise", "drop", "adjust", "side_output"}
+        What happens to a row that is later than that. "side_output" drops it too: whoever asks gets it as a late row.
     partition : str, optional
         The column by which order is promised: rows with another value there have nothing to do with it. Without it
         the promise is about all rows together.
@@ -55,7 +55,7 @@ class OrderingSpec:
     @property
     def drops(self) -> bool:
         """Whether late rows are left out."""
-        return self.late in ("drop", "side")
+        return self.late in ("drop", "side_output")
 
     def passed(self, time: int) -> int:
         """What is before no row that follows, where nobody is waited for whose newest row is before this time.

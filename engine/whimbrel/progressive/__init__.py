@@ -2,7 +2,7 @@
 
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
 from whimbrel.progressive.estimation.estimate import Estimate
-from whimbrel.progressive.query.progressive_query import ProgressiveQuery, progress
+from whimbrel.progressive.query.progressive_query import ProgressiveQuery, progressive
 from whimbrel.progressive.sampling.partitioned_sources import in_parts
 
-__all__ = ["Comparison", "Estimate", "ProgressiveQuery", "Verdict", "in_parts", "progress"]
+__all__ = ["Comparison", "Estimate", "ProgressiveQuery", "Verdict", "in_parts", "progressive"]

@@ -3,7 +3,7 @@
 from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.collect import batches, collect, collect_together, progress
 from whimbrel.run.execution import Execution
-from whimbrel.run.lineage import Lineage, behind
+from whimbrel.run.lineage import Lineage, lineage
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
@@ -25,11 +25,11 @@ __all__ = [
     "Snapshot",
     "SourceReader",
     "batches",
-    "behind",
     "collect",
     "collect_together",
     "in_order",
     "in_ranges",
+    "lineage",
     "profile",
     "progress",
     "read_state",

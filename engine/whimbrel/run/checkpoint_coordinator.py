@@ -227,7 +227,7 @@ class Keeping:
         except Exception as error:  # anybody may write a sink
             assert sink is not None
             failure = error if isinstance(error, WhimbrelError) else SinkError(
-                f"{sink.name} cannot be written: {type(error).__name__}: {error}", where=f"start(to={sink.name})",
+                f"{sink.name} cannot be written: {type(error).__name__}: {error}", where=f"start(sink={sink.name})",
                 hint="mend the sink; then start the run again")
             if self._checkpoints is not None:
                 raise failure from error

@@ -80,7 +80,7 @@ def _rows(every: str | int | None, total: int | None) -> int:
     """How many rows lie between two answers."""
     if every is None:
         return 65_536 if total is None else max(1, total // 100)
-    where = f"progress(every={every!r})"
+    where = f"progressive(every={every!r})"
     if isinstance(every, int):
         if every <= 0:
             raise PlanError(f"An answer every {every} rows never ends.", where=where, hint='such as every="1%"')

@@ -28,8 +28,8 @@ Read = Mapping[Source, tuple[Source, int]]
 Path = tuple[str, ...]
 """Operators from a source to a result."""
 
-_NUMBER: Final = "behind:number"
-_LIFETIME: Final = ("behind:start", "behind:end")
+_NUMBER: Final = "lineage:number"
+_LIFETIME: Final = ("lineage:start", "lineage:end")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Lineage:
         """Whether all events are here, and not the newest only."""
         return all(origin.rows == origin.table.num_rows for origin in self.origins)
 
-    def again(self) -> pa.Table:
+    def rerun(self) -> pa.Table:
         """What the query answers to these events alone: its rows at the time of the one that was asked for.
 
         Raises
@@ -106,10 +106,10 @@ class Lineage:
             When there are more events than are here, or the query asks which rows came late.
         """
         if not self.complete:
-            raise PlanError("There are more events than are here.", where="behind(...).again()",
-                            hint=f"behind(..., most={max(origin.rows for origin in self.origins)})")
+            raise PlanError("There are more events than are here.", where="lineage(...).rerun()",
+                            hint=f"lineage(..., limit={max(origin.rows for origin in self.origins)})")
         if any(isinstance(node.op, LateRows | Changelog) for node in self._plan.walk()):
-            raise PlanError("Which rows came late depends on all that came.", where="behind(...).again()",
+            raise PlanError("Which rows came late depends on all that came.", where="lineage(...).rerun()",
                             hint="ask the query without its latencies")
         seen = {origin.source: Events(origin.source, origin.table) for origin in self.origins}
 
@@ -125,7 +125,7 @@ class Lineage:
         return "\n".join([", ".join(counts), *(" → ".join(path) for path in self.paths)])
 
 
-def behind(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read | None = None) -> Lineage:
+def lineage(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read | None = None) -> Lineage:
     """Find the events that a row of a query's answer is made of, by reading its sources once more.
 
     An operator says which rows of its inputs the wanted rows of its output need (:meth:`Operator.lineage`); a log that
@@ -149,7 +149,7 @@ def behind(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read 
         When a source is a feed whose rows are gone.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise PlanError(f"{limit!r} is no number of events.", where=f"behind(..., most={limit!r})", hint="1 or more")
+        raise PlanError(f"{limit!r} is no number of events.", where=f"lineage(..., limit={limit!r})", hint="1 or more")
     wanted = asked(plan.schema, row)
     segments = list(_segments(plan, replace(wanted, result=True), ()))
     origins = []
@@ -265,8 +265,8 @@ def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:
     log, rows = read or (source, INF)
     again = log.again()
     if again is None:
-        raise SourceError(f"{source.name} is a feed, and its rows are gone.", where="behind(...)",
-                          hint="ask the same query on a log of the feed: query.on(log).behind(...)")
+        raise SourceError(f"{source.name} is a feed, and its rows are gone.", where="lineage(...)",
+                          hint="ask the same query on a log of the feed: query.on(log).lineage(...)")
     if not again.edges:
         return again, rows
     plan = Node(Select(columns=_values(source)[1:]), (Node(ReplaySlice(again, 0, rows, _NUMBER)),))
@@ -277,13 +277,13 @@ def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:
 
 def _values(source: Source) -> tuple[tuple[str, Expr], ...]:
     """What a row carries: its number, its lifetime and its columns as they were at the source."""
-    columns = ((f"behind:{place}", Col(name)) for place, name in enumerate(source.schema.names))
+    columns = ((f"lineage:{place}", Col(name)) for place, name in enumerate(source.schema.names))
     return ((_NUMBER, Col(_NUMBER)), (_LIFETIME[0], start_time()), (_LIFETIME[1], end_time()), *columns)
 
 
 def _carried(source: Source) -> Schema:
     time = source.schema.time_type
-    columns = (Field(f"behind:{place}", field.type) for place, field in enumerate(source.schema))
+    columns = (Field(f"lineage:{place}", field.type) for place, field in enumerate(source.schema))
     return source.schema.with_fields([Field(_NUMBER, pa.int64()), *(Field(name, time) for name in _LIFETIME), *columns])
 
 

@@ -15,7 +15,7 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Expr, lift, type_of
 from whimbrel.plan import Exact, LineageRequest
 
-_HINT = "behind(row) for a row of the answer, or behind(start=..., key=...) for what holds at that time"
+_HINT = "lineage(row) for a row of the answer, or lineage(start=..., key=...) for what holds at that time"
 
 
 def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
@@ -34,11 +34,11 @@ def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
         When there is no such column, or no start.
     """
     if row.get("start") is None:
-        raise PlanError("behind() needs the time that it asks about.", where="behind(...)", hint=_HINT)
+        raise PlanError("lineage() needs the time that it asks about.", where="lineage(...)", hint=_HINT)
     start = _tick(row["start"], schema)
     end = start + 1 if "end" not in row else INF if row["end"] is None else _tick(row["end"], schema)
     if end <= start:
-        raise PlanError("The row ends before it starts.", where=f"behind(start={row['start']!r}, end={row['end']!r})",
+        raise PlanError("The row ends before it starts.", where=f"lineage(start={row['start']!r}, end={row['end']!r})",
                         hint=_HINT)
     where = tuple(each for name, value in row.items() if name not in ("start", "end")
                   if (each := _condition(name, value, schema)) is not None)
@@ -47,7 +47,7 @@ def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
 
 def _condition(name: str, value: Any, schema: Schema) -> Expr | None:
     """That a column holds a value; None where that cannot be asked."""
-    type_ = schema.type_of(name, where=f"behind({name}=...)")
+    type_ = schema.type_of(name, where=f"lineage({name}=...)")
     if value is None:
         return Col(name).is_null()
     if pa.types.is_nested(type_) or (isinstance(value, float) and math.isnan(value)):
@@ -57,7 +57,7 @@ def _condition(name: str, value: Any, schema: Schema) -> Expr | None:
         type_of(condition, schema)
     except ExpressionError:
         if _comparable(type_):
-            raise PlanError(f"{name!r} is {type_}, and never {value!r}.", where=f"behind({name}={value!r})",
+            raise PlanError(f"{name!r} is {type_}, and never {value!r}.", where=f"lineage({name}={value!r})",
                             hint="give a value as it stands in the answer") from None
         return None
     return condition
@@ -71,4 +71,4 @@ def _comparable(type_: pa.DataType) -> bool:
 def _tick(value: Any, schema: Schema) -> int:
     """A time of NumPy's is in UTC, as arrays of an answer hold it; another one without a zone is in the stream's."""
     zone = None if isinstance(value, np.datetime64) else schema.zone
-    return parse_instant(value, schema.unit, zone, name="start", where=f"behind(start={value!r})")
+    return parse_instant(value, schema.unit, zone, name="start", where=f"lineage(start={value!r})")

@@ -13,13 +13,13 @@ from whimbrel.plan import Node, Sink
 from whimbrel.run.checkpoint import load
 from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
 from whimbrel.run.execution import Execution
-from whimbrel.run.lineage import Lineage, Read, behind
+from whimbrel.run.lineage import Lineage, Read, lineage
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.run_loop import FilePath, Loop, QueryHandle, State
 
 
 def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = None,
-          to: Sequence[Sink | None] = (), checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
+          sinks: Sequence[Sink | None] = (), checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
     """Let queries run on one thread of their own, in one reading of their sources.
 
     Parameters
@@ -29,25 +29,25 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
         Settled result rows of each to keep; older ones are forgotten, and counted.
     restore : path, optional
         A checkpoint to go on from.
-    to : sequence of Sink or None
+    sinks : sequence of Sink or None
         Where settled rows go, one for each plan.
     checkpoints : Checkpoints, optional
         Where it is written down from time to time, and goes on from.
     """
-    for sink in to:
+    for sink in sinks:
         if not isinstance(sink, Sink | None):
-            raise PlanError(f"A {type(sink).__name__} is no sink.", where="start(to=...)",
-                            hint='such as to=wb.sinks.parquet("folder")')
+            raise PlanError(f"A {type(sink).__name__} is no sink.", where="start(sink=...)",
+                            hint='such as sink=wb.sinks.parquet("folder")')
     if not isinstance(checkpoints, Checkpoints | None):
         raise PlanError(f"A {type(checkpoints).__name__} says not how checkpoints are kept.",
                         where="start(checkpoints=...)", hint='such as checkpoints=wb.Checkpoints("folder")')
     keeping = None
-    if checkpoints is None and not any(to):
+    if checkpoints is None and not any(sinks):
         session = Execution(*plans, keep_rows=keep_rows, rewindable=True)
         if restore is not None:
             load(session, restore)
     else:
-        keeping = Keeping([*to, *[None] * (len(plans) - len(to))], checkpoints)
+        keeping = Keeping([*sinks, *[None] * (len(plans) - len(sinks))], checkpoints)
         session = keeping.open(lambda: Execution(*plans, keep_rows=keep_rows))
     loop = Loop(session, keeping)
     runs = tuple(Run(loop, shown) for shown in loop.shown)
@@ -114,7 +114,7 @@ class Run:
         """
         return self._loop.snapshot(self._shown, timeout, after)
 
-    def behind(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
+    def lineage(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
         """The events behind a row of the answer, among those that were read so far. See :meth:`whimbrel.Stream.behind`.
 
         The sources are read once more, by the calling thread; the run goes on.
@@ -125,7 +125,7 @@ class Run:
             When a source is a feed whose rows are gone.
         """
         plan = self._loop.session.plans[self._shown.number]
-        return behind(plan, {**(row or {}), **columns}, limit=limit, read=self.read)
+        return lineage(plan, {**(row or {}), **columns}, limit=limit, read=self.read)
 
     @property
     def read(self) -> Read:

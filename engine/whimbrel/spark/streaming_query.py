@@ -86,7 +86,7 @@ class SparkRun:
         self.query: StreamingQuery = (stream.trigger(**trigger) if trigger else stream).start()
 
     @property
-    def progress(self) -> CommittedBatch | None:
+    def last_batch(self) -> CommittedBatch | None:
         """The last micro-batch whose answer is in its place: its number, and the rows seen and late until then."""
         return self._book.last
 
@@ -218,7 +218,7 @@ def _feed_of(plan: Node) -> SparkFeed:
         raise PlanError(f"The query reads {', '.join(source.name for source in sources)}.", where=_WHERE,
                         hint="on Spark a query follows one streaming DataFrame: query.on(wb.from_spark(stream, ...))")
     feed = sources[0]
-    if feed.disorder.late == "side":
+    if feed.disorder.late == "side_output":
         raise PlanError("Late rows of a stream on Spark have no stream of their own.", where=_WHERE,
-                        hint='they are counted in run.progress; read it with late="drop"')
+                        hint='they are counted in run.last_batch; read it with late="drop"')
     return feed

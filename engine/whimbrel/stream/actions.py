@@ -149,7 +149,7 @@ class Actions:
         """Settled rows as they come."""
         return running.batches(self.node)
 
-    def progress(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
+    def progressive(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,
                  seed: int = 0, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None, late: Lateness | None = None,
@@ -187,13 +187,14 @@ class Actions:
         >>> import whimbrel as wb
         >>> log = wb.from_arrow({"at": range(100_000), "x": [n % 7 for n in range(100_000)]}, time="at")
         >>> query = log.tumbling_window(100_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
-        >>> for answer in query.progress(at=[0.1, 0.5]):
+        >>> for answer in query.progressive(at=[0.1, 0.5]):
         ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
         10% [299841] 0.2%
         50% [299952] 0.1%
         100% [299995] 0.0%
         """
-        return progressing.progress(progressing.in_parts(self.node, order), every, seconds=seconds, at=at, order=order,
+        return progressing.progressive(progressing.in_parts(self.node, order), every, seconds=seconds, at=at,
+                                       order=order,
                                     confidence=confidence, seed=seed, block_rows=block_rows, resume=resume, late=late,
                                     intervals=intervals)
 
@@ -210,7 +211,7 @@ class Actions:
         """
         return running.profile(self.node)
 
-    def behind(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
+    def lineage(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
         """The events that a row of the answer is made of, found by reading the sources once more.
 
         Parameters
@@ -229,18 +230,18 @@ class Actions:
         >>> rows = {"at": [1, 4, 5, 12], "k": ["a", "b", "a", "a"], "x": [10, 20, 30, 40]}
         >>> log = wb.from_arrow(rows, time="at", name="log")
         >>> sums = log.where(col.x > 5).group_by("k").tumbling_window(10).aggregate(total=wb.sum(col.x))
-        >>> found = sums.behind(start=0, k="a")
+        >>> found = sums.lineage(start=0, k="a")
         >>> print(found)
         2 events of log
         log → where(col.x > 5) → tumbling_window(10) → group_by(k).aggregate(total=sum(col.x))
         >>> found.events["log"].select(["start", "x"]).to_pylist()
         [{'start': 1, 'x': 10}, {'start': 5, 'x': 30}]
-        >>> found.again().to_pylist()
+        >>> found.rerun().to_pylist()
         [{'start': 0, 'end': 10, 'k': 'a', 'total': 40}]
         """
-        return running.behind(self.node, {**(row or {}), **columns}, limit=limit)
+        return running.lineage(self.node, {**(row or {}), **columns}, limit=limit)
 
-    def start(self, *, keep_rows: int = 1_000_000, to: Sink | None = None,
+    def start(self, *, keep_rows: int = 1_000_000, sink: Sink | None = None,
               checkpoints: Checkpoints | None = None) -> Run:
         """Run on a thread of its own.
 
@@ -248,10 +249,10 @@ class Actions:
         ----------
         keep_rows : int
             Settled result rows to keep; older ones are forgotten, and counted in the metrics.
-        to : Sink, optional
+        sink : Sink, optional
             Where settled rows go, such as ``wb.sinks.parquet("out")``.
         checkpoints : Checkpoints, optional
             Where the run is written down, to go on from when it is started again, also when the process was killed:
             each settled row is in the sink once, if the sink can do that.
         """
-        return running.start(self.node, keep_rows=keep_rows, to=(to,), checkpoints=checkpoints)[0]
+        return running.start(self.node, keep_rows=keep_rows, sinks=(sink,), checkpoints=checkpoints)[0]

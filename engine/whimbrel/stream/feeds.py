@@ -42,7 +42,7 @@ def _stream_of(feed: Callable[Told, Feed]) -> Callable[Told, Stream]:
 
 
 directory = _stream_of(DirectoryFeed)
-events = _stream_of(EventsFeed)
+sse = _stream_of(EventsFeed)
 flight = _stream_of(FlightFeed)
 http = _stream_of(HttpFeed)
 iterator = _stream_of(IteratedFeed)
@@ -89,8 +89,8 @@ def dead_letters(feed: Stream) -> Stream:
 
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
-           "dead_letters", "directory", "events", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
-           "postgres_cdc", "redis", "socket", "synthetic", "tail", "websocket"]
+           "dead_letters", "directory", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
+           "postgres_cdc", "redis", "socket", "sse", "synthetic", "tail", "websocket"]
 
 
 def __dir__() -> list[str]:

@@ -76,7 +76,7 @@ class Lateness:
 
     @cached_property
     def arrived(self) -> Arrived:
-        """Times and lateness of all rows, of which ``progress(late=...)`` makes its model.
+        """Times and lateness of all rows, of which ``progressive(late=...)`` makes its model.
 
         Raises
         ------
@@ -274,7 +274,7 @@ def lateness(source: Stream, *, by: str | None = None) -> Lateness:
         A log as it was read, without further steps; or a replay of one.
     by : str, optional
         A column that tells kinds of rows apart, such as devices that send at once what they gathered: then
-        ``missing()`` and ``progress(late=...)`` know the lateness of each.
+        ``missing()`` and ``progressive(late=...)`` know the lateness of each.
 
     Raises
     ------
@@ -321,7 +321,7 @@ def late_rows(source: Stream) -> Stream:
     Parameters
     ----------
     source : Stream
-        As it was read, with a reorder latency and ``late="side"``, ``"drop"`` or ``"adjust"``.
+        As it was read, with a reorder latency and ``late="side_output"``, ``"drop"`` or ``"adjust"``.
     """
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
         raise PlanError("Late rows are asked of a source.", where="late_rows(...)",
@@ -332,10 +332,10 @@ def late_rows(source: Stream) -> Stream:
                         hint="late rows are those of points or intervals")
     if log.disorder.reorder_latency is None and log.disorder.lag is None:
         raise PlanError(f"{log.name} promises nothing, so no row is late.", where=where,
-                        hint='read it with reorder_latency="..." and late="side"')
+                        hint='read it with reorder_latency="..." and late="side_output"')
     if log.disorder.late == "raise":
         raise PlanError(f"The first late row of {log.name} is an error.", where=where,
-                        hint='read it with late="side", "drop" or "adjust"')
+                        hint='read it with late="side_output", "drop" or "adjust"')
     return Stream(Node(LateRows(source=log), (source.node,)))
 
 

@@ -148,8 +148,8 @@ class Methods:
         return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, strict=strict,
                             nulls_equal=nulls_equal, suffix=suffix, allow_lookahead=allow_lookahead)
 
-    def clip(self, right: Stream, on: On | None = None, *, nulls_equal: bool = False,
-             allow_lookahead: bool = False) -> Stream:
+    def clip_at(self, right: Stream, on: On | None = None, *, nulls_equal: bool = False,
+                allow_lookahead: bool = False) -> Stream:
         """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
 
         Parameters
@@ -162,7 +162,7 @@ class Methods:
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.clip, right, on, nulls_equal=nulls_equal, allow_lookahead=allow_lookahead)
+        return self._binary(operators.clip_at, right, on, nulls_equal=nulls_equal, allow_lookahead=allow_lookahead)
 
     def join(self, right: Stream, on: On, *, how: How = "inner", where: Condition | None = None,
              suffix: str = "_right", nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
@@ -243,18 +243,6 @@ class Methods:
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
         return self._binary(operators.anti_join, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
-                            allow_lookahead=allow_lookahead)
-
-    def where_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                     nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
-        """Another name of :meth:`semi_join`."""
-        return self._binary(operators.where_exists, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
-                            allow_lookahead=allow_lookahead)
-
-    def where_not_exists(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                         nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
-        """Another name of :meth:`anti_join`."""
-        return self._binary(operators.where_not_exists, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
     def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:

@@ -52,7 +52,7 @@ def _queries() -> list[Stream]:
         events.sliding_window(64).aggregate(minimum=min(col.name), names=collect(col.name)),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k"),
         events.select("k", "x").join(events.select("k", "y").sliding_window(4), on="k", how="full"),
-        events.clip(events, on="k"),
+        events.clip_at(events, on="k"),
         events.select(place=col.name.str.index_of("1"), begins=col.name.str.starts_with("1")),
         events.asof_join(events.select("name", "y"), on="name"),
         events.group_by("k").detect(pattern, within=8),

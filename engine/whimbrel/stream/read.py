@@ -45,8 +45,9 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         the order in which they arrived and no column says when: a replay then gives each at the newest time so far.
     reorder_latency : str, timedelta or int, optional
         How late a row may be. Default: nothing, unless there is an arrival: then the log is read whole and sorted.
-    late : {"raise", "drop", "adjust", "side"}, optional
-        What happens to rows later than that; "side" is "drop", and says that :func:`whimbrel.late_rows` are asked for.
+    late : {"raise", "drop", "adjust", "side_output"}, optional
+        What happens to rows later than that; "side_output" is "drop", and says that :func:`whimbrel.late_rows` are
+        asked for.
     partition : str or Partitions, optional
         The column by which rows are in order, where they are not as a whole: late is what comes too late in its own
         partition. See :class:`whimbrel.PartitionWatermarks`, which also says when rows settle.
@@ -108,7 +109,7 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
         in any where the partition is null.
     reorder_latency : str, timedelta or int, optional
         How late a row may be; default: nothing.
-    late : {"raise", "drop", "adjust", "side"}, optional
+    late : {"raise", "drop", "adjust", "side_output"}, optional
         What happens to rows later than that. A start edge that is dropped or moved takes its end edge with it.
     partition : str or Partitions, optional
         The column by which rows are in order, where they are not as a whole. See :class:`whimbrel.PartitionWatermarks`.
@@ -212,7 +213,7 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": [1, 4, 3, 12], "seen": [1, 5, 6, 13]}, time="at", arrival="seen")
     >>> feed = wb.replay(log, speed=float("inf"), reorder_latency=2, every=10)
-    >>> [answer.metrics.rows for answer in feed.tumbling_window(5).aggregate(n=wb.count()).progress(every=1)]
+    >>> [answer.metrics.rows for answer in feed.tumbling_window(5).aggregate(n=wb.count()).progressive(every=1)]
     [3, 4]
     """
     source = log.node.op if isinstance(log, Stream) else log

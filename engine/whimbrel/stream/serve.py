@@ -48,7 +48,7 @@ class Served:
         self.flight: str | None = None
         self.websocket: str | None = None
         self._rows = Published(keep_rows)
-        self.run: Run = running.start(query.node, keep_rows=0, to=(self._rows,), checkpoints=checkpoints)[0]
+        self.run: Run = running.start(query.node, keep_rows=0, sinks=(self._rows,), checkpoints=checkpoints)[0]
         # Neither servers nor what ends them know this handle, so that it can be let go.
         failure = functools.partial(_failure, self.run)
         self._end = weakref.finalize(self, _close, self.run, self._rows, self._open)

@@ -12,7 +12,7 @@ from whimbrel.stream.latency_bands import LatencyBands
 from whimbrel.stream.stream import Stream
 
 
-def start(*queries: Stream, keep_rows: int = 1_000_000, to: Sequence[Sink | None] = (),
+def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | None] = (),
           checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
     """Start queries together: their sources are read once, and what they share is computed once.
 
@@ -27,7 +27,7 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, to: Sequence[Sink | None
     *queries : Stream
     keep_rows : int
         Settled result rows of each to keep, as in :meth:`whimbrel.Stream.start`.
-    to : sequence of Sink or None
+    sinks : sequence of Sink or None
         Where settled rows go, one for each query.
     checkpoints : Checkpoints, optional
         As in :meth:`whimbrel.Stream.start`, of all of them together.
@@ -49,11 +49,11 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, to: Sequence[Sink | None
     []
     """
     check(queries, "start()")
-    to = [to] if isinstance(to, Sink | str) else to
-    if len(to) not in (0, len(queries)):
-        raise PlanError(f"There are {len(to)} sinks for {len(queries)} queries.", where="start(..., to=...)",
+    sinks = [sinks] if isinstance(sinks, Sink | str) else sinks
+    if len(sinks) not in (0, len(queries)):
+        raise PlanError(f"There are {len(sinks)} sinks for {len(queries)} queries.", where="start(..., sinks=...)",
                         hint="one for each, in their order; None for a query whose rows go nowhere")
-    return running.start(*(query.node for query in queries), keep_rows=keep_rows, to=to, checkpoints=checkpoints)
+    return running.start(*(query.node for query in queries), keep_rows=keep_rows, sinks=sinks, checkpoints=checkpoints)
 
 
 def check(queries: tuple[Stream, ...], where: str) -> None:

@@ -185,7 +185,7 @@ def snapshots_change_nothing(trial: Trial) -> None:
     arrived = replace(trial, inputs=tuple(_arrivals(facts, 5, trial.random()) for facts in trial.inputs))
     for disorder in (OrderingSpec(None), OrderingSpec(5, "raise")):
         query = arrived.stream(arrived.sources(partial(_every, rows=2), disorder=disorder))
-        snapshots = list(query.progress(every="1%"))
+        snapshots = list(query.progressive(every="1%"))
         told = ["start", "end", *query.schema.names]  # and not the ends between which values lie
         final = facts_from_table(snapshots[-1].table.select(told))
         assert snapshots[-1].final
@@ -280,8 +280,8 @@ def events_behind_a_row_give_it_again(trial: Trial) -> None:
         return
     for start, end, payload in chance.sample(answer, min(3, len(answer))):
         with tier("interpreted"):
-            found = query.behind(payload, start=start, end=None if end == oracle.INF else end)
-            again = facts_from_table(found.again())
+            found = query.lineage(payload, start=start, end=None if end == oracle.INF else end)
+            again = facts_from_table(found.rerun())
         cuts = sorted({start, *(time for fact in again for time in fact[:2] if start < time < end)})
         for time in cuts:
             then = [(start, end, said) for since, until, said in again if since <= time < until]

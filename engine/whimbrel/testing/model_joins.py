@@ -85,13 +85,7 @@ class JoinWords:
         row = self._row(right, on, suffix, where, nulls_equal)
         return self._of(oracle.anti_join(self.facts, right.facts, row.match), self.names)
 
-    def where_exists(self, right: Self, on: On, **options: Any) -> Self:
-        return self.semi_join(right, on, **options)
-
-    def where_not_exists(self, right: Self, on: On, **options: Any) -> Self:
-        return self.anti_join(right, on, **options)
-
-    def clip(self, right: Self, on: On = (), *, nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
+    def clip_at(self, right: Self, on: On = (), *, nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
         row = self._row(right, on, "_right", nulls_equal=nulls_equal)
         return self._of(oracle.clip(self.facts, right.facts, row.match), self.names)
 

@@ -405,7 +405,7 @@ class RandomPlan:
     def _match(self) -> None:
         right, columns = self._other()
         if on := self._on(columns):
-            word = self.pick(["semi_join", "anti_join", "clip", "where_exists", "where_not_exists"])
+            word = self.pick(["semi_join", "anti_join", "clip_at"])
             nulls = self.pick(["", ", nulls_equal=True"])
             self.add(f".{word}({right}, on={on}{nulls}, allow_lookahead=True)")
 

@@ -137,6 +137,6 @@ def test_intervals_of_decimals_are_refused_in_words(asked: Any) -> None:
     cents = pa.array(range(many)).cast(pa.decimal128(20, 0))
     log = wb.from_arrow({"t": range(many), "i": range(many), "d": cents}, time="t")
     query = log.tumbling_window(many).aggregate(v=asked)
-    looks = list(query.progress(every="25%"))
+    looks = list(query.progressive(every="25%"))
     assert "not computed of decimals" in looks[0].words
     assert looks[-1].table["v"].to_pylist() == query.collect()["v"].to_pylist()

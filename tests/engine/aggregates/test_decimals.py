@@ -215,4 +215,4 @@ def test_several_latencies_and_looks_end_in_the_same_answer() -> None:
         *_, last = asked.at_latencies(0, 5, 30)
         assert lines(last.collect()) == lines(asked.collect())
     plain = QUERIES["tumbling"][0](wb.from_arrow(given, time="t"))
-    assert plain.progress(block_rows=10).finish().equals(plain.collect())
+    assert plain.progressive(block_rows=10).finish().equals(plain.collect())

@@ -165,7 +165,7 @@ def test_parts_are_merged(parts: int) -> None:
     faults: list[str] = []
     for case, (type_, values) in CASES.items():
         query = log(type_, values).tumbling_window(100).aggregate(**NUMERIC)
-        progress = query.progress(block_rows=-(-(len(values) + 1) // parts))
+        progress = query.progressive(block_rows=-(-(len(values) + 1) // parts))
         faults += wrong(progress.finish().to_pylist()[0], values, f"merged, {case}")
     assert not faults, "\n".join(faults)
 

@@ -86,7 +86,7 @@ def test_looks_and_latencies_end_in_the_same_answer() -> None:
     table = pa.table({"t": np.arange(100), "seen": np.arange(100) + np.arange(100) % 7,
                       "x": column_of(list(range(100)), pa.timestamp("us"))})
     window = wb.from_arrow(table, time="t").tumbling_window(10).aggregate(**ASKED)
-    assert window.progress(block_rows=10).finish().equals(window.collect())
+    assert window.progressive(block_rows=10).finish().equals(window.collect())
     late = wb.from_arrow(table, time="t", arrival="seen").tumbling_window(10).aggregate(**ASKED)
     *_, last = late.at_latencies(0, 10)
     assert last.collect().equals(late.collect())

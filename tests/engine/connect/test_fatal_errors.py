@@ -33,7 +33,7 @@ def fails(run: wb.Run, hint: str = "look at the user") -> None:
 def both_fail(feed: wb.Stream, sink: wb.sinks.Sink) -> None:
     fails(feed.start())
     try:
-        fails(LOG.start(to=sink))
+        fails(LOG.start(sink=sink))
     except SinkError as error:  # some say so when the run starts, others when they are written to
         assert "look at the user" in error.hint  # noqa: PT017
 
@@ -78,7 +78,7 @@ def test_postgres(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403])
-@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.events])
+@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.sse])
 def test_http(code: int, feed: Callable[..., wb.Stream]) -> None:
     class Closed(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

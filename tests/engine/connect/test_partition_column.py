@@ -129,5 +129,5 @@ def test_late_rows_by_partitions_of_other_types() -> None:
     days = pa.array([datetime(2024, 1, 2, tzinfo=UTC), None, datetime(2024, 1, 2, tzinfo=UTC), None],
                     pa.timestamp("us", "UTC"))
     query = wb.from_arrow({"t": [5, 9, 3, 2], "day": days}, time="t", partition="day", late="drop")
-    assert list(query.progress())[-1].metrics.late_by_partition == {
+    assert list(query.progressive())[-1].metrics.late_by_partition == {
         "table": {datetime(2024, 1, 2, tzinfo=UTC): 1, None: 1}}

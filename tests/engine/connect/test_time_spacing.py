@@ -66,6 +66,6 @@ def test_what_is_read_as_one_by_an_early_answer_is_not_looked_at_again(monkeypat
         return push(pipeline, source, batch)
 
     monkeypatch.setattr(Pipeline, "push", pushed)
-    answer, = query.progress(every="100%", order="random", block_rows=1 << 12)
+    answer, = query.progressive(every="100%", order="random", block_rows=1 << 12)
     assert answer.table["n"].to_pylist() == exact["n"].to_pylist()
     assert gaps == [(1, 5)]

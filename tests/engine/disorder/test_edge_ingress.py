@@ -97,7 +97,7 @@ def test_batches_change_nothing(late: str, seed: int) -> None:
 def test_every_drop_and_every_move_is_counted() -> None:
     rows: list[Row] = [(9, None, "y"), (5, None, "x"), (20, 5, "x"), (3, 4, "z")]
     for late, counts in (("drop", (3, 0)), ("adjust", (1, 1))):
-        last = list(stream(rows, late=late).progress())[-1].metrics
+        last = list(stream(rows, late=late).progressive())[-1].metrics
         assert (last.late_dropped, last.late_adjusted) == counts
 
 

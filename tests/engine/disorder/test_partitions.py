@@ -282,7 +282,7 @@ def test_a_row_before_the_low_watermark_is_told_what_would_help() -> None:
 def test_two_sources_of_one_name_are_counted_together() -> None:
     left, right = (wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=lag), late="drop")
                    for lag in (35, 60))
-    last = list(left.union(right).progress())[-1].metrics
+    last = list(left.union(right).progressive())[-1].metrics
     assert last.late_by_partition == {"table": {"b": 4}}
     assert last.late_dropped == 4
 

@@ -100,7 +100,7 @@ def test_a_clip_moves_blocks_too(size: int, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(join_input, "_SLOTS_AT_FIRST", 2)
     monkeypatch.setattr(join_input, "_CROWDED", 16)
     left, right = rows_of(3), rows_of(4)
-    query = stream(left, "x").clip(stream(right, "y"), on="k")
+    query = stream(left, "x").clip_at(stream(right, "y"), on="k")
     with tier("primitives"):
         table = query.collect() if size == ROWS else None
         found = {} if table is not None else _intervals(fed(query, size))

@@ -26,9 +26,9 @@ def reference(left: list[Row], right: list[Row], *, by_key: bool) -> list[tuple[
 @given(ROWS, ROWS)
 def test_against_plain_tuples(left: list[Row], right: list[Row]) -> None:
     mine, theirs = stream(left, "x"), stream(right, "y")
-    assert answer(mine.clip(theirs, on="key")) == reference(left, right, by_key=True)
-    assert answer(mine.clip(theirs)) == reference(left, right, by_key=False)
-    assert answer(mine.clip(mine, on="key")) == reference(left, left, by_key=True)
+    assert answer(mine.clip_at(theirs, on="key")) == reference(left, right, by_key=True)
+    assert answer(mine.clip_at(theirs)) == reference(left, right, by_key=False)
+    assert answer(mine.clip_at(mine, on="key")) == reference(left, left, by_key=True)
 
 
 @pytest.mark.parametrize(("right", "end"), [
@@ -36,19 +36,19 @@ def test_against_plain_tuples(left: list[Row], right: list[Row]) -> None:
     ([(4, 5, "b", 0)], 10), ([(4, None, "a", 0)], 4),
 ], ids=["equal start", "earlier start", "the first", "at the end", "another key", "no end known"])
 def test_which_start_counts(right: list[Row], end: int) -> None:
-    assert answer(stream(LEFT, "x").clip(stream(right, "y"), on="key")) == [(0, end, "a", 1)]
+    assert answer(stream(LEFT, "x").clip_at(stream(right, "y"), on="key")) == [(0, end, "a", 1)]
 
 
 def test_latest_values_last_until_the_next() -> None:
     prices = stream([(0, None, "a", 5), (2, None, "a", 6), (3, None, "b", 7)], "x")
-    assert answer(prices.clip(prices, on="key")) == [(0, 2, "a", 5), (2, None, "a", 6), (3, None, "b", 7)]
-    assert answer(prices.clip(prices)) == [(0, 2, "a", 5), (2, 3, "a", 6), (3, None, "b", 7)]
+    assert answer(prices.clip_at(prices, on="key")) == [(0, 2, "a", 5), (2, None, "a", 6), (3, None, "b", 7)]
+    assert answer(prices.clip_at(prices)) == [(0, 2, "a", 5), (2, 3, "a", 6), (3, None, "b", 7)]
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
-    (lambda s: s.clip(s, on=[]), ["clip() needs a key"]),
-    (lambda s: s.clip(s, on="kye"), ["There is no column 'kye'", "clip(on=['kye'])"]),
-    (lambda s: s.clip(5), ["Cannot clip with a int", "another stream"]),
+    (lambda s: s.clip_at(s, on=[]), ["clip_at() needs a key"]),
+    (lambda s: s.clip_at(s, on="kye"), ["There is no column 'kye'", "clip_at(on=['kye'])"]),
+    (lambda s: s.clip_at(5), ["Cannot clip at with a int", "another stream"]),
 ], ids=["no key", "unknown key", "a number"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
     with pytest.raises(WhimbrelError) as told:

@@ -29,7 +29,7 @@ def test_each_item_keeps_the_lifetime_and_the_other_columns(type_: pa.DataType) 
 def test_slices_of_batches_keep_their_items() -> None:
     table = pa.table({"at": range(900), "x": [[n, n] for n in range(900)]})
     stream = wb.from_arrow(table, time="at").where(col.at % 3 > 0).explode("x").select("x")
-    *_, last = stream.progress(every=7)
+    *_, last = stream.progressive(every=7)
     assert last.table["x"].to_pylist() == [n for n in range(900) if n % 3 for _ in range(2)]
 
 

@@ -62,7 +62,7 @@ def test_distances_and_middles(later: int, earlier: int) -> None:
 
 
 def test_late_rows_tell_the_largest_distance() -> None:
-    log = stream("a", [FAR, -FAR - 1, FAR - 5], reorder_latency=2, late="side")
+    log = stream("a", [FAR, -FAR - 1, FAR - 5], reorder_latency=2, late="side_output")
     assert wb.late_rows(log).collect()["late_by"].to_pylist() == [INF, 5]
 
 

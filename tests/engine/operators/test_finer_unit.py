@@ -38,7 +38,7 @@ PLAIN = wb.from_arrow({"at": [1], "k": ["a"]}, time="at")
 ])
 def test_what_is_not_a_matter_of_units_is_refused(left: wb.Stream, right: wb.Stream, hint: str) -> None:
     for meet in (lambda: left.join(right, on="k"), lambda: left.asof_join(right), lambda: left.union(right),
-                 lambda: left.where_exists(right, on="k"), lambda: left.clip(right, on="k")):
+                 lambda: left.semi_join(right, on="k"), lambda: left.clip_at(right, on="k")):
         with pytest.raises(PlanError, match="count time differently") as told:
             meet()
         assert hint in str(told.value)
@@ -134,10 +134,10 @@ def test_ticks_of_a_tolerance_are_of_the_finer_unit() -> None:
 
 def test_rows_behind_a_result_are_found_through_it() -> None:
     asked = log("s", 1, 2, x=[5, 6]).join(MS.with_columns(y=col.at).drop("at"), on="k")
-    found = asked.behind(start="1970-01-01 00:00:01")
+    found = asked.lineage(start="1970-01-01 00:00:01")
     assert {name: table["start"].cast(pa.int64()).to_pylist() for name, table in found.events.items()} == {
         "in s": [1], "in ms": [1_000]}
-    assert found.again().to_pylist() == asked.collect().to_pylist()
+    assert found.rerun().to_pylist() == asked.collect().to_pylist()
 
 
 def late(unit: str, name: str) -> wb.Stream:

@@ -76,7 +76,7 @@ def answer(case: Any) -> list[tuple[Any, ...]]:
     on = ["partition", "key"]
     joined = {
         "join": lambda: left.join(right, on=on), "left_outer_join": lambda: left.join(right, on=on, how="left"),
-        "where_not_exists": lambda: left.where_not_exists(right, on=on), "clip": lambda: left.clip(right, on=on),
+        "where_not_exists": lambda: left.anti_join(right, on=on), "clip": lambda: left.clip_at(right, on=on),
     }[step["op"]]()
     rows = []
     for row in joined.collect().to_pylist():
@@ -102,7 +102,7 @@ def test_a_shift_by_a_time_is_no_shift_to_it() -> None:
     table = pa.table({"at": [row[0] for row in rows], "until": pa.array([row[1] for row in rows], pa.int64()),
                       **{name: [row[2][name] for row in rows] for name in rows[0][2]}})
     log = wb.from_arrow(table, time="at", end="until")
-    played = log.where(col.EventType < 2).clip(log.where(col.EventType == 2), on="GameId")
+    played = log.where(col.EventType < 2).clip_at(log.where(col.EventType == 2), on="GameId")
     keys = ["GameId", "UserId"]
     kills = played.group_by(*keys).aggregate(kills=wb.sum(col.NumKills))
     joined = kills.shift(col.start + 1).join(kills.set_duration(1), on=keys, allow_lookahead=True)

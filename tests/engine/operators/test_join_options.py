@@ -30,11 +30,11 @@ BY_NULLS = {
               [(3, 6, "b", None, 10), (4, 7, None, 2, 20), (5, 8, "a", 1, 30)]),
     "left": (lambda s, t, nulls: s.join(t, on="k", how="left", nulls_equal=nulls).where(col.k.is_null()),
              [(2, 9, None, 2, None)], [(2, 4, None, 2, None), (4, 7, None, 2, 20), (7, 9, None, 2, None)]),
-    "semi": (lambda s, t, nulls: s.where_exists(t, on="k", nulls_equal=nulls),
+    "semi": (lambda s, t, nulls: s.semi_join(t, on="k", nulls_equal=nulls),
              [(5, 8, "a", 1)], [(4, 7, None, 2), (5, 8, "a", 1)]),
-    "anti": (lambda s, t, nulls: s.where_not_exists(t, on="k", nulls_equal=nulls).where(col.x == 2),
+    "anti": (lambda s, t, nulls: s.anti_join(t, on="k", nulls_equal=nulls).where(col.x == 2),
              [(2, 9, None, 2)], [(2, 4, None, 2), (7, 9, None, 2)]),
-    "clip": (lambda s, t, nulls: s.clip(t, on="k", nulls_equal=nulls), [(1, 5, "a", 1), (2, 9, None, 2)],
+    "clip": (lambda s, t, nulls: s.clip_at(t, on="k", nulls_equal=nulls), [(1, 5, "a", 1), (2, 9, None, 2)],
              [(1, 5, "a", 1), (2, 4, None, 2)]),
     "as-of": (lambda s, t, nulls: s.asof_join(t, on="k", direction="forward", tolerance=9, nulls_equal=nulls),
               [(1, 9, "a", 1, 30), (2, 9, None, 2, None)], [(1, 9, "a", 1, 30), (2, 9, None, 2, 20)]),
@@ -86,5 +86,5 @@ def test_the_value_before_an_instant_is_its_own_row_before() -> None:
     prices = wb.from_arrow({"at": [1, 1, 2, 5], "p": [10, 11, 20, 50]}, time="at").select("p")
     before = prices.asof_join(prices, strict=True)
     assert rows(before) == [(1, 2, 10, None), (1, 2, 11, None), (2, 3, 20, 10), (2, 3, 20, 11), (5, 6, 50, 20)]
-    found = before.behind(p=50, start=5)
+    found = before.lineage(p=50, start=5)
     assert sorted({p for table in found.events.values() for p in table["p"].to_pylist()}) == [20, 50]

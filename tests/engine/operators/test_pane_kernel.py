@@ -120,5 +120,5 @@ def test_a_query_that_runs_again_reads_anew_what_its_functions_read() -> None:
     with tier("fused"):
         found = []
         for added in (2, 3):  # noqa: B007 - the function reads it
-            found += [query.collect()["t"].to_pylist(), query.progress(order="random").finish()["t"].to_pylist()]
+            found += [query.collect()["t"].to_pylist(), query.progressive(order="random").finish()["t"].to_pylist()]
     assert found == [[34], [34], [36], [36]]

@@ -70,7 +70,7 @@ def test_random_streams_match_a_model(emit: str) -> None:
 
 def test_nothing_is_held_once_sessions_have_closed() -> None:
     events = wb.from_arrow({"at": [0, 1, 2, 100, 200], "k": [1, 2, 3, 4, 5]}, time="at").group_by("k")
-    snapshots = list(events.session_window(5, emit="close").progress(every=1))
+    snapshots = list(events.session_window(5, emit="close").progressive(every=1))
     assert snapshots[-1].metrics.buffered_rows == 0
 
 

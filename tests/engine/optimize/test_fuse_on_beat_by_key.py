@@ -117,7 +117,7 @@ def test_batches_change_nothing_to_the_last_bit(name: str, size: int, monkeypatc
 @pytest.mark.parametrize("name", QUERIES)
 def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
     fused, plain = ({shot.metrics.rows: answers(shot.table) for shot in QUERIES[name](
-        stream(table(), known=known, size=50)).progress(every=50, order="time")} for known in (True, False))
+        stream(table(), known=known, size=50)).progressive(every=50, order="time")} for known in (True, False))
     both_times = fused.keys() & plain.keys()  # a slow machine looks less often
     assert len(both_times) > 2
     assert all(fused[rows] == plain[rows] for rows in both_times)

@@ -152,8 +152,8 @@ def test_batches_change_nothing_to_the_last_bit(name: str, size: int) -> None:
                                   "at several places"])
 def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
     fused, plain = both(name, irregular())
-    early = [rows(snapshot.table) for snapshot in fused.progress(every=50, order="time")]
-    assert early == [rows(snapshot.table) for snapshot in plain.progress(every=50, order="time")]
+    early = [rows(snapshot.table) for snapshot in fused.progressive(every=50, order="time")]
+    assert early == [rows(snapshot.table) for snapshot in plain.progressive(every=50, order="time")]
 
 
 @pytest.mark.parametrize("times", [regular, irregular])
@@ -248,7 +248,7 @@ def test_two_beats_in_batches(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", TWO_BEATS)
 def test_two_beats_early(name: str) -> None:
     fused, plain = ({shot.metrics.rows: rows(shot.table) for shot in TWO_BEATS[name](
-        *two_beats(5, 4, known, 50)).progress(every=50, order="time")} for known in (True, False))
+        *two_beats(5, 4, known, 50)).progressive(every=50, order="time")} for known in (True, False))
     both_times = fused.keys() & plain.keys()  # a slow machine looks less often
     assert len(both_times) > 2
     assert all(fused[at] == plain[at] for at in both_times)

@@ -59,7 +59,7 @@ def test_a_source_in_order_is_not_sorted() -> None:
 
 
 def test_rows_that_are_filtered_out_do_not_wait() -> None:
-    waiting = [max(snapshot.metrics.buffered_rows for snapshot in query.progress(every=10, order="time"))
+    waiting = [max(snapshot.metrics.buffered_rows for snapshot in query.progressive(every=10, order="time"))
                for query in (log().where(col.x % 100 == 0), log().sliding_window(1))]
     assert waiting[0] <= 4
     assert waiting[1] > 300

@@ -70,7 +70,7 @@ def test_an_interval_is_withheld_of_a_query_and_not_of_a_path() -> None:
     query = log(few_rows(np.random.default_rng(5))).aggregate(**SUMS)
     given = set()
     for seed in range(8):
-        for answer in query.progress(at=[0.5], seed=seed, block_rows=BLOCK):
+        for answer in query.progressive(at=[0.5], seed=seed, block_rows=BLOCK):
             if not answer.final:
                 table = answer.table.sort_by("k")
                 given.add(tuple(tuple(end is None for end in table[f"{name}_high"].to_pylist()) for name in SUMS))
@@ -79,7 +79,7 @@ def test_an_interval_is_withheld_of_a_query_and_not_of_a_path() -> None:
 
 def test_blocks_that_can_move_an_answer_are_read_first() -> None:
     query = log(incident(np.random.default_rng(5))).aggregate(total=wb.sum(col.x))
-    progress = query.progress(every=BLOCK, block_rows=BLOCK, seed=3)
+    progress = query.progressive(every=BLOCK, block_rows=BLOCK, seed=3)
     for _ in range(4):
         next(progress)
     incidents = np.flatnonzero((progress.blocks.first < PLACE + BLOCK) & (progress.blocks.stop > PLACE))
@@ -92,7 +92,7 @@ def test_blocks_that_can_move_an_answer_are_read_first() -> None:
 
 def test_words_say_which_kind_of_interval_it_is() -> None:
     even = log(np.random.default_rng(2).uniform(0, 9, ROWS)).aggregate(n=wb.count())
-    for answer in even.progress(at=[0.5], block_rows=BLOCK):
+    for answer in even.progressive(at=[0.5], block_rows=BLOCK):
         assert answer.final or "some rows of all blocks say" in answer.words
 
 
@@ -107,7 +107,7 @@ def test_a_burst_in_a_file_of_many_row_groups(tmp_path: Path) -> None:
     exact = {row["k"]: row for row in query.collect().to_pylist()}
     stated, false = set(), set()
     for seed in range(10):
-        for answer in query.progress(at=[0.1, 0.3, 0.5, 0.8], seed=seed, order="random"):
+        for answer in query.progressive(at=[0.1, 0.3, 0.5, 0.8], seed=seed, order="random"):
             for row in [] if answer.final else answer.table.to_pylist():
                 for name in ("total", "usual"):
                     low, high = row[f"{name}_low"], row[f"{name}_high"]

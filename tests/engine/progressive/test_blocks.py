@@ -26,7 +26,7 @@ def test_a_first_answer_waits_for_a_part_of_a_large_block(query: str, stored: st
     pq.write_table(TABLE, tmp_path / "log.parquet", row_group_size=100)
     stream = QUERIES[query](wb.from_arrow(TABLE, time="at") if stored == "in memory" else
                             wb.read_parquet(tmp_path / "log.parquet", time="at"))
-    progress = stream.progress(every="10%", block_rows=200)
+    progress = stream.progressive(every="10%", block_rows=200)
     first = next(progress)
     if not progress.why:
         assert first.metrics.rows <= (40 if stored == "in memory" else 100)
@@ -52,9 +52,9 @@ def test_a_table_in_pieces_gives_the_same_answers_as_one_in_one_piece() -> None:
     for each in (table, pieces):
         query = wb.from_arrow(each, time="at").group_by("k").tumbling_window(300_000).aggregate(
             n=wb.count(), total=wb.sum(col.x))
-        progress = query.progress(every="20%", block_rows=70_000, order="random")
+        progress = query.progressive(every="20%", block_rows=70_000, order="random")
         answers.append([answer.table for answer in progress])
-        assert rows(query.progress(order="newest").finish()) == rows(query.collect())
+        assert rows(query.progressive(order="newest").finish()) == rows(query.collect())
     one, other = answers
     assert len(one) == len(other) == 5
     assert all(table.equals(again) for table, again in zip(one, other, strict=True))
@@ -69,7 +69,7 @@ def test_how_many_rows_windows_have_is_said_before_a_row_is_read(windows: Any, t
     pq.write_table(pa.table({"at": at}), tmp_path / "log.parquet", row_group_size=400)
     query = windows(wb.read_parquet(tmp_path / "log.parquet", time="at")).aggregate(n=wb.count())
     exact = {row["start"]: row["n"] for row in query.collect().to_pylist()}
-    progress = query.progress(every="10%")
+    progress = query.progressive(every="10%")
     with monkeypatch.context() as without:
         without.setattr(ParquetFiles, "_decode", None)
         first = next(progress)
@@ -91,4 +91,4 @@ def test_how_many_rows_windows_have_is_said_before_a_row_is_read(windows: Any, t
 def test_nothing_is_said_before_a_row_is_read_where_only_rows_tell() -> None:
     for query in (QUERIES["whole"], lambda s: s.tumbling_window(500).aggregate(n=wb.count(), total=wb.sum(col.i)),
                   lambda s: s.where(col.i > 3).tumbling_window(500).aggregate(n=wb.count())):
-        assert next(query(wb.from_arrow(TABLE, time="at")).progress(every="10%")).metrics.rows > 0
+        assert next(query(wb.from_arrow(TABLE, time="at")).progressive(every="10%")).metrics.rows > 0

@@ -57,7 +57,7 @@ def paths(query: wb.Stream, seeds: int, confidence: float = 0.95, **options: Any
     stated: set[tuple[int, int, str]] = set()
     false: set[tuple[int, int, str]] = set()
     for seed in range(seeds):
-        for answer in query.progress(at=LOOKS, seed=seed, confidence=confidence, intervals="guaranteed", **options):
+        for answer in query.progressive(at=LOOKS, seed=seed, confidence=confidence, intervals="guaranteed", **options):
             for row in [] if answer.final else answer.table.to_pylist():
                 for name in VALUES:
                     low, high = row[f"{name}_low"], row[f"{name}_high"]
@@ -85,7 +85,7 @@ def test_even_a_small_confidence_is_kept() -> None:
 
 def test_they_are_narrow_enough_to_be_of_use() -> None:
     query = log(np.random.default_rng(5).random(ROWS)).tumbling_window(ROWS).aggregate(**VALUES)
-    half, _ = query.progress(at=[0.5], block_rows=BLOCK // 2, intervals="guaranteed")
+    half, _ = query.progressive(at=[0.5], block_rows=BLOCK // 2, intervals="guaranteed")
     assert half.error_of("total") < 0.1
     assert half.error_of("usual") < 0.1
     assert half.error_of("n") == 0  # blocks lie within the window
@@ -95,14 +95,14 @@ def test_they_are_narrow_enough_to_be_of_use() -> None:
 
 def test_a_column_that_grows_with_time_is_known_beside_the_middle_of_each_block() -> None:
     query = log(np.arange(ROWS) * 1.0).tumbling_window(ROWS).aggregate(**VALUES)
-    early, _ = query.progress(at=[0.1], block_rows=BLOCK, intervals="guaranteed")
+    early, _ = query.progressive(at=[0.1], block_rows=BLOCK, intervals="guaranteed")
     assert early.error_of("total") < 0.05
 
 
 @pytest.mark.parametrize("values", ({"v": wb.var(col.x)}, {"v": wb.median(col.x)}, {"v": wb.sum(col.x) / wb.count()}))
 def test_what_has_no_bound_has_no_interval_and_says_why(values: Any) -> None:
     query = log(burst(np.random.default_rng(5))).tumbling_window(ROWS).aggregate(**values)
-    half, _ = query.progress(at=[0.5], block_rows=BLOCK, intervals="guaranteed")
+    half, _ = query.progressive(at=[0.5], block_rows=BLOCK, intervals="guaranteed")
     assert half.table["v_high"].to_pylist() == [None]
     assert "v without a guaranteed interval: " in half.words
 
@@ -111,7 +111,7 @@ def test_what_has_no_bound_has_no_interval_and_says_why(values: Any) -> None:
 def test_values_that_are_not_finite_leave_no_bound(odd: float) -> None:
     x = np.ones(ROWS)
     x[7] = odd
-    half, _ = log(x).tumbling_window(ROWS).aggregate(**VALUES).progress(at=[0.5], intervals="guaranteed")
+    half, _ = log(x).tumbling_window(ROWS).aggregate(**VALUES).progressive(at=[0.5], intervals="guaranteed")
     assert half.table["total_high"].to_pylist() == [None]
     assert "total, usual without a guaranteed interval: col.x is not a finite number in all rows" in half.words
 
@@ -138,7 +138,7 @@ def test_files_without_statistics_have_no_bounds(tmp_path: Path) -> None:
     table = pa.table({"at": np.arange(ROWS), "x": np.ones(ROWS)})
     pq.write_table(table, tmp_path / "log.parquet", row_group_size=BLOCK, write_statistics=["at"])
     query = wb.read_parquet(tmp_path / "log.parquet", time="at").tumbling_window(ROWS).aggregate(**VALUES)
-    half, _ = query.progress(at=[0.5], order="random", intervals="guaranteed")
+    half, _ = query.progressive(at=[0.5], order="random", intervals="guaranteed")
     assert half.table["total_high"].to_pylist() == [None]
     assert "total, usual without a guaranteed interval: there are no statistics of" in half.words
 
@@ -147,25 +147,25 @@ def test_files_without_statistics_have_no_bounds(tmp_path: Path) -> None:
 def test_another_kind_of_interval_is_refused(kind: Any) -> None:
     query = log(np.ones(ROWS)).tumbling_window(ROWS).aggregate(**VALUES)
     with pytest.raises(PlanError, match=r'There are no intervals [\s\S]*"approximate" or "guaranteed"'):
-        query.progress(intervals=kind)
+        query.progressive(intervals=kind)
 
 
 def test_late_rows_are_never_guaranteed() -> None:
     rows = log(np.ones(ROWS))
     query = rows.tumbling_window(50).aggregate(**VALUES)
     with pytest.raises(PlanError, match="learned from an earlier log"):
-        query.progress(late=wb.lateness(rows), intervals="guaranteed")
+        query.progressive(late=wb.lateness(rows), intervals="guaranteed")
 
 
 def test_they_go_on_where_they_were_kept(tmp_path: Path) -> None:
     query = log(burst(np.random.default_rng(5))).group_by("k").tumbling_window(ROWS).aggregate(**VALUES)
-    once = query.progress(at=[0.3, 0.6], seed=3, block_rows=BLOCK, intervals="guaranteed")
+    once = query.progressive(at=[0.3, 0.6], seed=3, block_rows=BLOCK, intervals="guaranteed")
     next(once)
     once.keep(tmp_path / "kept")
-    again = query.progress(at=[0.6], resume=tmp_path / "kept", seed=3, block_rows=BLOCK, intervals="guaranteed")
+    again = query.progressive(at=[0.6], resume=tmp_path / "kept", seed=3, block_rows=BLOCK, intervals="guaranteed")
     assert next(again).table.equals(next(once).table)
     with pytest.raises(wb.errors.CheckpointError, match="another query"):
-        query.progress(resume=tmp_path / "kept", block_rows=BLOCK)
+        query.progressive(resume=tmp_path / "kept", block_rows=BLOCK)
 
 
 def test_steering_leaves_them_true() -> None:
@@ -174,7 +174,7 @@ def test_steering_leaves_them_true() -> None:
     exact = {row["k"]: row for row in query.collect().to_pylist()}
     false = stated = 0
     for seed in range(SEEDS):
-        progress = query.progress(every="20%", seed=seed, block_rows=BLOCK, intervals="guaranteed")
+        progress = query.progressive(every="20%", seed=seed, block_rows=BLOCK, intervals="guaranteed")
         for number, answer in enumerate(progress):
             if number == 1:
                 progress.prefer(between=(2_000, 2_500))
@@ -188,7 +188,7 @@ def test_overlapping_windows_have_them() -> None:
     query = log(halves(np.random.default_rng(5))).hopping_window(ROWS // 2, ROWS // 4).aggregate(**VALUES)
     exact = {row["start"]: row for row in query.collect().to_pylist()}
     for seed in range(2):
-        for answer in query.progress(at=LOOKS, seed=seed, block_rows=BLOCK, intervals="guaranteed"):
+        for answer in query.progressive(at=LOOKS, seed=seed, block_rows=BLOCK, intervals="guaranteed"):
             for row in answer.table.to_pylist():
                 for name in VALUES:
                     assert row[f"{name}_low"] <= exact[row["start"]][name] + 1e-9

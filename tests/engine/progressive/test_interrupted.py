@@ -72,7 +72,7 @@ def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, 
     query = QUERIES[name]
     exact = rows(query.collect())
     for after, ask in ((0, _read_on), (3, _read_on), (0, _steer), (0, wb.ProgressiveQuery.finish)):
-        progress = query.progress(every="7%", block_rows=100)
+        progress = query.progressive(every="7%", block_rows=100)
         with monkeypatch.context() as patch:
             interrupt(patch, *place, after=after, before=before)
             try:
@@ -129,7 +129,7 @@ def test_other_threads_are_never_interrupted_and_hold_nothing_back() -> None:
 
 
 def test_a_finish_that_was_interrupted_does_not_hurry_who_reads_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = QUERIES["tumbling"].progress(every="10%", block_rows=50)
+    progress = QUERIES["tumbling"].progressive(every="10%", block_rows=50)
     with monkeypatch.context() as patch:
         patch.setattr(progress.states, "read_rest", lambda _: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):

@@ -22,7 +22,8 @@ ROWS = 20_000
 
 def answers(query: wb.Stream, **options: Any) -> list[tuple[wb.Estimate, list[dict[str, Any]]]]:
     """Early answers and their rows."""
-    return [(answer, answer.table.to_pylist()) for answer in query.progress(every="5%", **options) if not answer.final]
+    return [(answer, answer.table.to_pylist()) for answer in query.progressive(every="5%",
+                                                                               **options) if not answer.final]
 
 
 def test_a_count_lies_within_what_is_certain() -> None:
@@ -87,7 +88,7 @@ def test_windows_of_time_have_intervals_of_their_own() -> None:
         truth = {row["start"]: row for row in query.collect().to_pylist()}
         open_, given, missed = 0, 0, 0
         for seed in range(3):
-            for answer in query.progress(at=[0.5, 0.8], seed=seed):
+            for answer in query.progressive(at=[0.5, 0.8], seed=seed):
                 for row in answer.table.to_pylist()[answer.settled:]:
                     open_ += 1
                     given += row["mean_low"] is not None
@@ -213,7 +214,8 @@ def test_a_group_that_was_not_seen_may_have_the_largest_count() -> None:
 
     def certain(keys: np.ndarray[Any, Any]) -> list[tuple[bool, list[dict[str, Any]]]]:
         query = wb.from_arrow({"at": np.arange(rows), "k": keys}, time="at", name="log").group_by("k")
-        looks = query.tumbling_window(rows).aggregate(n=wb.count()).progress(at=[0.15, 0.3], seed=seed, block_rows=500)
+        looks = query.tumbling_window(rows).aggregate(n=wb.count()).progressive(at=[0.15, 0.3], seed=seed,
+                                                                                block_rows=500)
         return [ranking for ranking in (answer.ranking(1) for answer in looks if not answer.final) if ranking[0]]
 
     found = certain(np.where((np.arange(rows) >= 90_000) & (np.arange(rows) < 101_000), 99, key))
@@ -240,7 +242,7 @@ def test_an_interval_of_a_quantile_narrows_where_one_has_steered() -> None:
                         time="at", name="log")
     query = log.tumbling_window(ROWS).aggregate(middle=wb.median(col.x), kinds=wb.count_distinct(col.x))
     true, = query.collect()["middle"].to_pylist()
-    progress = query.progress(at=[0.3, 0.5, 0.7], block_rows=50, seed=2)
+    progress = query.progressive(at=[0.3, 0.5, 0.7], block_rows=50, seed=2)
     first = next(progress).table.to_pylist()[0]
     progress.prefer(between=(0, 4_000))
     *_, late, last = (answer.table.to_pylist()[0] for answer in progress)
@@ -268,7 +270,7 @@ def test_in_the_order_of_time_values_that_only_grow_have_a_lower_end() -> None:
     query = log.tumbling_window(ROWS // 4).aggregate(kinds=wb.count_distinct(col.x), middle=wb.median(col.x),
                                                      least=wb.min(col.x))
     truth = {row["start"]: row for row in query.collect().to_pylist()}
-    *early, last = query.progress(every="30%", order="time")
+    *early, last = query.progressive(every="30%", order="time")
     assert len(early) >= 3
     for answer in early:
         assert "kinds can only grow" in answer.words
@@ -302,7 +304,7 @@ def test_values_far_from_0_have_intervals_that_hold(data: str) -> None:
         truth = {row["k"]: row for row in asked.collect().to_pylist()}
         had, false = set(), set()
         for seed in range(10):
-            for answer in asked.progress(at=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], seed=seed):
+            for answer in asked.progressive(at=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], seed=seed):
                 for row in [] if answer.final else answer.table.to_pylist():
                     for name in names:
                         if row[f"{name}_low"] is not None and row[f"{name}_high"] is not None:
@@ -321,7 +323,7 @@ def test_a_claim_of_large_numbers_has_the_right_direction() -> None:
     query = log.group_by("k").tumbling_window(ROWS).aggregate(m=wb.mean(col.x))
     means = {row["k"]: row["m"] for row in query.collect().to_pylist()}
     for seed in range(10):
-        for answer in query.progress(at=[0.2, 0.4, 0.6, 0.8], seed=seed):
+        for answer in query.progressive(at=[0.2, 0.4, 0.6, 0.8], seed=seed):
             claim = answer.compare({"k": 0}, {"k": 1})
             assert claim.confidence < 0.99 or (claim.difference > 0) == (means[0] > means[1])
 
@@ -348,7 +350,7 @@ def test_values_that_are_no_straight_lines_have_no_false_intervals(ratio: Expr) 
             ("x", 1), ("small", 0.01), ("none", 0), ("little", 0.05))}})
         query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(ratio=ratio)
         truth, = query.collect()["ratio"].to_pylist()
-        looks = [answer.table for answer in query.progress(at=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8], seed=seed)][:-1]
+        looks = [answer.table for answer in query.progressive(at=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8], seed=seed)][:-1]
         ends = [(look["ratio_low"][0].as_py(), look["ratio_high"][0].as_py()) for look in looks]
         missed += any(None not in end and not end[0] <= truth <= end[1] for end in ends)
     assert missed <= 1
@@ -360,7 +362,7 @@ def test_values_that_are_nearly_straight_keep_their_intervals() -> None:
     table = pa.table({"at": np.arange(rows), "k": chance.integers(0, 3, rows), "x": chance.normal(5, 2, rows)})
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(
         mean=wb.mean(col.x), same=wb.sum(col.x) / wb.count(), spread=wb.std(col.x) / wb.mean(col.x))
-    answer = next(query.progress(at=[0.6], block_rows=100)).table
+    answer = next(query.progressive(at=[0.6], block_rows=100)).table
     for low, high, same_low, same_high in zip(*(answer[name].to_pylist() for name in (
             "mean_low", "mean_high", "same_low", "same_high")), strict=True):
         assert same_high - same_low == pytest.approx(high - low, rel=0.05)
@@ -377,7 +379,7 @@ def test_sums_up_to_the_largest_integer_have_intervals_that_hold_or_none(top: in
     query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(total=wb.sum(col.x))
     exact, = query.collect()["total"].to_pylist()
     assert abs(exact) > 2**62
-    *early, last = (answer.table for answer in query.progress(at=[0.1, 0.3, 0.5, 0.9]))
+    *early, last = (answer.table for answer in query.progressive(at=[0.1, 0.3, 0.5, 0.9]))
     assert last["total"].to_pylist() == [exact]
     ends = [(look["total_low"][0].as_py(), look["total_high"][0].as_py()) for look in early]
     assert any(None not in end for end in ends)
@@ -389,19 +391,19 @@ def test_a_product_that_leaves_its_type_on_the_way_is_not_known_yet() -> None:
     table = pa.table({"at": np.arange(rows), "k": np.arange(rows) % 2, "x": np.where(np.arange(rows) % 9_999, 7, 0)})
     log = wb.from_arrow(table, time="at")
     query = log.group_by("k").tumbling_window(rows).aggregate(product=wb.product(col.x))
-    first, *_, last = (answer.table["product"].to_pylist() for answer in query.progress(every="1%", block_rows=100))
+    first, *_, last = (answer.table["product"].to_pylist() for answer in query.progressive(every="1%", block_rows=100))
     assert None in first
     assert last == query.collect()["product"].to_pylist() == [0, 0]
     never = log.where(col.x > 0).tumbling_window(rows).aggregate(product=wb.product(col.x))
     with pytest.raises(KernelError):
-        never.progress().finish()
+        never.progressive().finish()
 
 
 def test_large_integers_are_told_apart_where_floats_are_not() -> None:
     rows = 20_000
     table = pa.table({"at": np.arange(rows), "k": np.arange(rows) % 2, "id": 2**60 + np.arange(rows) % 2})
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(largest=wb.max(col.id))
-    *_, last = query.progress()
+    *_, last = query.progressive()
     assert last.ranking(1) == (True, [{"k": 1}])
     assert last.compare({"k": 0}, {"k": 1}).words == "0 < 1 (largest), exactly"
     for row in last.table.to_pylist():
@@ -414,7 +416,7 @@ def test_a_large_maximum_is_never_below_its_lower_end() -> None:
     query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(largest=wb.max(col.id))
     truth, = query.collect()["largest"].to_pylist()
     for seed in range(20):
-        for answer in query.progress(at=[0.5, 0.9], seed=seed):
+        for answer in query.progressive(at=[0.5, 0.9], seed=seed):
             assert int(answer.table["largest_low"][0].as_py()) <= truth
 
 
@@ -424,7 +426,7 @@ def test_a_sum_that_leaves_its_type_only_on_the_way_ends_no_reading() -> None:
     table = pa.table({"at": np.arange(rows), "x": values})
     query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(total=wb.sum(col.x))
     for seed in range(8):
-        progress = query.progress(every="3%", block_rows=100, seed=seed).prefer(between=(0, rows // 2))
+        progress = query.progressive(every="3%", block_rows=100, seed=seed).prefer(between=(0, rows // 2))
         *early, last = (answer.table for answer in progress)
         assert early
         assert last["total"].to_pylist() == query.collect()["total"].to_pylist()

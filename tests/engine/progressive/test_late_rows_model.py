@@ -93,7 +93,7 @@ def test_intervals_of_a_feed_hold_at_all_looks_together(kind: str, keys: tuple[s
         rows = log(rest)
         query = (rows.group_by(*keys) if keys else rows).tumbling_window(WINDOW).aggregate(**VALUES)
         truth = by_key(query.collect())
-        for answer in query.on(live(rows)).progress(every=60, late=late):
+        for answer in query.on(live(rows)).progressive(every=60, late=late):
             if not answer.final:
                 paths.look(seed, answer.table, truth)
     assert sum(paths.given.values()) > 0.7 * len(paths.given)
@@ -110,7 +110,7 @@ def test_kinds_of_rows_that_are_late_in_their_own_way_have_models_of_their_own()
             rows = log(rest)
             query = rows.group_by("k").tumbling_window(WINDOW).aggregate(**VALUES)
             truth = by_key(query.collect())
-            for answer in query.on(live(rows)).progress(every=60, late=late):
+            for answer in query.on(live(rows)).progressive(every=60, late=late):
                 if not answer.final:
                     paths.look(seed, answer.table, truth)
         held[by] = paths.held("n", key=2)
@@ -123,7 +123,7 @@ def test_a_kind_that_the_model_does_not_know_has_no_interval() -> None:
     strange = rest.set_column(2, "k", pa.array(rest["k"].to_numpy() + 1))
     for asked in (log(strange), live(log(strange))):
         query = log(strange).group_by("k").tumbling_window(WINDOW).aggregate(n=wb.count()).on(asked)
-        *_, answer = (answer for answer in query.progress(every=1_200, late=late) if not answer.final)
+        *_, answer = (answer for answer in query.progressive(every=1_200, late=late) if not answer.final)
         known = {row["k"]: row["n_high"] is not None for row in answer.table.to_pylist()
                  if row["start"] < (BEFORE + 2) * WINDOW and not (row["start"] < (BEFORE + 1) * WINDOW)}
         assert known == {1: True, 2: True, 3: False}
@@ -138,11 +138,11 @@ def test_one_interval_covers_what_was_not_read_and_what_has_not_come() -> None:
         query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
         truth = by_key(query.collect())
         there = query.on(log(rest.slice(0, stop)))
-        for answer in there.progress(at=[0.3, 0.5, 0.8], late=late, seed=seed, block_rows=64):
+        for answer in there.progressive(at=[0.3, 0.5, 0.8], late=late, seed=seed, block_rows=64):
             paths.look(seed, answer.table, truth)
         assert answer.last
         assert not answer.final
-        *_, now = there.progress(at=[0.5], seed=seed, block_rows=64)
+        *_, now = there.progressive(at=[0.5], seed=seed, block_rows=64)
         for row in now.table.to_pylist()[-3:-1]:
             sampled += 1
             missed += truth[row["start"], None]["n"] > row["n_high"]
@@ -155,7 +155,7 @@ def test_the_end_is_exact_and_so_is_what_no_late_row_reaches() -> None:
     query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
     truth = query.collect()
     exact = 0
-    for answer in query.on(live(log(rest), reorder_latency=20_000)).progress(every=200, late=late):
+    for answer in query.on(live(log(rest), reorder_latency=20_000)).progressive(every=200, late=late):
         known = answer.table.slice(0, answer.settled)
         exact = max(exact, 0 if answer.final else known.num_rows)
         for name in VALUES:
@@ -164,7 +164,7 @@ def test_the_end_is_exact_and_so_is_what_no_late_row_reaches() -> None:
     assert answer.final
     assert answer.table.sort_by("start").select(truth.column_names).equals(truth)
     assert exact >= 5
-    progress = query.progress(every="20%", late=late, block_rows=64)
+    progress = query.progressive(every="20%", late=late, block_rows=64)
     next(progress)
     finished = progress.finish()
     assert finished.column_names == truth.column_names
@@ -176,7 +176,7 @@ def test_all_answers_of_a_feed_have_the_same_columns() -> None:
     """Those of the last one, which is exact, were missing."""
     late, rest = model_and_rest(1, 3)
     query = log(rest).tumbling_window(WINDOW).aggregate(n=wb.count(), m=wb.mean(col.x), most=wb.max(col.x))
-    answers = list(query.on(live(log(rest))).progress(every=200, late=late))
+    answers = list(query.on(live(log(rest))).progressive(every=200, late=late))
     last = answers[-1].table
     assert answers[-1].final
     for answer in answers:
@@ -194,7 +194,7 @@ def test_values_are_scaled_by_what_is_expected() -> None:
     rest = wb.from_arrow({"at": at[20_000:30_000], "seen": np.arange(10_000), "x": np.ones(10_000)}, time="at",
                          arrival="seen", name="rest")
     query = rest.tumbling_window(WINDOW).aggregate(n=wb.count(), total=wb.sum(col.x), mean=wb.mean(col.x))
-    *_, answer = (answer for answer in query.on(live(rest)).progress(every=50, late=late)
+    *_, answer = (answer for answer in query.on(live(rest)).progressive(every=50, late=late)
                   if not answer.final and answer.metrics.newest <= 24_500)
     row = {row["start"]: row for row in answer.table.to_pylist()}[23_000]
     assert row["n_low"] == 900
@@ -211,7 +211,7 @@ def test_rows_that_are_dropped_are_not_waited_for() -> None:
     late = wb.lateness(wb.from_arrow({"at": at, "seen": np.arange(200_000)}, time="at", arrival="seen"))
     rest = wb.from_arrow({"at": at[20_000:30_000], "seen": np.arange(10_000)}, time="at", arrival="seen", name="rest")
     query = rest.tumbling_window(WINDOW).aggregate(n=wb.count())
-    for answer in query.on(live(rest, reorder_latency=2_000, late="drop")).progress(every=50, late=late):
+    for answer in query.on(live(rest, reorder_latency=2_000, late="drop")).progressive(every=50, late=late):
         for row in [] if answer.final else answer.table.to_pylist()[2:-1]:
             assert row["n"] == row["n_low"] == row["n_high"] == 900
 
@@ -220,8 +220,8 @@ def test_without_a_model_nothing_changes() -> None:
     """Beside intervals that allow for late rows those of windows that none reaches are what they are without."""
     late, rest = model_and_rest(5, 30)
     query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
-    for with_late, without in zip(query.progress(at=[0.3, 0.6], seed=1, block_rows=64, late=late),
-                                  query.progress(at=[0.3, 0.6], seed=1, block_rows=64), strict=True):
+    for with_late, without in zip(query.progressive(at=[0.3, 0.6], seed=1, block_rows=64, late=late),
+                                  query.progressive(at=[0.3, 0.6], seed=1, block_rows=64), strict=True):
         if not without.final:
             old = pa.compute.less(without.table["start"], (BEFORE + 20) * WINDOW)
             assert with_late.table.sort_by("start").filter(old).equals(without.table.sort_by("start").filter(old))
@@ -235,7 +235,7 @@ def test_of_other_values_no_more_is_said_than_is_certain(values: Any, low: bool,
     late, rest = model_and_rest(3, 6)
     query = log(rest).tumbling_window(WINDOW).aggregate(v=values)
     for asked, options in ((query.on(live(log(rest))), {"every": 300}), (query, {"at": [0.9], "block_rows": 64})):
-        answers = [answer for answer in asked.progress(late=late, **options) if not answer.final]
+        answers = [answer for answer in asked.progressive(late=late, **options) if not answer.final]
         rows = answers[-1].table.slice(answers[-1].settled)
         assert rows.num_rows >= 2
         assert not answers[-1].bounded("v")
@@ -246,13 +246,13 @@ def test_of_other_values_no_more_is_said_than_is_certain(values: Any, low: bool,
 def test_too_few_windows_say_nothing_and_words_say_so() -> None:
     late, rest = model_and_rest(3, 6)
     query = log(rest).tumbling_window(WINDOW * 4).aggregate(n=wb.count())
-    *_, answer, _ = query.on(live(log(rest))).progress(every=300, late=late)
+    *_, answer, _ = query.on(live(log(rest))).progressive(every=300, late=late)
     assert answer.table["n_high"].null_count == len(answer.table) - answer.settled
     assert "how many at most is not known: the model has" in answer.words
     assert "and 49 are needed" in answer.words
     assert answer.settled == 0
     nothing = wb.lateness(log(rest.slice(0, 0)))
-    *_, answer, _ = query.on(live(log(rest))).progress(every=300, late=nothing)
+    *_, answer, _ = query.on(live(log(rest))).progressive(every=300, late=nothing)
     assert answer.settled == 0
     assert "the model has 0 whole windows" in answer.words
     assert nothing.missing(WINDOW, after=[0])["at_most"].to_pylist() == [None]
@@ -262,8 +262,8 @@ def test_comparisons_and_rankings_allow_for_late_rows() -> None:
     late, rest = model_and_rest(8, 6, rows=1_500)
     stop = rest.num_rows * 3 // 4
     query = log(rest.slice(0, stop)).group_by("k").tumbling_window(WINDOW).aggregate(n=wb.count())
-    for with_late, without in zip(query.progress(at=[0.8], late=late, block_rows=64),
-                                  query.progress(at=[0.8], block_rows=64), strict=True):
+    for with_late, without in zip(query.progressive(at=[0.8], late=late, block_rows=64),
+                                  query.progressive(at=[0.8], block_rows=64), strict=True):
         start = without.table["start"].to_pylist()[-1] - WINDOW
         rows = {"start": start, "k": 0}, {"start": start, "k": 1}
         assert 0.5 < with_late.compare(*rows).confidence < 1
@@ -276,13 +276,13 @@ def test_comparisons_and_rankings_allow_for_late_rows() -> None:
 def test_it_is_kept_and_gone_on_with(tmp_path: Any) -> None:
     late, rest = model_and_rest(8, 6)
     query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
-    progress = query.progress(at=[0.3, 0.6], late=late, block_rows=64)
+    progress = query.progressive(at=[0.3, 0.6], late=late, block_rows=64)
     next(progress)
     progress.keep(tmp_path / "kept")
-    on = query.progress(at=[0.6], late=late, block_rows=64, resume=tmp_path / "kept")
+    on = query.progressive(at=[0.6], late=late, block_rows=64, resume=tmp_path / "kept")
     assert next(on).table.equals(next(progress).table)
     with pytest.raises(wb.WhimbrelError, match="kept by another query"):
-        query.progress(at=[0.6], block_rows=64, resume=tmp_path / "kept")
+        query.progressive(at=[0.6], block_rows=64, resume=tmp_path / "kept")
 
 
 def test_intervals_go_through_conditions_and_hopping_windows() -> None:
@@ -291,7 +291,7 @@ def test_intervals_go_through_conditions_and_hopping_windows() -> None:
     truth = {row["start"]: row for row in hops.collect().to_pylist()}
     for asked, options in ((hops.on(live(log(rest))), {"every": 300}), (hops, {"every": "10%", "block_rows": 64})):
         given = 0
-        for answer in asked.progress(late=late, **options):
+        for answer in asked.progressive(late=late, **options):
             assert answer.table.column_names[:3] == ["start", "end", "n"]
             assert not [name for name in answer.table.column_names if ":" in name or name == "rows of the window"]
             for row in answer.table.to_pylist():
@@ -331,7 +331,7 @@ def refused() -> Iterator[Any]:
 @pytest.mark.parametrize(("query", "late", "words"), list(refused()))
 def test_what_cannot_be_is_said_in_words(query: wb.Stream, late: Any, words: str) -> None:
     with pytest.raises(wb.WhimbrelError, match=words) as error:
-        query.progress(late=late)
+        query.progressive(late=late)
     assert "hint" in str(error.value)
 
 

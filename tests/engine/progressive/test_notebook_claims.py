@@ -33,7 +33,7 @@ def asked(log: wb.Stream) -> wb.Stream:
 
 
 def test_claims_are_remembered_and_verified(asked: wb.Stream) -> None:
-    progress = asked.progress(at=[0.3], block_rows=50)
+    progress = asked.progressive(at=[0.3], block_rows=50)
     first = next(progress)
     right = progress.remember(first.compare({"k": "a"}, {"k": "b"}, "n"))
     assert right.confidence > 0.95
@@ -47,7 +47,7 @@ def test_claims_are_remembered_and_verified(asked: wb.Stream) -> None:
 
 
 def test_claims_are_saved_with_the_notebook_that_shows_them(asked: wb.Stream, tmp_path: Path) -> None:
-    progress = asked.progress(at=[0.3, 0.6, 0.9], block_rows=50)
+    progress = asked.progressive(at=[0.3, 0.6, 0.9], block_rows=50)
     claim = next(claim for claim in (answer.compare({"k": "a"}, {"k": None}, "n") for answer in progress)
                  if 0.5 < claim.confidence < 1)
     progress.remember(claim)
@@ -57,7 +57,7 @@ def test_claims_are_saved_with_the_notebook_that_shows_them(asked: wb.Stream, tm
     cells = [nbformat.v4.new_code_cell(outputs=[output]) for _ in range(2)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "saved.ipynb")
     progress.keep(tmp_path / "kept")
-    for later in (asked.progress(), asked.progress(block_rows=50, resume=tmp_path / "kept")):
+    for later in (asked.progressive(), asked.progressive(block_rows=50, resume=tmp_path / "kept")):
         if not later.claims:
             assert later.recall(tmp_path / "saved.ipynb") == [claim]
         later.finish()
@@ -73,7 +73,7 @@ def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_
     rows, rare = 20_000, 100
     table = pa.table({"at": np.arange(rows), "k": (np.arange(rows) >= rows - rare).astype(int), "x": np.arange(rows)})
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(n=wb.count())
-    progress = query.progress(every="5%").prefer(between=(0, rows // 2))
+    progress = query.progressive(every="5%").prefer(between=(0, rows // 2))
     right = progress.remember(wb.Comparison("n", {"k": 0}, {"k": 1}, 5.0, 1.0))
     gone = progress.remember(wb.Comparison("n", {"k": 0}, {"k": 2}, 5.0, 0.97))
     assert [verdict.words for verdict in progress.remembered] == [
@@ -87,7 +87,7 @@ def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_
 
 
 def test_claims_without_a_window_are_not_known_where_there_are_several(log: wb.Stream) -> None:
-    progress = log.group_by("k").tumbling_window(ROWS // 3).aggregate(n=wb.count()).progress(every="5%")
+    progress = log.group_by("k").tumbling_window(ROWS // 3).aggregate(n=wb.count()).progressive(every="5%")
     progress.remember(wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0))
     progress.finish()
     assert [verdict.words for verdict in progress.remembered] == ["a > b (n), exactly: not known yet"]
@@ -95,21 +95,21 @@ def test_claims_without_a_window_are_not_known_where_there_are_several(log: wb.S
 
 def test_keys_of_numpy_are_written_down_as_any(log: wb.Stream, tmp_path: Path) -> None:
     query = log.select(k=col.i % 3).group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
-    progress = query.progress()
+    progress = query.progressive()
     *_, last = progress
     claim = progress.remember(last.compare({"k": np.int64(0)}, {"k": np.int32(2)}, "n"))
     progress.keep(tmp_path / "kept")
-    assert query.progress(resume=tmp_path / "kept").claims == [claim]
+    assert query.progressive(resume=tmp_path / "kept").claims == [claim]
 
 
 def test_claims_of_another_query_are_not_taken(asked: wb.Stream, log: wb.Stream, tmp_path: Path) -> None:
     mine, other = wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0), wb.Comparison("m", {"z": 1}, {"z": 2}, 5.0, 1.0)
-    progress = asked.progress()
+    progress = asked.progressive()
     for claim in (other, wb.Comparison("n", {"z": 1}, {"z": 2}, 5.0, 1.0)):
         with pytest.raises(PlanError, match="no such values"):
             progress.remember(claim)
     with pytest.raises(PlanError, match="no such values"):
-        log.progress().remember(mine)
+        log.progressive().remember(mine)
     for claims, found in (([mine, other], [mine]), ([other], None)):
         output = nbformat.v4.new_output("display_data", {}, metadata=Verdicts(
             Verdict(claim, claim) for claim in claims)._repr_mimebundle_()[1])

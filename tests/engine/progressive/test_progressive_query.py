@@ -80,7 +80,7 @@ def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files
                                                            order: Any, seed: int, data: st.DataObject) -> None:
     asked = QUERIES[query]({"log": log, "files": files}[source])
     order = None if query in ("lists", "overlapping", "sessions") else order
-    progress = asked.progress(every="10%", order=order, seed=seed, block_rows=data.draw(st.sampled_from([100, 333])))
+    progress = asked.progressive(every="10%", order=order, seed=seed, block_rows=data.draw(st.sampled_from([100, 333])))
     stop, seen = data.draw(st.integers(1, 12)), 0  # how many answers there are in the order of time, time decides
     for answer in itertools.islice(progress, stop):  # and later on from here
         assert answer.metrics.rows > seen or answer.final
@@ -99,7 +99,7 @@ def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files
 def test_every_answer_has_intervals_and_the_last_one_none_left(log: wb.Stream) -> None:
     asked = QUERIES["whole"](log)
     truth = {row["k"]: row for row in asked.collect().to_pylist()}
-    *early, last = asked.progress(every="5%", block_rows=50, seed=1)
+    *early, last = asked.progressive(every="5%", block_rows=50, seed=1)
     assert [answer.final for answer in early] == [False] * len(early)
     for answer in early:
         for row in answer.table.to_pylist():
@@ -127,7 +127,7 @@ def test_intervals_hold_at_every_look(data: str) -> None:
 
 
 def test_windows_of_a_preferred_time_are_exact_first(log: wb.Stream) -> None:
-    progress = log.tumbling_window(100).aggregate(n=wb.count()).progress(every=1, block_rows=100, order="random")
+    progress = log.tumbling_window(100).aggregate(n=wb.count()).progressive(every=1, block_rows=100, order="random")
     progress.prefer(between=(1_000, 1_300))
     answers = [next(progress) for _ in range(10)]
     exact = answers[-1].table.slice(0, answers[-1].settled)
@@ -137,7 +137,7 @@ def test_windows_of_a_preferred_time_are_exact_first(log: wb.Stream) -> None:
 
 def test_a_column_can_be_preferred_where_rows_of_a_kind_lie_together() -> None:
     table = pa.table({"at": np.arange(1_000), "k": np.arange(1_000) // 100})
-    progress = wb.from_arrow(table, time="at").group_by("k").tumbling_window(1_000).aggregate(n=wb.count()).progress(
+    progress = wb.from_arrow(table, time="at").group_by("k").tumbling_window(1_000).aggregate(n=wb.count()).progressive(
         every=1, block_rows=50)
     progress.prefer(col.k == 7)
     assert [next(progress).table["k"].to_pylist() for _ in range(2)] == [[7], [7]]
@@ -145,7 +145,8 @@ def test_a_column_can_be_preferred_where_rows_of_a_kind_lie_together() -> None:
 
 def test_row_groups_that_are_left_out_are_no_blocks(files: wb.Stream) -> None:
     def ask(stream: wb.Stream) -> wb.ProgressiveQuery:
-        return stream.tumbling_window(3_000).aggregate(n=wb.count()).progress(every=1, block_rows=100, order="random")
+        return stream.tumbling_window(3_000).aggregate(n=wb.count()).progressive(every=1, block_rows=100,
+                                                                                 order="random")
 
     assert ask(files).finish()["n"].to_pylist() == [ROWS]  # its footers are known now
     late = files.where(col.at >= 2_400)
@@ -159,7 +160,7 @@ def test_row_groups_that_are_left_out_are_no_blocks(files: wb.Stream) -> None:
 def test_a_file_of_few_row_groups_is_sampled_from_memory(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "log.parquet", row_group_size=ROWS // 3)
     source = wb.read_parquet(tmp_path / "log.parquet", time="at")
-    progress = QUERIES["windows"](source).progress(at=[0.3])
+    progress = QUERIES["windows"](source).progressive(at=[0.3])
     answer = next(progress)
     assert (progress.why, answer.table["start"].null_count) == ("", 0)
     assert answer.share is not None
@@ -170,55 +171,55 @@ def test_a_file_of_few_row_groups_is_sampled_from_memory(tmp_path: Path) -> None
 
 def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
     asked = log.tumbling_window(3_000).aggregate(total=wb.sum(col.x))
-    progress = asked.progress(every="1%", block_rows=30)
+    progress = asked.progressive(every="1%", block_rows=30)
     *_, stopped = progress.until(error="10%")
     assert stopped.error <= 0.1
     assert not stopped.final
     *_, last = progress
     assert last.final
     assert last.metrics.rows == ROWS
-    progress = QUERIES["whole"](log).progress(every="1%", block_rows=30)
+    progress = QUERIES["whole"](log).progressive(every="1%", block_rows=30)
     *_, stopped = progress.until(ranking_stable=2)
     assert [row["k"] for row in stopped.ranking(2)[1]] == ["a", "b"]
     assert not stopped.final
-    assert len(list(asked.progress(every="1%", block_rows=30).until(seconds=1e-9))) == 1
+    assert len(list(asked.progressive(every="1%", block_rows=30).until(seconds=1e-9))) == 1
 
 
 @pytest.mark.parametrize("query", ("whole", "hopping", "ranked", "kept"))
 def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path) -> None:
     asked = QUERIES[query](log)
-    whole = asked.progress(every="10%", block_rows=100, seed=4)
-    kept = asked.progress(every="10%", block_rows=100, seed=4)
+    whole = asked.progressive(every="10%", block_rows=100, seed=4)
+    kept = asked.progressive(every="10%", block_rows=100, seed=4)
     for progress in (whole, kept):
         for _ in range(3):
             next(progress)
         progress.prefer(between=(500, 900))
     kept.keep(tmp_path / "kept")
-    later = asked.progress(every="10%", block_rows=100, resume=tmp_path / "kept")
+    later = asked.progressive(every="10%", block_rows=100, resume=tmp_path / "kept")
     there = {answer.metrics.rows: answer.table for answer in later}  # the first one at once, then at the same rows
     here = {answer.metrics.rows: answer.table for answer in whole}
     assert 0 < min(there) - kept.scan.rows_read <= 100
     assert len(here) >= 6
     assert all(there[rows].equals(table) for rows, table in here.items())
     with pytest.raises(CheckpointError, match="another query"):
-        log.tumbling_window(10).aggregate(n=wb.count()).progress(resume=tmp_path / "kept")
+        log.tumbling_window(10).aggregate(n=wb.count()).progressive(resume=tmp_path / "kept")
     with pytest.raises(CheckpointError, match="nothing to go on"):
-        asked.progress(resume=tmp_path / "none")
+        asked.progressive(resume=tmp_path / "none")
 
 
 def test_values_of_the_first_group_are_known_when_a_second_one_comes(log: wb.Stream, tmp_path: Path) -> None:
     asked = log.tumbling_window(500).aggregate(kinds=wb.count_distinct(col.i))
-    progress = asked.progress(every="5%", order="oldest", block_rows=100)
+    progress = asked.progressive(every="5%", order="oldest", block_rows=100)
     assert next(progress).table.num_rows == 1
     progress.keep(tmp_path / "kept")
-    for going in (progress, asked.progress(every="5%", order="oldest", block_rows=100, resume=tmp_path / "kept")):
+    for going in (progress, asked.progressive(every="5%", order="oldest", block_rows=100, resume=tmp_path / "kept")):
         *_, last = going
         assert rows(last.table.select(["start", "end", "kinds"])) == rows(asked.collect())
 
 
 def test_an_answer_is_gone_when_nobody_has_it(log: wb.Stream) -> None:
     """Without the collector of cycles: arrays of a hundred looks were kept until it came."""
-    progress = QUERIES["whole"](log).progress(every="10%", block_rows=100)
+    progress = QUERIES["whole"](log).progressive(every="10%", block_rows=100)
     answer = next(progress)
     assert answer.table.num_rows
     sample = weakref.ref(answer.sample)
@@ -236,7 +237,7 @@ def test_a_progress_is_gone_when_nobody_has_it(log: wb.Stream, query: str) -> No
     gc.disable()
     try:
         for answers in (2, 100):
-            progress = QUERIES[query](log).progress(every="10%")
+            progress = QUERIES[query](log).progressive(every="10%")
             for answer in itertools.islice(progress, answers):
                 assert answer.table.num_rows
             gone = weakref.ref(progress), weakref.ref(getattr(progress, "states", progress))
@@ -251,7 +252,7 @@ def test_a_progress_is_gone_when_nobody_has_it(log: wb.Stream, query: str) -> No
 @pytest.mark.parametrize("query", ("whole", "windows", "hopping", "ranked", "kept"))
 def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: str) -> None:
     def answers() -> Iterator[tuple[wb.ProgressiveQuery, wb.Estimate]]:
-        progress = QUERIES[query](log).progress(every="10%", block_rows=50, seed=6)
+        progress = QUERIES[query](log).progressive(every="10%", block_rows=50, seed=6)
         for number, answer in enumerate(progress):
             yield progress, answer
             if number == 3:
@@ -283,11 +284,11 @@ def test_blocks_in_memory_give_the_same_answers_in_fewer_steps(monkeypatch: pyte
 
     monkeypatch.setattr(PaneParts, "take_in", told)
     with tier("fused"):
-        found = [answer.table for answer in query.progress(every="2%")]
+        found = [answer.table for answer in query.progressive(every="2%")]
         assert len(taken) > 90
         assert all(taken)
         monkeypatch.setattr(PaneParts, "take_in", lambda *_: False)
-        expected = [answer.table for answer in query.progress(every="2%")]
+        expected = [answer.table for answer in query.progressive(every="2%")]
     assert len(found) == len(expected) > 40
     for one, other in zip(found, expected, strict=True):
         assert one.equals(other)
@@ -296,7 +297,7 @@ def test_blocks_in_memory_give_the_same_answers_in_fewer_steps(monkeypatch: pyte
 def test_what_merges_states_is_made_once(log: wb.Stream) -> None:
     """It took a twentieth of the time to a first answer."""
     query = QUERIES["whole"](log)
-    one, other = (query.progress(every="10%") for _ in range(2))
+    one, other = (query.progressive(every="10%") for _ in range(2))
     loops = [[loop for _, loop in progress.division.merging] for progress in (one, other)]
     assert all(made is again for made, again in zip(*loops, strict=True))
     first, tables = next(one), [answer.table for answer in other]
@@ -308,7 +309,7 @@ def test_other_blocks_wait_for_the_first_answer(files: wb.Stream, monkeypatch: p
     """They were decoded meanwhile, which took processors that whoever waits for a first answer has a use for."""
     expected = []
     monkeypatch.setattr(ParquetExcerpts, "expect", lambda _, blocks: expected.append(len(blocks)))
-    progress = QUERIES["whole"](files).progress(every="1%")
+    progress = QUERIES["whole"](files).progressive(every="1%")
     next(progress)
     assert expected == []
     next(progress)
@@ -317,7 +318,7 @@ def test_other_blocks_wait_for_the_first_answer(files: wb.Stream, monkeypatch: p
 
 def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stream, monkeypatch: Any) -> None:
     """A hundred answers took as long as half of the whole, though a view draws a few in a second."""
-    progress = QUERIES["whole"](log).progress(every="1%", block_rows=50)
+    progress = QUERIES["whole"](log).progressive(every="1%", block_rows=50)
     merged = []
     add = progress.merged.add
     monkeypatch.setattr(progress.merged, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
@@ -350,14 +351,14 @@ def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, 
     place = TABLE.column_names.index(column)
     changed = pa.concat_tables([TABLE.slice(0, 100).set_column(place, column, TABLE.column(column).slice(200, 100)),
                                 TABLE.slice(100)])
-    progress = asked(opened(TABLE)).progress(every="60%", seed=1).prefer(between=(0, 60))
+    progress = asked(opened(TABLE)).progressive(every="60%", seed=1).prefer(between=(0, 60))
     next(progress)
     progress.keep(tmp_path / "kept")
     again = asked(wb.from_arrow(pa.concat_tables([TABLE.slice(0, 999), TABLE.slice(999)]), time="at", name="log")
                   if stored == "in memory" else wb.read_parquet(tmp_path / "log.parquet", time="at"))
-    assert rows(again.progress(resume=tmp_path / "kept").finish()) == rows(asked(opened(TABLE)).collect())
+    assert rows(again.progressive(resume=tmp_path / "kept").finish()) == rows(asked(opened(TABLE)).collect())
     with pytest.raises(CheckpointError, match="not what they were"):
-        asked(opened(changed)).progress(resume=tmp_path / "kept")
+        asked(opened(changed)).progressive(resume=tmp_path / "kept")
 
 
 @pytest.mark.parametrize("asked", ({"every": [0.1, 0.5]}, {"every": 0.2}, {"every": True}, {"every": "0%"},
@@ -365,22 +366,22 @@ def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, 
                                    {"at": 0.5}, {"at": "0.5"}, {"at": [0.0]}, {"at": ["1%"]}))
 def test_a_mistake_in_when_answers_are_due_is_told_at_once(log: wb.Stream, asked: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
-        QUERIES["whole"](log).progress(**asked)
+        QUERIES["whole"](log).progressive(**asked)
 
 
 @pytest.mark.parametrize("query", ("whole", "joined"))
 def test_answers_come_every_span_of_time_or_at_shares(log: wb.Stream, query: str) -> None:
     """Those in the order of time came at every hundredth, whatever was asked for."""
     asked = QUERIES[query](log)
-    assert [answer.final for answer in asked.progress(every="1h")][-2:] in ([False, True], [True])
-    assert len(list(asked.progress(every="1h"))) <= 2
-    shares = [answer.share for answer in asked.progress(at=[0.2, 0.6])]
+    assert [answer.final for answer in asked.progressive(every="1h")][-2:] in ([False, True], [True])
+    assert len(list(asked.progressive(every="1h"))) <= 2
+    shares = [answer.share for answer in asked.progressive(at=[0.2, 0.6])]
     assert len(shares) <= 3
     assert shares[-1] == 1
 
 
 def test_what_means_nothing_is_neither_preferred_nor_claimed(log: wb.Stream) -> None:
-    progress = QUERIES["whole"](log).progress(every="1%", block_rows=50)
+    progress = QUERIES["whole"](log).progressive(every="1%", block_rows=50)
     answer = next(progress)
     with pytest.raises(PlanError, match="empty"):
         progress.prefer(between=(900, 500))
@@ -399,7 +400,7 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, que
                                                              monkeypatch: Any) -> None:
     """An interrupted cell ended the reading, and what had been estimated was given as exact."""
     asked = QUERIES[query](log)
-    progress = asked.progress(every="10%", block_rows=100)
+    progress = asked.progressive(every="10%", block_rows=100)
     next(progress)
     source = progress.states.source
     begun = []
@@ -429,17 +430,17 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, que
 
 def test_what_was_kept_at_the_end_is_the_answer(log: wb.Stream, tmp_path: Path) -> None:
     query = QUERIES["whole"](log)
-    progress = query.progress()
+    progress = query.progressive()
     exact = progress.finish()
     progress.keep(tmp_path / "kept")
-    assert rows(query.progress(resume=tmp_path / "kept").finish()) == rows(exact)
-    answer, = query.progress(resume=tmp_path / "kept")
+    assert rows(query.progressive(resume=tmp_path / "kept").finish()) == rows(exact)
+    answer, = query.progressive(resume=tmp_path / "kept")
     assert answer.final
     assert list(progress) == []
 
 
 def test_what_is_not_known_is_said_in_words(log: wb.Stream) -> None:
-    answer = next(QUERIES["sessions"](log).progress(every="10%"))
+    answer = next(QUERIES["sessions"](log).progressive(every="10%"))
     for name in ("exact", "numbers", "bounds", "errors"):
         with pytest.raises(PlanError, match="Nothing is known of how far off"):
             getattr(answer, name)
@@ -448,7 +449,7 @@ def test_what_is_not_known_is_said_in_words(log: wb.Stream) -> None:
 def test_nothing_is_resumed_in_the_order_of_time(log: wb.Stream, tmp_path: Path) -> None:
     for asked, query in (({"order": "time"}, "whole"), ({}, "sessions")):
         with pytest.raises(PlanError, match="order of time"):
-            QUERIES[query](log).progress(resume=tmp_path / "none", **asked)
+            QUERIES[query](log).progressive(resume=tmp_path / "none", **asked)
 
 
 def test_ranks_of_groups_that_were_not_seen_are_not_certain() -> None:
@@ -457,7 +458,7 @@ def test_ranks_of_groups_that_were_not_seen_are_not_certain() -> None:
     log = wb.from_arrow(table, time="at")
     for events, ranks in ((log, 3), (log.where(col.at == rows - 1), 1)):
         query = events.group_by("k").tumbling_window(rows).aggregate(n=wb.count())
-        *_, last = query.progress(every="5%").until(ranking_stable=ranks)
+        *_, last = query.progressive(every="5%").until(ranking_stable=ranks)
         certain, keys = last.ranking(ranks)
         assert certain
         assert len(keys) == ranks
@@ -466,15 +467,15 @@ def test_ranks_of_groups_that_were_not_seen_are_not_certain() -> None:
 def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
     for query, why in (("sessions", "ranges of its time need rows from all over its source"),
                        ("lists", "collect(col.i) cannot be merged from parts"), ("overlapping", "windows overlap")):
-        progress = QUERIES[query](log).progress(every="50%")
+        progress = QUERIES[query](log).progressive(every="50%")
         assert why in next(progress).words
         with pytest.raises(PlanError, match="order of time"):
             progress.prefer(col.i > 3)
     few = log.tumbling_window(3_000).aggregate(n=wb.count())
-    assert "too few for a sample" in few.progress(block_rows=ROWS // 5).why
-    assert few.progress(block_rows=ROWS // 5, order="random").why == ""
+    assert "too few for a sample" in few.progressive(block_rows=ROWS // 5).why
+    assert few.progressive(block_rows=ROWS // 5, order="random").why == ""
     with pytest.raises(PlanError, match="cannot be read in the order"):
-        log.where(col.i > 3).progress(order="random")
+        log.where(col.i > 3).progressive(order="random")
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -483,16 +484,16 @@ def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
 ])
 def test_mistaken_options(log: wb.Stream, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        next(log.tumbling_window(10).aggregate(n=wb.count()).progress(**options))
+        next(log.tumbling_window(10).aggregate(n=wb.count()).progressive(**options))
     with pytest.raises(PlanError, match=r"share|until"):
-        log.tumbling_window(10).aggregate(n=wb.count()).progress().until(error="much")
+        log.tumbling_window(10).aggregate(n=wb.count()).progressive().until(error="much")
 
 
 def test_rows_that_do_not_fill_blocks_are_no_surprise_at_the_end() -> None:
     """Blocks of one size but the last, each with the same sum, said that nothing was in doubt, and were wrong."""
     log = wb.from_arrow({"at": list(range(10_000)), "x": [1, 2] * 5_000}, time="at", name="log")
     query = log.tumbling_window(10_000).aggregate(total=wb.sum(col.x))
-    for answer in query.progress(at=[0.1, 0.3, 0.5, 0.8]):
+    for answer in query.progressive(at=[0.1, 0.3, 0.5, 0.8]):
         row, = answer.table.to_pylist()
         assert (row["total_low"] or 0) <= 15_000 <= (row["total_high"] or np.inf)
     assert row["total_low"] is not None

@@ -38,7 +38,7 @@ def test_intervals_go_where_rows_go(windows: str, tail: str) -> None:
     query = TAILS[tail](WINDOWS[windows])
     exact = query.collect()
     truth = {(row["start"], row["k"]): row["n"] for row in exact.to_pylist()}
-    progress = query.progress(every="10%", block_rows=200)
+    progress = query.progressive(every="10%", block_rows=200)
     given = 0
     for answer in progress:
         for row in answer.table.to_pylist():
@@ -52,9 +52,9 @@ def test_intervals_go_where_rows_go(windows: str, tail: str) -> None:
 @pytest.mark.parametrize("tail", [lambda found: found.distinct(), lambda found: found.unpivot("n")])
 def test_what_does_not_go_on_row_by_row_says_so(tail: Callable[[wb.Stream], wb.Stream]) -> None:
     query = tail(WINDOWS["tumbling"])
-    *early, _ = query.progress(every="20%")
+    *early, _ = query.progressive(every="20%")
     assert all("otherwise than row by row" in answer.words for answer in early)
-    assert rows(query.progress().finish()) == rows(query.collect())
+    assert rows(query.progressive().finish()) == rows(query.collect())
 
 
 def test_a_query_and_its_table_are_let_go_whatever_stands_behind_its_windows() -> None:
@@ -62,7 +62,7 @@ def test_a_query_and_its_table_are_let_go_whatever_stands_behind_its_windows() -
     for end in (lambda found: found, lambda found: found.where(col.n > 1), lambda found: found.top_k(2, by="n")):
         table = pa.table({"at": np.arange(9_000), "k": np.arange(9_000) % 3})
         query = end(wb.from_arrow(table, time="at").group_by("k").tumbling_window(9_000).aggregate(n=wb.count()))
-        progress = query.progress()
+        progress = query.progressive()
         progress.finish()
         source = weakref.ref(progress.states.source)
         del progress, query, table

@@ -104,14 +104,14 @@ def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], quer
                                              tmp_path: Path) -> None:
     asked = QUERIES[query](sources[source])
     exact = asked.collect()
-    progress = asked.progress(every="4%", seed=3)
+    progress = asked.progressive(every="4%", seed=3)
     assert progress.why == ""
     early = list(itertools.islice(progress, 9))
     assert all(answer.table.num_rows for answer in early)
     progress.prefer(between=(12_000, 13_000))
     _ = next(progress).table
     progress.keep(tmp_path / "kept")
-    again = asked.progress(every="50%", seed=3, resume=tmp_path / "kept")
+    again = asked.progressive(every="50%", seed=3, resume=tmp_path / "kept")
     progress.prefer(order="newest")
     _ = next(progress)
     assert rows(progress.finish()) == rows(again.finish()) == rows(exact)
@@ -127,12 +127,12 @@ def test_intervals_hold_at_every_look(sources: dict[str, wb.Stream], query: str)
     asked = QUERIES[query](sources["memory"])
     keys = [name for name in ("start", "k", "kind", "digit", "rank") if name in asked.collect().column_names]
     truth = {tuple(row[key] for key in keys): row for row in asked.collect().to_pylist()}
-    told = next(asked.progress(every="4%")).table.column_names
+    told = next(asked.progressive(every="4%")).table.column_names
     values = [name for name in asked.schema.names if f"{name}_low" in told]
     false, given, looks = 0, 0, [0.1, 0.3, 0.5, 0.7, 0.95]
     for seed in range(12):
         missed, had = set(), set()
-        for answer in asked.progress(at=looks, seed=seed):
+        for answer in asked.progressive(at=looks, seed=seed):
             for row in answer.table.to_pylist():
                 true = truth.get(tuple(row[key] for key in keys))
                 for name in values:
@@ -151,7 +151,7 @@ def test_the_bound_at_half_is_that_of_a_sample_of_the_ranges(sources: dict[str, 
     """As wide as where rows stand for themselves: a join with the price list changes nothing of that."""
     plain = sources["memory"].with_columns(kind=col.k % 4).group_by("kind").tumbling_window(20_000).aggregate(**SUMS)
     joined = sources["memory"].join(parts(), on="k").group_by("kind").tumbling_window(20_000).aggregate(**SUMS)
-    one, other = (next(query.progress(at=[0.5], seed=1)) for query in (plain, joined))
+    one, other = (next(query.progressive(at=[0.5], seed=1)) for query in (plain, joined))
     for name in SUMS:
         assert other.error_of(name) == pytest.approx(one.error_of(name), rel=0.3)
         assert other.error_of(name) < 0.05
@@ -167,7 +167,7 @@ def test_what_grows_with_a_join_is_not_bounded_by_its_rows() -> None:
         n=wb.count(), kinds=wb.count_distinct(col.k))
     truth = {row["k"]: row["n"] for row in query.collect().to_pylist()}
     assert sum(truth.values()) > 8_000
-    for answer in query.progress(every="5%", seed=2):
+    for answer in query.progressive(every="5%", seed=2):
         for row in answer.table.to_pylist():
             assert row["n_low"] <= truth[row["k"]]
             assert row["n_high"] is None or truth[row["k"]] <= row["n_high"]
@@ -179,11 +179,11 @@ def test_what_has_not_varied_may_be_unlike_in_blocks_that_were_missed() -> None:
     """Each range has ten windows: so may others have, up to as many as fit. Of pairs nobody knows how many may be."""
     log = wb.from_arrow({"at": np.arange(20_000), "k": np.zeros(20_000, np.int64)}, time="at", name="log")
     windows = log.tumbling_window(10).aggregate(n=wb.count()).tumbling_window(20_000).aggregate(windows=wb.count())
-    row, = next(windows.progress(at=[0.5])).table.to_pylist()
+    row, = next(windows.progressive(at=[0.5])).table.to_pylist()
     assert row["windows_low"] < 2_000 < row["windows_high"] < 2_200
     one = wb.from_arrow({"at": [0], "end": [30_000], "k": [0]}, time="at", end="end", name="one").select("k")
     pairs = log.join(one, on="k").tumbling_window(20_000).aggregate(n=wb.count())
-    row, = next(pairs.progress(at=[0.5])).table.to_pylist()
+    row, = next(pairs.progressive(at=[0.5])).table.to_pylist()
     assert (row["n"], row["n_high"]) == (20_000, None)
     assert row["n_low"] >= 9_000
 
@@ -193,7 +193,7 @@ def test_a_history_in_the_order_of_arrival_is_sorted_first() -> None:
     came = LOG.append_column("came", pa.array(LOG["at"].to_numpy() + chance.integers(0, 300, ROWS))).sort_by("came")
     log = wb.from_arrow(came, time="at", arrival="came", name="log").drop("came")
     for query in ("small side", "nested", "with an aggregate"):
-        progress = QUERIES[query](log).progress(every="10%")
+        progress = QUERIES[query](log).progressive(every="10%")
         assert progress.why == ""
         assert all("others within" in answer.words for answer in itertools.islice(progress, 8, 9))
         assert rows(progress.finish()) == rows(QUERIES[query](log).collect())
@@ -204,11 +204,11 @@ def test_what_no_range_of_time_is_enough_for_is_answered_in_the_order_of_time(so
     for query in (log.group_by("k").session_window(30).aggregate(n=wb.count()).tumbling_window(500).aggregate(
                       n=wb.sum(col.n)),
                   log.set_duration(None).join(quotes(), on="k").tumbling_window(500).aggregate(n=wb.count())):
-        progress = query.progress(every="20%")
+        progress = query.progressive(every="20%")
         assert "from all over its source" in progress.why
         assert rows(progress.finish()) == rows(query.collect())
     with pytest.raises(PlanError, match="from all over its source"):
-        log.set_duration(None).join(quotes(), on="k").tumbling_window(500).aggregate(n=wb.count()).progress(
+        log.set_duration(None).join(quotes(), on="k").tumbling_window(500).aggregate(n=wb.count()).progressive(
             order="random")
 
 
@@ -217,7 +217,7 @@ def test_a_log_is_not_read_to_know_that_ranges_will_not_do(sources: dict[str, wb
     monkeypatch.setattr("whimbrel.progressive.sampling.range_source.Held", None)
     query = sources["few row groups"].group_by("k").session_window(30).aggregate(n=wb.count()).tumbling_window(
         500).aggregate(n=wb.sum(col.n))
-    assert "from all over its source" in query.progress().why
+    assert "from all over its source" in query.progressive().why
 
 
 def test_rows_out_of_order_are_an_error_in_their_range(sources: dict[str, wb.Stream]) -> None:
@@ -225,7 +225,7 @@ def test_rows_out_of_order_are_an_error_in_their_range(sources: dict[str, wb.Str
     times[[17_000, 17_001]] = times[17_001] + 1, times[17_000]
     log = wb.from_arrow(LOG.set_column(0, "at", pa.array(times)), time="at", name="log")
     with pytest.raises(WhimbrelError, match="late"):
-        QUERIES["small side"](log).progress().finish()
+        QUERIES["small side"](log).progressive().finish()
 
 
 def test_a_side_that_is_not_in_order_is_read_whole(sources: dict[str, wb.Stream]) -> None:
@@ -234,7 +234,7 @@ def test_a_side_that_is_not_in_order_is_read_whole(sources: dict[str, wb.Stream]
     side = wb.from_arrow(shuffled, time="at", arrival="came", name="quotes")
     query = sources["memory"].asof_join(side.select("k", "quote"), on="k").tumbling_window(20_000).aggregate(
         quoted=wb.count(col.quote))
-    progress = query.progress(every="10%")
+    progress = query.progressive(every="10%")
     assert progress.why == ""
     assert rows(progress.finish()) == rows(query.collect())
 

@@ -40,15 +40,15 @@ def refused(call: Callable[[], object], told: str) -> None:
     (col.wrod == "a", "no column 'wrod'"), (col.n > 3, "no column 'n'"), (wb.count() > 3, "count"),
     (col.k == "a", "int64 and string"), (col.k + 1, "true or false")])
 def test_conditions_are_true_or_false_of_rows_of_the_source(query: wb.Stream, condition: Any, told: str) -> None:
-    progress = query.progress()
+    progress = query.progressive()
     refused(lambda: progress.prefer(condition), told)
     assert progress.finish().num_rows == 3
 
 
 def test_a_column_that_is_not_read_or_only_made_on_the_way_can_be_preferred(log: wb.Stream, query: wb.Stream) -> None:
-    assert query.progress(block_rows=100).prefer(col.word == "a").finish().num_rows == 3
+    assert query.progressive(block_rows=100).prefer(col.word == "a").finish().num_rows == 3
     nested = log.group_by("k").tumbling_window(20).aggregate(n=wb.count()).group_by("k").tumbling_window(ROWS)
-    progress = nested.aggregate(most=wb.max(col.n)).progress()
+    progress = nested.aggregate(most=wb.max(col.n)).progressive()
     assert not progress.why
     refused(lambda: progress.prefer(col.zz == 1), "no column 'zz'")
     assert progress.prefer(col.word == "a", col.n > 3).finish()["most"].to_pylist() == [7, 7, 7]
@@ -58,7 +58,7 @@ def test_a_column_that_is_not_read_or_only_made_on_the_way_can_be_preferred(log:
     {"order": "x"}, {"order": "time"}, {"order": 1}, {"between": 5}, {"between": (5,)}, {"between": (5, 6, 7)},
     {"between": "ab"}, {"between": (None, 5)}, {"between": (1.5, 9)}])
 def test_orders_and_ranges_of_time(query: wb.Stream, steered: dict[str, Any]) -> None:
-    refused(lambda: query.progress().prefer(**steered), "order|range|moment|plain integers")
+    refused(lambda: query.progressive().prefer(**steered), "order|range|moment|plain integers")
 
 
 @pytest.mark.parametrize("asked", [
@@ -69,28 +69,28 @@ def test_orders_and_ranges_of_time(query: wb.Stream, steered: dict[str, Any]) ->
 @pytest.mark.parametrize("order", [None, "time"])
 def test_what_progress_is_told(query: wb.Stream, order: Any, asked: dict[str, Any]) -> None:
     value, = asked.values()
-    refused(lambda: query.progress(order=order, **asked), f"{value!r} is no ")
+    refused(lambda: query.progressive(order=order, **asked), f"{value!r} is no ")
 
 
 def test_numbers_of_numpy_are_numbers(query: wb.Stream) -> None:
-    progress = query.progress(block_rows=np.int64(100), seed=np.int32(1), confidence=np.float32(0.5))  # type: ignore[arg-type]
+    progress = query.progressive(block_rows=np.int64(100), seed=np.int32(1), confidence=np.float32(0.5))  # type: ignore[arg-type]
     assert progress.finish().num_rows == 3
 
 
 @pytest.mark.parametrize("order", [None, "time"])
 def test_the_number_that_was_given_is_told(query: wb.Stream, order: Any) -> None:
-    refused(lambda: next(query.progress(every=-5, order=order)), "every -5 rows")
+    refused(lambda: next(query.progressive(every=-5, order=order)), "every -5 rows")
 
 
 @pytest.mark.parametrize("rule", [{"seconds": "a"}, {"error": [1]}, {"error": True}, {"ranking_stable": "a"},
                                   {"ranking_stable": 1.5}, {"ranking_stable": True}, {"value": "zz"}, {"value": 3},
                                   {"value": "k"}])
 def test_when_to_stop(query: wb.Stream, rule: dict[str, Any]) -> None:
-    refused(lambda: query.progress().until(**rule), "is no |no value")
+    refused(lambda: query.progressive().until(**rule), "is no |no value")
 
 
 def test_names_of_values_are_checked_in_the_order_of_time(query: wb.Stream) -> None:
-    progress = query.progress(order="time")
+    progress = query.progressive(order="time")
     refused(lambda: progress.until(value="zz"), "no value 'zz'")
     assert progress.until(value="n", error="1%").finish().num_rows == 3
 
@@ -105,7 +105,7 @@ def test_names_of_values_are_checked_in_the_order_of_time(query: wb.Stream) -> N
 @pytest.mark.parametrize("last", [False, True])
 def test_what_is_asked_of_an_answer(query: wb.Stream, last: bool, ask: Callable[[wb.Estimate], object],
                                     told: str) -> None:
-    progress = query.progress(block_rows=100)
+    progress = query.progressive(block_rows=100)
     answer = next(progress)
     if last:
         *_, answer = progress
@@ -115,14 +115,14 @@ def test_what_is_asked_of_an_answer(query: wb.Stream, last: bool, ask: Callable[
 @pytest.mark.parametrize(("row", "hint"), [({"k": "0"}, "k is int64, and '0' is str"), ({"k": 9}, "no row of it"),
                                            ({"k": 0, "start": "0"}, "start is int64, and '0' is str")])
 def test_keys_of_another_type_are_told(query: wb.Stream, row: dict[str, Any], hint: str) -> None:
-    answer = next(query.progress(block_rows=100))
+    answer = next(query.progressive(block_rows=100))
     with pytest.raises(PlanError) as error:
         answer.compare(row, {"k": 1})
     assert hint in error.value.hint
 
 
 def test_places_and_claims(query: wb.Stream, tmp_path: Any) -> None:
-    progress = query.progress(block_rows=100)
+    progress = query.progressive(block_rows=100)
     next(progress)
     for place in (tmp_path, tmp_path / "nope" / "x"):
         with pytest.raises(CheckpointError, match="Nothing can be written there") as error:
@@ -146,16 +146,16 @@ def test_what_lateness_is_asked(log: wb.Stream, asked: dict[str, Any], told: str
 @pytest.mark.parametrize("end", ["n_low", "n_high"])
 def test_no_interval_is_lost_to_a_column_of_its_name(log: wb.Stream, end: str, order: Any) -> None:
     taken = log.tumbling_window(ROWS).aggregate(n=wb.count(), **{end: wb.sum(col.x)})
-    refused(lambda: taken.progress(order=order), "n has its interval in n_low and n_high")
+    refused(lambda: taken.progressive(order=order), "n has its interval in n_low and n_high")
     assert taken.collect().num_rows == 1
     words = log.tumbling_window(ROWS).aggregate(n=wb.max(col.word), **{end: wb.sum(col.x)})
-    assert words.progress(order=order).finish().select(["n", end]).equals(words.collect().select(["n", end]))
+    assert words.progressive(order=order).finish().select(["n", end]).equals(words.collect().select(["n", end]))
 
 
 @pytest.mark.filterwarnings("error")
 def test_what_is_infinite_is_not_known() -> None:
     table = pa.table({"at": np.arange(ROWS), "x": np.where(np.arange(ROWS) % 50 == 7, np.inf, 1.0)})
     query = wb.from_arrow(table, time="at").tumbling_window(ROWS).aggregate(total=wb.sum(col.x))
-    *early, last = query.progress(every="10%", block_rows=50)
+    *early, last = query.progressive(every="10%", block_rows=50)
     assert {low for answer in early for low in answer.table["total_low"].to_pylist()} == {None}
     assert last.table["total"].to_pylist() == [np.inf]

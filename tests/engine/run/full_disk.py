@@ -30,7 +30,7 @@ def until(true: Callable[[], object]) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     filler = folder / "state" / "filler"
-    run = query().start(to=wb.sinks.parquet(folder / "out"),
+    run = query().start(sink=wb.sinks.parquet(folder / "out"),
                         checkpoints=wb.Checkpoints(folder / "state", every="10ms"))
     until(lambda: any((folder / "state").glob("0*")))
     with filler.open("wb", buffering=0) as file, suppress(OSError):

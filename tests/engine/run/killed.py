@@ -57,7 +57,7 @@ def run_to_the_end(told: dict[str, Any]) -> None:
         checkpoints = wb.Checkpoints(f"{told['folder']}/state", every="20ms")
         read, sink = (wb.feeds.nats, in_table(told)) if "nats" in told else (wb.feeds.kafka, in_files(told))
         feed = read(told["topic"], told.get("nats") or told["kafka"], time="at", schema=TOPIC, reorder_latency="250ms")
-        with settling(feed).start(to=sink, checkpoints=checkpoints) as run:
+        with settling(feed).start(sink=sink, checkpoints=checkpoints) as run:
             while run.error is None and run.metrics.rows <= (told["kills"] + 1) * ROWS_A_KILL:
                 time.sleep(0.01)
         assert run.state == "stopped", run.error
@@ -65,7 +65,7 @@ def run_to_the_end(told: dict[str, Any]) -> None:
     asked = query(told["kills"] * ROWS_A_KILL)
     to = [in_files(told), wb.sinks.redis("settled", told["redis"]), in_table(told),
           wb.sinks.kafka("settled", told["kafka"], key="key")]
-    runs = wb.start(*[asked] * 4, to=to,
+    runs = wb.start(*[asked] * 4, sinks=to,
                     checkpoints=wb.Checkpoints(f"{told['folder']}/state", every="60ms"))
     assert all(run.wait(120) for run in runs)
     assert [run.state for run in runs] == ["finished"] * 4, runs[0].error

@@ -38,14 +38,14 @@ def test_every_way_to_say_a_row_finds_its_events(change: int) -> None:
                            np.datetime64(start.value, "ns"), answer.to_pandas()["start"][place]]
         for asked in (query, run):
             for way in ways:
-                found = asked.behind(start=way)
+                found = asked.lineage(start=way)
                 assert sum(found.events["log"]["x"].to_pylist()) == row["x"], way
-                assert found.again().to_pylist() == [row]
+                assert found.rerun().to_pylist() == [row]
 
 
 def test_a_text_that_is_two_instants_is_refused() -> None:
     with pytest.raises(PlanError, match="comes twice"):
-        sums(BACK).behind(start="2024-11-03T00:30")
+        sums(BACK).lineage(start="2024-11-03T00:30")
 
 
 def test_a_key_that_is_a_time_is_one_instant() -> None:
@@ -53,6 +53,6 @@ def test_a_key_that_is_a_time_is_one_instant() -> None:
     query = halves.tumbling_window("1d").aggregate(x=wb.sum(col.x))
     assert query.collect().num_rows == 12
     for row in query.collect().to_pylist():
-        found = query.behind(row)
+        found = query.lineage(row)
         assert sum(found.events["log"]["x"].to_pylist()) == row["x"]
-        assert found.again().to_pylist() == [row]
+        assert found.rerun().to_pylist() == [row]

@@ -27,7 +27,7 @@ QUERIES = {
     "session_window": lambda s: s.group_by("k").session_window(500).aggregate(n=wb.count()),
     "session_closed": lambda s: s.group_by("k").session_window(500, emit="close").aggregate(n=wb.count()),
     "detect": lambda s: s.group_by("k").detect(wb.event(col.x >= 0).repeat(), within=500, skip=True),
-    "clip": lambda s: s.sliding_window(400).clip(s.where(col.x > 6), on="k"),
+    "clip": lambda s: s.sliding_window(400).clip_at(s.where(col.x > 6), on="k"),
     "chop": lambda s: s.sliding_window(400).chop(150),
     "stitch": lambda s: s.sliding_window(400).select("k").stitch(),
     "union": lambda s: s.sliding_window(400).shift(300).union(s),
@@ -81,7 +81,7 @@ def test_what_has_ended_holds_nothing_back(name: str) -> None:
         "outer join": lambda: left.sliding_window(9).join(right, on="k", how="full"),
         "semi_join": lambda: left.sliding_window(9).semi_join(right, on="k"),
         "anti_join": lambda: left.sliding_window(9).anti_join(right, on="k"),
-        "clip": lambda: left.sliding_window(9).clip(right, on="k"),
+        "clip": lambda: left.sliding_window(9).clip_at(right, on="k"),
         "asof_join": lambda: left.asof_join(right, on="k"),
     }[name]()
     run = query.start()

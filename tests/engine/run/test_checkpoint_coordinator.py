@@ -44,7 +44,7 @@ def in_parquet(folder: Path) -> list[Any]:
 
 
 def started(folder: Path, asked: wb.Stream, **told: Any) -> wb.Run:
-    return asked.start(to=wb.sinks.parquet(folder / "out"), checkpoints=wb.Checkpoints(folder / "state", **told))
+    return asked.start(sink=wb.sinks.parquet(folder / "out"), checkpoints=wb.Checkpoints(folder / "state", **told))
 
 
 def test_settled_rows_go_to_files_and_a_finished_run_stays_finished(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_graceful_stop_drains_what_was_received_and_the_next_run_goes_on(tmp_p
 def test_the_end_of_a_block_drains_all_that_were_started_together(tmp_path: Path) -> None:
     feed = wb.feeds.synthetic(rate=2000, rows=100_000)
     asked, other = (feed.tumbling_window(size).aggregate(n=wb.count()) for size in ("100ms", "50ms"))
-    run, beside = wb.start(asked, other, to=[wb.sinks.parquet(tmp_path / "out"), None],
+    run, beside = wb.start(asked, other, sinks=[wb.sinks.parquet(tmp_path / "out"), None],
                            checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
     with run:
         until(lambda: run.metrics.rows > 500)
@@ -227,29 +227,29 @@ def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path)
 
 
 def test_a_folder_with_rows_of_others_is_not_written_to(tmp_path: Path) -> None:
-    assert query().start(to=wb.sinks.parquet(tmp_path)).wait(PATIENCE_S)
+    assert query().start(sink=wb.sinks.parquet(tmp_path)).wait(PATIENCE_S)
     with pytest.raises(SinkError, match="has rows already"):
-        query().start(to=wb.sinks.parquet(tmp_path))
+        query().start(sink=wb.sinks.parquet(tmp_path))
 
 
 def test_two_runs_do_not_write_to_one_folder_at_once(tmp_path: Path) -> None:
     asked = wb.feeds.synthetic(rate=1000, rows=3000, speed=10.0).tumbling_window("100ms").aggregate(n=wb.count())
     first = started(tmp_path, asked)
     with pytest.raises(SinkError, match="Another run is writing there"):
-        asked.start(to=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
+        asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
     assert first.wait(PATIENCE_S)
     assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
     with pytest.raises(SinkError, match="has rows already"):
-        asked.start(to=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
+        asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
 
 
 def test_a_run_that_goes_on_in_another_folder_is_told_that_its_rows_are_elsewhere(tmp_path: Path) -> None:
     assert started(tmp_path, query()).wait(PATIENCE_S)
     for folder in ("fresh", "foreign"):
         if folder == "foreign":
-            assert query().start(to=wb.sinks.parquet(tmp_path / folder)).wait(PATIENCE_S)
+            assert query().start(sink=wb.sinks.parquet(tmp_path / folder)).wait(PATIENCE_S)
         with pytest.raises(SinkError, match="none of its rows are there" if folder == "fresh" else "rows of another"):
-            query().start(to=wb.sinks.parquet(tmp_path / folder), checkpoints=wb.Checkpoints(tmp_path / "state"))
+            query().start(sink=wb.sinks.parquet(tmp_path / folder), checkpoints=wb.Checkpoints(tmp_path / "state"))
 
 
 @pytest.mark.redis
@@ -263,10 +263,10 @@ def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> No
         assert link.xlen("out") == count > 0
         for checkpoints in (None, wb.Checkpoints(tmp_path / "another")):
             with pytest.raises(SinkError, match="entries that are not of this run"):
-                query().start(to=told["to"], checkpoints=checkpoints)
+                query().start(sink=told["to"], checkpoints=checkpoints)
         link.xadd("ours", {"x": 1})
         with pytest.raises(SinkError, match="entries that are not of this run"):
-            query().start(to=wb.sinks.redis("ours", f"redis://127.0.0.1:{red.port}"))
+            query().start(sink=wb.sinks.redis("ours", f"redis://127.0.0.1:{red.port}"))
 
 
 def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
@@ -279,17 +279,17 @@ def test_what_is_no_period_is_refused() -> None:
     with pytest.raises(PlanError, match="is no period"):
         wb.Checkpoints("folder", every="0s")
     with pytest.raises(PlanError, match="1 sinks for 2 queries"):
-        wb.start(query(), query(), to=[None])
+        wb.start(query(), query(), sinks=[None])
 
 
 @pytest.mark.parametrize(("call", "what"), [
-    (lambda: query().start(to="folder"), "A str is no sink"),
-    (lambda: wb.start(query(), to="folder"), "A str is no sink"),
+    (lambda: query().start(sink="folder"), "A str is no sink"),
+    (lambda: wb.start(query(), sinks="folder"), "A str is no sink"),
     (lambda: query().start(checkpoints="folder"), "A str says not how checkpoints are kept"),
     (lambda: wb.Checkpoints("folder", keep="3"), "keep='3' keeps none"),
     (lambda: wb.Checkpoints(5), "5 is no folder"),
     (lambda: wb.replay(wb.from_arrow({"at": [1]}, time="at"), clock="x"), "A str is no clock"),
-    (lambda: query().start(to=wb.sinks.parquet(__file__)), "cannot be made a folder")])
+    (lambda: query().start(sink=wb.sinks.parquet(__file__)), "cannot be made a folder")])
 def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
     with pytest.raises((PlanError, SinkError), match=what):
         call()

@@ -17,7 +17,7 @@ def query() -> wb.Stream:
 
 
 def test_progress_refines_to_the_exact_answer() -> None:
-    answers = list(query().progress(every="10%", order="time"))
+    answers = list(query().progressive(every="10%", order="time"))
     shares = [answer.metrics.share for answer in answers]
     assert 0 < shares[0] <= 0.3  # at once, not when it is over
     assert shares == sorted(shares)
@@ -28,14 +28,14 @@ def test_progress_refines_to_the_exact_answer() -> None:
 
 
 def test_a_settled_row_never_changes_again() -> None:
-    answers = list(query().progress(every=50, order="time"))
+    answers = list(query().progressive(every=50, order="time"))
     final = {tuple(row.values()) for row in answers[-1].table.to_pylist()}
     for answer in answers:
         assert {tuple(row.values()) for row in answer.table.slice(0, answer.settled).to_pylist()} <= final
 
 
 def test_looking_often_changes_nothing() -> None:
-    *_, last = query().progress(every=1, order="time")
+    *_, last = query().progressive(every=1, order="time")
     assert last.table.equals(query().collect())
 
 
@@ -52,18 +52,18 @@ def test_an_empty_log_gives_an_empty_answer_of_the_declared_schema() -> None:
     assert answer.num_rows == 0
     assert answer.schema == query().collect().schema
     assert list(query().on(empty).batches()) == []
-    assert [(snapshot.final, snapshot.metrics.share) for snapshot in query().on(empty).progress()] == [(True, 1.0)]
+    assert [(snapshot.final, snapshot.metrics.share) for snapshot in query().on(empty).progressive()] == [(True, 1.0)]
 
 
 @pytest.mark.parametrize("every", ["often", "0%", "101%", 0, -5])
 def test_steps_that_are_no_share_are_refused(every: str | int) -> None:
     with pytest.raises(PlanError) as caught:
-        next(query().progress(every=every))
+        next(query().progressive(every=every))
     assert caught.value.hint
 
 
 def test_a_share_of_an_unknown_number_of_rows_is_refused() -> None:
     feed = wb.replay(wb.from_arrow(LOG, time="at"), speed=float("inf"), start=10)
     with pytest.raises(PlanError, match="does not know how many rows"):
-        next(query().on(feed).progress("1%"))
-    assert next(query().on(feed).progress(10)).metrics.rows > 0
+        next(query().on(feed).progressive("1%"))
+    assert next(query().on(feed).progressive(10)).metrics.rows > 0

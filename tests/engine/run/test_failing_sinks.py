@@ -59,7 +59,7 @@ def query() -> wb.Stream:
 @pytest.mark.parametrize("step", ["write", "prepare", "commit"])
 def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
     sink, asked = Broken(step), query()
-    failing, going = wb.start(asked, asked.where(wb.col.n > 0), to=[sink, wb.sinks.parquet(tmp_path)])
+    failing, going = wb.start(asked, asked.where(wb.col.n > 0), sinks=[sink, wb.sinks.parquet(tmp_path)])
     assert ended(failing, WAIT_S)
     assert going.wait(WAIT_S)
     assert (failing.state, going.state) == ("failed", "finished")
@@ -72,13 +72,13 @@ def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
 
 @pytest.mark.parametrize("step", ["write", "prepare", "commit"])
 def test_a_query_alone_fails_with_it(step: Step) -> None:
-    run = query().start(to=Broken(step))
+    run = query().start(sink=Broken(step))
     assert ended(run, WAIT_S)
     assert (run.state, type(run.error)) == ("failed", SinkError)
 
 
 def test_rows_that_are_committed_are_there_when_it_cannot_be_closed() -> None:
-    run = query().start(to=Broken("close"))
+    run = query().start(sink=Broken("close"))
     assert run.wait(WAIT_S)
     assert (run.state, run.error) == ("finished", None)
 
@@ -86,10 +86,10 @@ def test_rows_that_are_committed_are_there_when_it_cannot_be_closed() -> None:
 def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_lost(tmp_path: Path) -> None:
     told = {"checkpoints": wb.Checkpoints(tmp_path / "state")}
     asked, out = query(), wb.sinks.parquet(tmp_path / "out")
-    runs = wb.start(asked, asked, to=[Broken("write"), out], **told)
+    runs = wb.start(asked, asked, sinks=[Broken("write"), out], **told)
     assert all(ended(run, WAIT_S) for run in runs)
     assert [run.state for run in runs] == ["failed"] * 2
-    runs = wb.start(asked, asked, to=[wb.sinks.parquet(tmp_path / "mended"), out], **told)
+    runs = wb.start(asked, asked, sinks=[wb.sinks.parquet(tmp_path / "mended"), out], **told)
     assert all(run.wait(WAIT_S) for run in runs)
     assert [run.state for run in runs] == ["finished"] * 2
     for folder in ("mended", "out"):
@@ -107,7 +107,7 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
             name, = type_
             rows = [{"at": at, name: value} for at, value in enumerate(values)]
             feed = wb.feeds.iterator(lambda: rows, time="at", schema={"at": "int64", **type_})
-            run = feed.start(to=wb.sinks.postgres(table, url, key=[key]))
+            run = feed.start(sink=wb.sinks.postgres(table, url, key=[key]))
             assert ended(run, WAIT_S)
             return run.error
 
@@ -130,7 +130,7 @@ def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.
     servers = f"127.0.0.1:{free_port()}"
     sink = wb.sinks.kafka("none", servers)
     sink.patience_s = 2.0
-    run = query().start(to=sink)
+    run = query().start(sink=sink)
     until(lambda: run.metrics.sink == f"no broker answers at {servers}")
     assert repr(run) == f"<Run running; its sink waits: no broker answers at {servers}>"
     assert ended(run, WAIT_S)

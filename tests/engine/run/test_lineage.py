@@ -80,7 +80,7 @@ AT_LEAST: dict[str, Query] = {
     "first and last": lambda s: s.sliding_window(30).aggregate(a=wb.first(col.x), z=wb.last(col.x)),
     "stitched": lambda s: s.group_by("k").tumbling_window(20).aggregate(n=wb.count()).stitch(),
     "stitched, again": lambda s: s.tumbling_window(20).aggregate(n=wb.count()).stitch().aggregate(m=wb.max(col.n)),
-    "clipped": lambda s: s.select("k", "x").set_duration(None).clip(s.select("k"), on="k"),
+    "clipped": lambda s: s.select("k", "x").set_duration(None).clip_at(s.select("k"), on="k"),
     "unpivot": lambda s: s.select("k", a=col.x, b=col.x + 1).unpivot("k").group_by("attribute").tumbling_window(40)
     .aggregate(n=wb.sum(col.value)),
     "pivot": lambda s: s.with_columns(name=col.k.cast(str)).tumbling_window(40).pivot(
@@ -124,23 +124,23 @@ def test_exactly_these_events_are_behind_a_row_and_give_it_again(name: str) -> N
     query, counts = EXACTLY[name]
     answer, events = query(log()), log().collect().to_pylist()
     for row in some(answer.collect()):
-        found = answer.behind(row)
+        found = answer.lineage(row)
         assert found.events["log"].to_pylist() == [event for event in events if counts(event, row)], row
-        assert says(found.again(), row), row
+        assert says(found.rerun(), row), row
 
 
 @pytest.mark.parametrize("name", AT_LEAST)
 def test_the_events_behind_a_row_give_it_again(name: str) -> None:
     answer = AT_LEAST[name](log())
     for row in some(answer.collect()):
-        assert says(answer.behind(row).again(), row), row
+        assert says(answer.lineage(row).rerun(), row), row
 
 
 def test_another_source_is_looked_through_too() -> None:
     quotes = log(300, "quotes", seed=6).select("k", p=col.x)
     answer = log(name="trades").select("k", "x").asof_join(quotes, on="k")
     row = answer.collect().slice(400, 1).to_pylist()[0]
-    found = answer.behind(row)
+    found = answer.lineage(row)
     trade, = found.events["trades"].to_pylist()
     assert (trade["at"], trade["k"], trade["x"]) == (row["start"], row["k"], row["x"])
     before = [quote["at"] for quote in log(300, seed=6).collect().to_pylist()
@@ -148,25 +148,25 @@ def test_another_source_is_looked_through_too() -> None:
     assert [quote["at"] for quote in found.events["quotes"].to_pylist()] == [max(before)]
     assert found.paths == (("trades", "select(k, x)", "asof_join(on=['k'])"),
                            ("quotes", "select(k, p=col.x)", "asof_join(on=['k'])"))
-    assert says(found.again(), row)
+    assert says(found.rerun(), row)
 
 
 def test_the_newest_are_shown_and_all_are_counted() -> None:
     answer = log().tumbling_window(5_000).aggregate(n=wb.count())
     row = answer.collect().to_pylist()[-1]
-    found = answer.behind(row, most=7)
+    found = answer.lineage(row, most=7)
     origin, = found.origins
     assert origin.rows == row["n"]
     assert found.events["log"]["at"].to_pylist() == log().collect()["at"].to_pylist()[-7:]
     assert not found.complete
     with pytest.raises(WhimbrelError, match="more events than are here"):
-        found.again()
+        found.rerun()
 
 
 def test_lifetimes_are_those_in_which_events_count() -> None:
     answer = log().hopping_window(60, 20).aggregate(n=wb.count())
     row = answer.collect().slice(9, 1).to_pylist()[0]
-    origin, = answer.behind(row).origins
+    origin, = answer.lineage(row).origins
     assert set(origin.lifetimes["start"].to_pylist()) == {row["start"] - 40, row["start"] - 20, row["start"]}
     assert {life["end"] - life["start"] for life in origin.lifetimes.to_pylist()} == {60}
 
@@ -174,8 +174,8 @@ def test_lifetimes_are_those_in_which_events_count() -> None:
 def test_a_time_and_a_key_are_enough() -> None:
     answer = log().group_by("k").tumbling_window(50).aggregate(n=wb.count())
     row = answer.collect().slice(30, 1).to_pylist()[0]
-    assert answer.behind(start=row["start"] + 20, k=row["k"]).events["log"].equals(answer.behind(row).events["log"])
-    both = answer.behind(start=row["start"])
+    assert answer.lineage(start=row["start"] + 20, k=row["k"]).events["log"].equals(answer.lineage(row).events["log"])
+    both = answer.lineage(start=row["start"])
     assert both.origins[0].rows == sum(each["n"] for each in answer.collect().to_pylist()
                                        if each["start"] == row["start"])
 
@@ -186,8 +186,8 @@ def test_times_may_be_said_in_many_ways() -> None:
     last = answer.collect().slice(1, 1)
     row = last.to_pylist()[0]
     for start in (row["start"], "1970-01-01T01:00", 3_600_000_000, last["start"][0], np.datetime64("1970-01-01T01")):
-        assert answer.behind(start=start).origins[0].rows == 1, start
-    assert answer.behind(row).again().to_pylist() == [row]
+        assert answer.lineage(start=start).origins[0].rows == 1, start
+    assert answer.lineage(row).rerun().to_pylist() == [row]
 
 
 def test_a_log_in_order_is_read_in_that_range_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,12 +205,12 @@ def test_a_log_in_order_is_read_in_that_range_only(tmp_path: Path, monkeypatch: 
             yield batch
 
     monkeypatch.setattr(type(answer.sources[0]), "read", counted)
-    found = answer.behind(row)
+    found = answer.lineage(row)
     assert found.origins[0].rows > 0
     (first, count), = read
     assert first % 9_000 == 0 < first
     assert count <= 262_144
-    assert says(found.again(), row)
+    assert says(found.rerun(), row)
 
 
 LATE = {"at": [1, 5, 3, 9, 2, 14, 20, 12], "seen": [1, 5, 6, 9, 9, 14, 20, 21], "x": list(range(8))}
@@ -223,32 +223,32 @@ def late(**promise: Any) -> Stream:
 def test_late_rows_are_not_behind_anything() -> None:
     dropped = late(reorder_latency=2, late="drop").tumbling_window(10).aggregate(n=wb.count())
     row = dropped.collect().to_pylist()[0]
-    found = dropped.behind(row)
+    found = dropped.lineage(row)
     assert found.events["log"]["at"].to_pylist() == [1, 3, 5, 9]
-    assert found.again().to_pylist() == [row]
+    assert found.rerun().to_pylist() == [row]
 
 
 def test_adjusted_rows_are_shown_as_they_counted() -> None:
     moved = late(reorder_latency=2, late="adjust").tumbling_window(10).aggregate(n=wb.count(), x=wb.sum(col.x))
     for row in moved.collect().to_pylist():
-        found = moved.behind(row)
-        assert found.again().to_pylist() == [row]
+        found = moved.lineage(row)
+        assert found.rerun().to_pylist() == [row]
         assert found.events["log"].num_rows == row["n"]
 
 
 def test_each_latency_has_its_own_events() -> None:
     early, settled = late().tumbling_window(10).aggregate(n=wb.count()).at_latencies(2, 10)
-    assert early.behind(start=0).events["log"]["at"].to_pylist() == [1, 3, 5, 9]
-    assert settled.behind(start=0).events["log"]["at"].to_pylist() == [1, 2, 3, 5, 9]
+    assert early.lineage(start=0).events["log"]["at"].to_pylist() == [1, 3, 5, 9]
+    assert settled.lineage(start=0).events["log"]["at"].to_pylist() == [1, 2, 3, 5, 9]
 
 
 def test_edges_are_events() -> None:
     edges = {"sync": [1, 2, 8, 11], "other": [None, 9, 1, 12], "k": ["a", "b", "a", "a"]}
     answer = wb.from_edges(edges, sync="sync", other="other", name="log").group_by("k").aggregate(n=wb.count())
     for row in answer.collect().to_pylist():
-        found = answer.behind(row)
+        found = answer.lineage(row)
         assert found.events["log"].select(["start", "end"]).to_pylist() == [{"start": row["start"], "end": row["end"]}]
-        assert found.again().to_pylist() == [row]
+        assert found.rerun().to_pylist() == [row]
 
 
 def test_a_run_looks_at_what_it_has_read_so_far() -> None:
@@ -258,21 +258,21 @@ def test_a_run_looks_at_what_it_has_read_so_far() -> None:
         while run.metrics.rows < 1:
             time.sleep(0.01)
         row = run.snapshot().table.to_pylist()[0]
-        assert run.behind(row).events["log"]["at"].to_pylist() == [1]
-        assert parked.behind(row).events["log"]["at"].to_pylist() == [1, 2, 3, 5, 9]
+        assert run.lineage(row).events["log"]["at"].to_pylist() == [1]
+        assert parked.lineage(row).events["log"]["at"].to_pylist() == [1, 2, 3, 5, 9]
     finally:
         run.stop()
-    assert run.behind(start=0).again()["n"].to_pylist() == [1]
+    assert run.lineage(start=0).rerun()["n"].to_pylist() == [1]
 
 
 def test_a_run_of_several_latencies_answers_for_each() -> None:
     early, settled = late().tumbling_window(10).aggregate(n=wb.count()).at_latencies(2, 10).start()
     assert early.wait(60)
     assert settled.wait(60)
-    assert early.behind(start=0).events["log"]["at"].to_pylist() == [1, 3, 5, 9]
-    assert settled.behind(start=0).events["log"]["at"].to_pylist() == [1, 2, 3, 5, 9]
+    assert early.lineage(start=0).events["log"]["at"].to_pylist() == [1, 3, 5, 9]
+    assert settled.lineage(start=0).events["log"]["at"].to_pylist() == [1, 2, 3, 5, 9]
     with pytest.raises(WhimbrelError, match="depends on all that came"):
-        settled.behind(start=0).again()
+        settled.lineage(start=0).rerun()
 
 
 class Once(Source):
@@ -288,7 +288,7 @@ class Once(Source):
 
 def test_a_feed_that_cannot_be_read_again_says_so() -> None:
     with pytest.raises(WhimbrelError, match="feed, and its rows are gone") as told:
-        Stream(Node(Once())).tumbling_window(10).aggregate(n=wb.count()).behind(start=0)
+        Stream(Node(Once())).tumbling_window(10).aggregate(n=wb.count()).lineage(start=0)
     assert "query.on(log)" in str(told.value)
 
 
@@ -299,13 +299,13 @@ def test_a_feed_that_cannot_be_read_again_says_so() -> None:
 ])
 def test_what_is_no_row(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(WhimbrelError, match=words):
-        log().group_by("k").tumbling_window(10).aggregate(n=wb.count()).behind(**asked)
+        log().group_by("k").tumbling_window(10).aggregate(n=wb.count()).lineage(**asked)
 
 
 def test_a_column_that_is_called_as_a_lifetimes_end_is_among_the_events() -> None:
     trips = wb.from_arrow({"start": [1, 4, 12], "end": [40, 50, 60]}, time="start", name="trips")
     ends = trips.tumbling_window(10).aggregate(last=wb.max(col.end))
-    found = ends.behind(start=0)
+    found = ends.lineage(start=0)
     assert found.events["trips"].to_pylist() == [{"start": 1, "end": 2, "trips.end": 40},
                                                  {"start": 4, "end": 5, "trips.end": 50}]
-    assert max(found.events["trips"]["trips.end"].to_pylist()) == found.again()["last"][0].as_py() == 50
+    assert max(found.events["trips"]["trips.end"].to_pylist()) == found.rerun()["last"][0].as_py() == 50

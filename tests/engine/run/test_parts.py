@@ -81,7 +81,7 @@ def test_a_checkpoint_between_the_parts_is_behind_all_of_them(tmp_path: Path) ->
     keeping.write(session)
     session.close()
     keeping.close()
-    assert asked.start(to=wb.sinks.parquet(tmp_path / "out"), checkpoints=kept).wait(PATIENCE_S)
+    assert asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=kept).wait(PATIENCE_S)
     written = [parquet.read_table(file) for file in sorted((tmp_path / "out").glob("rows-*.parquet"))]
     assert pa.concat_tables(written).select(["start", "n"]).to_pylist() == [
         {"start": start, "n": 100} for start in range(0, ROWS, 100)]

@@ -84,7 +84,7 @@ OPERATORS: dict[str, Callable[[wb.Stream, wb.Stream], wb.Stream]] = {
     "nearest": lambda s, t: s.asof_join(t.where(col.x % 2 == 0), on="k", direction="nearest", tolerance=2),
     "semi-join": lambda s, t: s.sliding_window(3).semi_join(t.where(col.x > 3).sliding_window(2), on="k"),
     "anti-join": lambda s, t: s.sliding_window(3).anti_join(t.where(col.x > 3).sliding_window(2), on="k"),
-    "clip": lambda s, t: s.set_duration(5).clip(t, on="k"),
+    "clip": lambda s, t: s.set_duration(5).clip_at(t, on="k"),
     "clip duration": lambda s, _: s.group_by("k").sliding_window(4).aggregate(n=wb.count()).clip_duration(2),
     "union": lambda s, t: s.union(t.shift(1)).group_by("k").sliding_window(2).aggregate(n=wb.count()),
     "top_k": lambda s, _: s.tumbling_window(4).top_k(2, by="x"),

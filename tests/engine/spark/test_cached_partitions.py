@@ -42,7 +42,7 @@ def test_partitions_come_in_random_order_with_intervals_that_meet_in_the_answer(
     cached = computed.cache()
     try:
         query = query_of(cached)
-        progress = query.progress(every="1%", seed=3)
+        progress = query.progressive(every="1%", seed=3)
         answers = list(progress)
         assert progress.why == ""
         assert len(answers) == PARTITIONS - 1
@@ -54,7 +54,7 @@ def test_partitions_come_in_random_order_with_intervals_that_meet_in_the_answer(
         assert len(means) > 20
         assert all(row["ms_low"] <= exact[row["key"]]["ms"] <= row["ms_high"] for row in means)
         assert rows_of(answers[-1].table) == rows_of(query.collect())
-        other = [answer.table["ms"].to_pylist() for answer in query.progress(every="1%", seed=4)]
+        other = [answer.table["ms"].to_pylist() for answer in query.progressive(every="1%", seed=4)]
         assert other[:5] != [answer.table["ms"].to_pylist() for answer in answers[:5]]
     finally:
         cached.unpersist()
@@ -64,7 +64,7 @@ def test_a_range_of_time_is_read_first_and_finishing_reads_the_rest(computed: Da
     cached = computed.where("ms < 90").cache()
     try:
         hours = wb.from_spark(cached.select("at", "ms"), time="at").tumbling_window("10h").aggregate(n=wb.count())
-        progress = hours.progress(every=1, seed=2).prefer(between=("1970-01-03T12", "1970-01-04"))
+        progress = hours.progressive(every=1, seed=2).prefer(between=("1970-01-03T12", "1970-01-04"))
         for answer in progress:
             if answer.share > 0.2:
                 break
@@ -82,13 +82,13 @@ def test_it_goes_on_elsewhere_where_several_partitions_are_one_block(spark: Spar
         "timestamp_millis(id * 60000) as at", "id % 5 as key", "rand(5) as ms").cache()
     try:
         query = query_of(cached)
-        progress = query.progress(every="1%", seed=3, block_rows=150)
+        progress = query.progressive(every="1%", seed=3, block_rows=150)
         assert progress.blocks.rows.tolist() == [200] * 20
         for answer in progress:
             if answer.share > 0.3:
                 break
         progress.keep(tmp_path / "kept")
-        later = query.progress(every="1%", block_rows=150, resume=tmp_path / "kept")
+        later = query.progressive(every="1%", block_rows=150, resume=tmp_path / "kept")
         assert later.scan.rows_read == progress.scan.rows_read == 1_400
         assert rows_of(later.finish()) == rows_of(query.collect())
     finally:
@@ -104,7 +104,7 @@ def test_rows_that_are_made_again_otherwise_are_refused(spark: SparkSession, tmp
 
     made = spark.range(0, 6_000, 1, 30).selectExpr("timestamp_millis(id) as at", "id % 5 as key", "id / 2 as ms")
     cached = made.mapInArrow(changing, made.schema).cache()
-    progress = query_of(cached).progress(every="1%")
+    progress = query_of(cached).progressive(every="1%")
     next(progress)
     mark.touch()
     cached.unpersist()  # as Spark drops partitions for which there is no room
@@ -115,7 +115,7 @@ def test_rows_that_are_made_again_otherwise_are_refused(spark: SparkSession, tmp
 
 def test_a_frame_that_is_not_cached_is_answered_in_the_order_of_time(computed: DataFrame) -> None:
     query = query_of(computed)
-    progress = query.progress()
+    progress = query.progressive()
     assert "no end, or no blocks" in progress.why
     assert rows_of(progress.finish()) == rows_of(query.collect())
 
@@ -123,7 +123,7 @@ def test_a_frame_that_is_not_cached_is_answered_in_the_order_of_time(computed: D
 def test_sessions_of_a_cached_frame_are_not_counted_first(computed: DataFrame) -> None:
     cached = computed.cache()
     sessions = wb.from_spark(cached, time="at").session_window("1h").aggregate(n=wb.count())
-    progress = sessions.progress()
+    progress = sessions.progressive()
     assert progress.plan is sessions.node
     cached.unpersist()
 
@@ -135,7 +135,7 @@ def test_a_stopped_session_is_said_so(computed: DataFrame, monkeypatch: pytest.M
         with monkeypatch.context() as stopped:
             stopped.setattr(cached.sparkSession.sparkContext, "_jsc", None)
             with pytest.raises(SourceError, match="The Spark session has been stopped"):
-                query.progress()
+                query.progressive()
     finally:
         cached.unpersist()
 
@@ -145,6 +145,6 @@ def test_a_join_of_cached_frames_says_what_is_not_known_of_them(computed: DataFr
     try:
         log = wb.from_spark(cached, time="at")
         joined = log.join(log.where(col.ms > 99), on="key").tumbling_window("1d").aggregate(n=wb.count())
-        assert "nobody knows how many rows one of its sources has" in joined.progress().why
+        assert "nobody knows how many rows one of its sources has" in joined.progressive().why
     finally:
         cached.unpersist()

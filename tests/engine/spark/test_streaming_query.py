@@ -84,7 +84,7 @@ def test_what_is_settled_is_what_history_gives(spark: SparkSession, tmp_path: Pa
     kept = on_time(table())
     assert 0 < ROWS - kept.num_rows < 60
     assert rows_of(answer) == rows_of(query(wb.from_arrow(kept.sort_by("at"), time="at")).collect())
-    progress = run.progress
+    progress = run.last_batch
     assert progress is not None
     assert (progress.rows, progress.late_rows) == (ROWS, ROWS - kept.num_rows)
     assert set(answer["batch"].to_pylist()) <= set(range(FILES + 1))
@@ -151,7 +151,7 @@ def test_late_rows(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(WhimbrelError, match=r"DisorderError: Row .* of log is late by"):
         raising.wait(240)
     with pytest.raises(WhimbrelError, match="Late rows of a stream on Spark"):
-        query(streamed(spark, folder, reorder_latency=LATENCY, late="side")).start_on_spark(
+        query(streamed(spark, folder, reorder_latency=LATENCY, late="side_output")).start_on_spark(
             path="x", checkpoint=tmp_path / "side")
 
 

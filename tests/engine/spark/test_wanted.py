@@ -202,7 +202,7 @@ def test_orders(frame: DataFrame, *, direct: bool) -> None:
 def test_files_are_read_block_by_block_for_early_answers(frame: DataFrame) -> None:
     """Each answer is an estimate of the whole, the last one is exact."""
     log = wb.from_spark(frame, time="t").where(col.key >= 0)
-    progress = log.group_by("kind").tumbling_window("1d").aggregate(n=wb.count()).progress("20%")
+    progress = log.group_by("kind").tumbling_window("1d").aggregate(n=wb.count()).progressive("20%")
     assert progress.why == ""
     first, *_, last = progress
     assert sum(first.table["n"].to_pylist()) > 0

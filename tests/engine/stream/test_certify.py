@@ -30,7 +30,7 @@ def test_nothing_was_late() -> None:
     assert repr(certificate) == "certified: 4 rows, the same on 2 threads, the log as it came"
 
 
-@pytest.mark.parametrize("late", ["drop", "adjust", "side"])
+@pytest.mark.parametrize("late", ["drop", "adjust", "side_output"])
 def test_late_rows_explain_what_differs(late: str) -> None:
     certificate = query(history()).certify(history(), came(late))
     assert certificate.ok

@@ -16,7 +16,7 @@ ROWS: dict[str, list[Any]] = {"at": [1, 5, 3, 9, 2, 6], "until": [2, 6, 4, 10, 1
 """With a reorder latency of 2 the time comes to -1, 3, 3, 7, 7, 7: the last two rows are late."""
 
 
-def log(late: str | None = "side", **options: Any) -> wb.Stream:
+def log(late: str | None = "side_output", **options: Any) -> wb.Stream:
     return wb.from_arrow(ROWS, time="at", end="until", late=late, name="log", **{"reorder_latency": 2} | options)
 
 
@@ -43,7 +43,7 @@ def test_both_are_read_once_and_reconcile() -> None:
     assert sum(on_time.snapshot().table["n"].to_pylist()) + late.snapshot().table.num_rows == 6
 
 
-@pytest.mark.parametrize("policy", ("drop", "adjust", "side"))
+@pytest.mark.parametrize("policy", ("drop", "adjust", "side_output"))
 @pytest.mark.parametrize("seed", range(4))
 def test_any_arrival_reconciles_with_the_oracle(policy: str, seed: int) -> None:
     chance = random.Random(seed)
@@ -68,7 +68,7 @@ def test_any_arrival_reconciles_with_the_oracle(policy: str, seed: int) -> None:
 def test_partitions_have_late_rows_of_their_own() -> None:
     rows = {"at": [1, 90, 5, 60, 3], "k": ["a", "b", "a", "b", "a"]}
     parted = wb.from_arrow(rows, time="at", partition=wb.PartitionWatermarks(by="k", lag=100), reorder_latency=0,
-                           late="side")
+                           late="side_output")
     main, late = wb.start(parted, wb.late_rows(parted))
     assert main.wait(10)
     assert late.wait(10)
@@ -90,7 +90,7 @@ def test_rows_later_than_all_latencies() -> None:
 
 def test_a_feed_has_late_rows_too() -> None:
     feed = wb.replay(wb.from_arrow({"at": [1, 5, 3], "seen": [1, 2, 3]}, time="at", arrival="seen"), speed=1e9,
-                     reorder_latency=0, late="side")
+                     reorder_latency=0, late="side_output")
     assert wb.late_rows(feed).collect()["at"].to_pylist() == [3]
 
 
@@ -98,7 +98,8 @@ def test_a_feed_has_late_rows_too() -> None:
     (lambda: wb.late_rows(log(None)), PlanError, "is an error"),
     (lambda: wb.late_rows(wb.from_arrow(ROWS | {"seen": [1] * 6}, time="at", arrival="seen")), PlanError, "nothing"),
     (lambda: wb.late_rows(log().select("x")), PlanError, "asked of a source"),
-    (lambda: wb.late_rows(wb.from_arrow({"at": [1], "late_by": [2]}, time="at", late="side")), SchemaError, "late_by"),
+    (lambda: wb.late_rows(wb.from_arrow({"at": [1], "late_by": [2]}, time="at", late="side_output")), SchemaError,
+     "late_by"),
 ])
 def test_what_makes_no_sense_is_refused(ask: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):

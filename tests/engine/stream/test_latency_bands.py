@@ -242,7 +242,7 @@ def test_real_logs_give_what_had_arrived_within_each_latency(name: str) -> None:
     late_by = np.maximum.accumulate(times) - times
     latencies = np.unique(np.quantile(late_by, [0.5, 0.9, 0.99, 1.0], method="inverted_cdf")).tolist()
     size = max(int(times.max() - times.min()) // 200, 1)
-    source = wb.read_parquet(file, time=event_time, reorder_latency=0, late="side")
+    source = wb.read_parquet(file, time=event_time, reorder_latency=0, late="side_output")
     per_window = source.tumbling_window(size).aggregate(n=wb.count())
     bands = per_window.at_latencies(*latencies)
     *runs, outside = wb.start(*bands, wb.late_rows(source))
@@ -307,7 +307,7 @@ def test_a_replay_needs_no_reorder_latency_for_several_latencies() -> None:
 
 @pytest.mark.parametrize("ask", [
     lambda query: query.collect(), lambda query: query.start(), lambda query: query.explain(),
-    lambda query: list(query.progress()), lambda query: wb.start(query, query.at_latencies(0, 2)[0]),
+    lambda query: list(query.progressive()), lambda query: wb.start(query, query.at_latencies(0, 2)[0]),
     lambda query: counts(log()).union(query).collect(),
     lambda query: query.union(wb.replay(log()).at_latencies(0, 2)[0].tumbling_window(4).aggregate(
         n=wb.count())).collect()])

@@ -37,7 +37,7 @@ def test_what_is_lost_is_what_runs_lose(seed: int) -> None:
     table = wb.lateness(source).at(0, 2, 3, 39, 40, 50, query=query).to_pylist()
     for row in table:
         feed = wb.replay(source, speed=float("inf"), reorder_latency=int(row["latency"]), late="drop")
-        final = list(query.on(feed).progress(every=1000))[-1]
+        final = list(query.on(feed).progressive(every=1000))[-1]
         assert final.metrics.late_dropped == row["rows_lost"]
         assert sum(one not in final.table.to_pylist() for one in whole) == row["results_changed"]
         assert row["results"] == len(whole)

@@ -88,6 +88,6 @@ class EventsFold:
         with self._reading:
             if asked != self._asked:
                 return
-            found = self._feed.behind(row)
+            found = self._feed.lineage(row)
         if asked == self._asked:
             self._change(lambda: self._view.draw(found))

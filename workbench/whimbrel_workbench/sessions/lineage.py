@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
-from whimbrel.run import Lineage, Run, behind
+from whimbrel.run import Lineage, Run, lineage
 from whimbrel.run.lineage import Origin
 from whimbrel.stream import Stream
 from whimbrel_workbench.frames.events import MAX_EVENTS, Fact, LineageEvents, OriginRows
@@ -43,7 +43,7 @@ def events_behind(query: Stream, run: Run, row: pa.Table) -> LineageEvents:
     """
     words = row_words(row)
     try:
-        found = behind(query.node, _asked(query, row), limit=MAX_RUN_AGAIN, read=run.read)
+        found = lineage(query.node, _asked(query, row), limit=MAX_RUN_AGAIN, read=run.read)
         again, same = _again(found, row, ended=run.state not in ("running", "paused"))
     except WhimbrelError as error:
         return LineageEvents("failed", words, failure=failure_of(error))
@@ -79,7 +79,7 @@ def _again(found: Lineage, row: pa.Table, *, ended: bool) -> tuple[str, bool | N
     if not any(origin.rows for origin in found.origins):
         return "There is no event behind it.", None
     try:
-        rows = found.again()
+        rows = found.rerun()
     except WhimbrelError as error:
         return f"{error.what} {error.hint}".strip(), None
     payload = [name for name in row.column_names if name not in ("start", "end")]

@@ -162,7 +162,7 @@ class LiveSession:
         table = None if self._result is None else self._result.table
         return [] if table is None else [table.slice(place, 1) for place in range(len(table))[:-rows - 1:-1]]
 
-    def behind(self, row: pa.Table) -> LineageEvents:
+    def lineage(self, row: pa.Table) -> LineageEvents:
         """The events behind a row of the answer. Reads the sources once more, on the calling thread."""
         run, stream = self._run, self._stream
         assert isinstance(run, BandedRun | Run), "there is no row without a run"

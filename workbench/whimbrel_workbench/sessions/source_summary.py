@@ -8,7 +8,7 @@ from whimbrel.clock import show_ticks
 from whimbrel.plan import Source
 from whimbrel.stream import LatencyBands, Stream
 
-_LATE: Final = {"raise": "end the run", "drop": "are dropped", "adjust": "are moved up", "side": "go aside"}
+_LATE: Final = {"raise": "end the run", "drop": "are dropped", "adjust": "are moved up", "side_output": "go aside"}
 
 
 def source_facts(query: Stream | LatencyBands) -> dict[str, tuple[tuple[str, str], ...]]:

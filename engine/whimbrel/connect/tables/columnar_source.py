@@ -32,7 +32,7 @@ class TimedSource(Source):
         Start and end of a row's lifetime, and when it became known; :data:`FILE_ORDER` where rows lie in that order.
     reorder_latency : str, timedelta or int, optional
         How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
-    late : {"raise", "drop", "adjust", "side"}, optional
+    late : {"raise", "drop", "adjust", "side_output"}, optional
         What happens to rows later than that.
     partition : str or Partitions, optional
         Where order is kept by partition, the column that names it, or more about it.

@@ -53,7 +53,7 @@ class Clip(Operator):
     >>> import whimbrel as wb
     >>> prices = wb.from_arrow({"at": [0, 4], "until": [9, 9], "k": ["a", "a"], "p": [7, 8]},
     ...                        time="at", end="until").select("k", "p")
-    >>> prices.clip(prices, on="k").collect().to_pylist()
+    >>> prices.clip_at(prices, on="k").collect().to_pylist()
     [{'start': 0, 'end': 4, 'k': 'a', 'p': 7}, {'start': 4, 'end': 9, 'k': 'a', 'p': 8}]
     """
 
@@ -97,11 +97,11 @@ class Clip(Operator):
     def show(self) -> str:
         words = [JoinedRow(self.on).show()] if self.on else []
         words += ["nulls_equal=True"] if self.nulls_equal else []
-        return f"clip({', '.join(words)})"
+        return f"clip_at({', '.join(words)})"
 
 
 @fluent
-def clip(schema: Schema, right: Schema, on: On | None = None, *, nulls_equal: bool = False) -> Clip:
+def clip_at(schema: Schema, right: Schema, on: On | None = None, *, nulls_equal: bool = False) -> Clip:
     """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
 
     Parameters
@@ -112,7 +112,7 @@ def clip(schema: Schema, right: Schema, on: On | None = None, *, nulls_equal: bo
     nulls_equal : bool
         True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
-    return Clip(on=() if on is None else key_pairs(on, "clip"), nulls_equal=nulls_equal)
+    return Clip(on=() if on is None else key_pairs(on, "clip_at"), nulls_equal=nulls_equal)
 
 
 class ClipKernel(Kernel):

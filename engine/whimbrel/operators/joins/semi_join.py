@@ -22,8 +22,8 @@ class SemiJoin(Operator):
         left     a───────────────
         right         b────            (two that meet leave no gap)
                            c──
-        semi          a──────          (semi_join, where_exists)
-        anti     a────       a────     (anti_join, where_not_exists)
+        semi          a──────          (semi_join)
+        anti     a────       a────     (anti_join)
 
     Parameters
     ----------
@@ -145,20 +145,6 @@ def anti_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
     """
     return SemiJoin(on=key_pairs(on, "anti_join"), anti=True, condition=traced(where, "anti_join"), suffix=suffix,
                     nulls_equal=nulls_equal)
-
-
-@fluent
-def where_exists(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
-                 suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
-    """Another name of :meth:`semi_join`."""
-    return semi_join(schema, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal)
-
-
-@fluent
-def where_not_exists(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
-                     suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
-    """Another name of :meth:`anti_join`."""
-    return anti_join(schema, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal)
 
 
 class SemiJoinKernel(Kernel):

@@ -33,7 +33,7 @@ class Ingest(Operator):
     Examples
     --------
     >>> import whimbrel as wb
-    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2]}, time="at", reorder_latency=2, late="side")
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2]}, time="at", reorder_latency=2, late="side_output")
     >>> on_time, late = wb.start(log, wb.late_rows(log))
     >>> on_time.wait(), late.wait()
     (True, True)

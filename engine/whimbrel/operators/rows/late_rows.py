@@ -42,7 +42,7 @@ class LateRows(Operator):
     Examples
     --------
     >>> import whimbrel as wb
-    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2]}, time="at", reorder_latency=2, late="side")
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2]}, time="at", reorder_latency=2, late="side_output")
     >>> wb.late_rows(log).collect().to_pylist()
     [{'start': 7, 'end': 8, 'at': 2, 'late_by': 7, 'adjusted': False}]
     """

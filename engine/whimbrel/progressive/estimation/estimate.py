@@ -429,7 +429,7 @@ def check_ends(plan: Node, values: Iterable[str]) -> None:
         number = pa.types.is_primitive(types[name]) and not pa.types.is_boolean(types[name])
         if taken := {*end_names(name)} & {*types} if number else None:
             raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
-                            "column of that name.", where="progress()", hint=f"give {min(taken)} another name")
+                            "column of that name.", where="progressive()", hint=f"give {min(taken)} another name")
 
 
 def end_names(name: str) -> tuple[str, str]:

@@ -109,7 +109,7 @@ class Late:
         arrived = getattr(lateness, "arrived", None)
         if not isinstance(arrived, Arrived):
             raise PlanError(f"A {type(lateness).__name__} does not tell how late rows are.",
-                            where="progress(late=...)", hint="measure earlier rows: late=wb.lateness(log)")
+                            where="progressive(late=...)", hint="measure earlier rows: late=wb.lateness(log)")
         return cls(plan, arrived)
 
     def __init__(self, plan: Node, arrived: Arrived) -> None:
@@ -128,7 +128,8 @@ class Late:
             raise _refused(f"rows of {source.name} that are later than promised are moved to other windows")
         if arrived.unit != source.schema.unit:
             model, asked = (unit or "plain integers" for unit in (arrived.unit, source.schema.unit))
-            raise PlanError(f"The model counts in {model}, and {source.name} in {asked}.", where="progress(late=...)",
+            raise PlanError(f"The model counts in {model}, and {source.name} in {asked}.",
+                            where="progressive(late=...)",
                             hint="measure a log of the same feed: late=wb.lateness(log)")
         self._division, self._arrived = division, arrived
         keys = dict(division.finish.of.keys)
@@ -136,7 +137,7 @@ class Late:
             (name for name, expr in keys.items() if isinstance(expr, Col) and expr.name == arrived.by), None)
         if arrived.by is not None and self.key is None:
             raise PlanError(f"The model is by {arrived.by!r}, and the query does not group by it.",
-                            where="progress(late=...)", hint=f"group_by({arrived.by!r}), or wb.lateness(log)")
+                            where="progressive(late=...)", hint=f"group_by({arrived.by!r}), or wb.lateness(log)")
         filtered = any(isinstance(node.op, Where) for node in division.states.walk())
         self.whole = not filtered and list(keys) == ([] if self.key is None else [self.key])
         self.values, self.columns, self.plan = _with_columns(plan, division, whole=self.whole)
@@ -355,7 +356,7 @@ def _percent(rows: Array, missing: Array) -> str:
 
 
 def _refused(why: str) -> PlanError:
-    return PlanError(f"Nothing is known of the late rows of this query: {why}.", where="progress(late=...)",
+    return PlanError(f"Nothing is known of the late rows of this query: {why}.", where="progressive(late=...)",
                      hint="leave late= out, or aggregate tumbling or hopping windows of one source")
 
 

@@ -55,7 +55,7 @@ def go_on(progress: ProgressiveQuery, path: Place) -> None:
     CheckpointError
         When there is none, it is of another query, or rows that were read have changed since.
     """
-    where = f"progress(resume={path!r})"
+    where = f"progressive(resume={path!r})"
     place = path_of(path, where=where)
     try:
         state: Any = read_state(place)

@@ -100,15 +100,15 @@ class ProgressiveQuery(Iterator[Estimate]):
                  resume: str | os.PathLike[str] | None = None, late: Late | None = None,
                  intervals: Intervals = "approximate") -> None:
         check_intervals(intervals, late=late is not None)
-        check_confidence(confidence, where=f"progress(confidence={confidence!r})")
-        check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progress(seed={seed!r})",
+        check_confidence(confidence, where=f"progressive(confidence={confidence!r})")
+        check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progressive(seed={seed!r})",
                      hint="such as seed=1")
         check_order(order, (None, *_ORDERS, "time"), call="progress")
         if block_rows is not None:
             check_number(block_rows, what="number of rows above 0", whole=True,
-                         where=f"progress(block_rows={block_rows!r})", hint="such as block_rows=10_000")
+                         where=f"progressive(block_rows={block_rows!r})", hint="such as block_rows=10_000")
         if resume is not None:
-            path_of(resume, where=f"progress(resume={resume!r})")
+            path_of(resume, where=f"progressive(resume={resume!r})")
         self.plan, self.looks, self.confidence, self.late = plan, looks, confidence, late
         self.latest: Estimate | None = None
         self.claims: list[Comparison] = []
@@ -125,16 +125,17 @@ class ProgressiveQuery(Iterator[Estimate]):
             found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
         self.why = found if isinstance(found, str) else ""
         if late is not None and order is None and self.why and not late.live:
-            raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progress(late=...)",
+            raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progressive(late=...)",
                             hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
         if isinstance(found, str):
             check_ends(plan, one_ended(plan))
             if resume is not None:
-                raise PlanError(f"Rows are read in the order of time: {found}.", where=f"progress(resume={resume!r})",
+                raise PlanError(f"Rows are read in the order of time: {found}.",
+                                where=f"progressive(resume={resume!r})",
                                 hint='query.start(checkpoints=wb.Checkpoints("folder"))')
             if order in ("random", "newest", "oldest"):
                 raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
-                                where=f"progress(order={order!r})",
+                                where=f"progressive(order={order!r})",
                                 hint='order="time" answers early, without intervals')
         else:
             self.division, self.states, self.blocks, begin, self._vague = found
@@ -293,7 +294,7 @@ class ProgressiveQuery(Iterator[Estimate]):
                         for claim in self.claims)
 
     def keep(self, path: str | os.PathLike[str]) -> None:
-        """Write down what was read, so that ``query.progress(resume=path)`` goes on from here, in any process.
+        """Write down what was read, so that ``query.progressive(resume=path)`` goes on from here, in any process.
 
         Raises
         ------
@@ -486,13 +487,13 @@ class ProgressiveQuery(Iterator[Estimate]):
                         alpha=self._alpha, rows=finished)
 
 
-def progress(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
+def progressive(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
              block_rows: int | None = None, resume: str | os.PathLike[str] | None = None,
              late: object = None, intervals: Intervals = "approximate") -> ProgressiveQuery:
     """Answers that refine, and can be steered."""
     if isinstance(at, str) or not isinstance(at, Iterable):
-        raise PlanError(f"{at!r} are no shares.", where=f"progress(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
+        raise PlanError(f"{at!r} are no shares.", where=f"progressive(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
     model = None if late is None else Late.of(plan, late)
     return ProgressiveQuery(plan, UpdateSchedule(every, seconds, tuple(at)), confidence=confidence, order=order,
                             seed=seed,

@@ -24,7 +24,7 @@ def snapshots(plan: Node, schedule: UpdateSchedule, confidence: float, why: str,
 
     def asked(rows: int, total: int | None) -> bool:
         if schedule.at and total is None:
-            raise PlanError("The source does not know how many rows it has.", where=f"progress(at={[*schedule.at]})",
+            raise PlanError("The source does not know how many rows it has.", where=f"progressive(at={[*schedule.at]})",
                             hint='give a span of time, such as every="50ms"')
         return schedule.due(rows, sys.maxsize if total is None else total)
 

@@ -37,8 +37,8 @@ class UpdateSchedule:
         given = [value for value in (self.every, self.seconds, *([self.at] if self.at else [])) if value is not None]
         if len(given) > 1:
             raise PlanError("An answer is due every so many rows, every so many seconds, or at some shares.",
-                            where="progress(every=, seconds=, at=)", hint="give one of them")
-        where = f"progress(every={self.every!r})"
+                            where="progressive(every=, seconds=, at=)", hint="give one of them")
+        where = f"progressive(every={self.every!r})"
         if isinstance(self.every, bool | float):
             raise PlanError(f"{self.every!r} is neither a share, nor a span of time, nor a number of rows.",
                             where=where, hint='such as every="1%", every="50ms" or every=10_000; shares: at=[0.1, 0.5]')
@@ -54,19 +54,20 @@ class UpdateSchedule:
                                 hint='such as every="1%" or every="50ms"') from None
             self.every = None
         if self.seconds is not None:
-            asked = f"progress(seconds={self.seconds!r})"
+            asked = f"progressive(seconds={self.seconds!r})"
             check_number(self.seconds, what="number of seconds above 0", where=asked,
                          hint="such as seconds=0.5")
         if not all(isinstance(share, float | int) and 0 < share <= 1 for share in self.at):
-            raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progress(at={list(self.at)!r})",
+            raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progressive(at={list(self.at)!r})",
                             hint="such as at=[0.01, 0.1, 0.5]")
         if isinstance(self.every, int) and self.every <= 0:
-            raise PlanError(f"An answer every {self.every} rows never ends.", where=f"progress(every={self.every!r})",
+            raise PlanError(f"An answer every {self.every} rows never ends.",
+                            where=f"progressive(every={self.every!r})",
                             hint='such as every="1%"')
 
     def begin(self, total: int) -> None:
         """Of so many rows."""
-        where = f"progress(every={self.every!r})"
+        where = f"progressive(every={self.every!r})"
         self._rows = max(1, self.every if isinstance(self.every, int) else
                          round(total * percent(self.every if isinstance(self.every, str) else "1%", where=where)))
 

@@ -47,13 +47,13 @@ def check_order(value: object, known: Sequence[str | None], *, call: str) -> Non
 
 def check_intervals(value: object, *, late: bool) -> None:
     """Refuse what is no kind of interval, and a guarantee of rows that nobody has seen."""
-    where = f"progress(intervals={value!r})"
+    where = f"progressive(intervals={value!r})"
     if value not in INTERVALS:
         raise PlanError(f"There are no intervals {value!r}.", where=where,
                         hint=" or ".join(f'"{name}"' for name in INTERVALS))
     if late and value == GUARANTEED:
         raise PlanError("How many rows are late is learned from an earlier log: that is never guaranteed.",
-                        where=f"progress(intervals={value!r}, late=...)", hint="leave out late= or intervals=")
+                        where=f"progressive(intervals={value!r}, late=...)", hint="leave out late= or intervals=")
 
 
 def check_conditions(conditions: Sequence[object], schema: Schema) -> None:

@@ -323,5 +323,5 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "explode": _select_many, "aggregate": _aggregate,
     "group_apply": _group_apply, "group_aggregate": _group_aggregate, "multicast": _multicast,
     "join": _join("inner"), **{f"{how}_outer_join": _join(how) for how in ("left", "right", "full")},
-    "clip": _of_left("clip"), "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
+    "clip": _of_left("clip_at"), "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
 }

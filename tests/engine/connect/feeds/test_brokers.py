@@ -233,7 +233,7 @@ def test_settled_rows_go_to_a_topic(mqtt_server: servers.Server) -> None:
     with reading(wb.feeds.mqtt("settled", url, time="start", schema={"start": "int64", "y": "int64"})) as found:
         next(found)
         until(lambda: found.state.link == "live")
-        run = settling().start(to=wb.sinks.mqtt("settled", url))
+        run = settling().start(sink=wb.sinks.mqtt("settled", url))
         assert run.wait(30)
         assert run.error is None
         assert values(found, 300, "y") == list(range(0, 600, 2))
@@ -358,7 +358,7 @@ def test_settled_rows_go_to_a_subject_and_those_of_a_run_that_come_again_are_lef
     url = f"nats://127.0.0.1:{nats_server.port}"
     on_nats(nats_server, lambda log: log.add_stream(name="settled", subjects=["settled"]))
     for folder in (tmp_path / "one", tmp_path / "one", tmp_path / "other"):
-        run = settling().start(to=wb.sinks.nats("settled", url), checkpoints=wb.Checkpoints(folder))
+        run = settling().start(sink=wb.sinks.nats("settled", url), checkpoints=wb.Checkpoints(folder))
         assert run.wait(30)
         assert run.error is None
         for checkpoint in folder.glob("0*"):  # as after a kill before the first one

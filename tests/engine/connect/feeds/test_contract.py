@@ -309,7 +309,7 @@ def with_late_rows(rows: Stream) -> Sequence[wb.Run]:
     lambda: counted(timed(row(19))).at_latencies(0, 5).start(),
     lambda: counted(timed(row(19)).union(timed(row(11)))).at_latencies(0, 5).start(),
     lambda: counted(timed(row(19)).union(timed())).at_latencies(0, 5).start(),
-    lambda: with_late_rows(timed(row(19), row(1), late="side")),
+    lambda: with_late_rows(timed(row(19), row(1), late="side_output")),
 ], ids=["sorted later", "latencies", "latencies of two feeds", "latencies, one feed without rows", "late rows"])
 def test_time_goes_on_for_all_that_an_idle_feed_is_asked_for(ask: Callable[[], Sequence[wb.Run]]) -> None:
     runs = ask()

@@ -188,7 +188,7 @@ def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) ->
     config = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "ann",
               "sasl.password": "hunter2"}
     sink = wb.sinks.kafka("out", f"127.0.0.1:{broker.port}", config=config)
-    for run in (feed(broker, "in", config=config).start(), wb.from_arrow({"at": [1]}, time="at").start(to=sink)):
+    for run in (feed(broker, "in", config=config).start(), wb.from_arrow({"at": [1]}, time="at").start(sink=sink)):
         assert ended(run, PATIENCE_S)
         assert run.error is not None
         assert "look at the user, password" in run.error.hint

@@ -220,7 +220,7 @@ def test_what_waits_is_handed_on_together_in_its_order_and_the_end_comes_last() 
 
 @pytest.mark.parametrize("make", [
     lambda port, **told: wb.feeds.http(f"http://127.0.0.1:{port}", **told),
-    lambda port, **told: wb.feeds.events(f"http://127.0.0.1:{port}", **told),
+    lambda port, **told: wb.feeds.sse(f"http://127.0.0.1:{port}", **told),
     lambda port, **told: wb.feeds.websocket(f"ws://127.0.0.1:{port}", **told),
     lambda port, **told: wb.feeds.flight(f"grpc://127.0.0.1:{port}", **told)])
 def test_a_server_that_never_answers_is_not_live_and_not_waited_for(make: Callable[..., wb.Stream]) -> None:

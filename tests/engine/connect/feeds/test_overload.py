@@ -70,7 +70,7 @@ def test_memory_stays_bounded_at_ten_times_the_rate_that_is_taken(rule: wb.feeds
     sink, process = Slow(), psutil.Process()
     offered = Offered(sink)
     feed = wb.feeds.iterator(offered, time="at", schema=FIELDS, queue_rows=QUEUE_ROWS, overload=rule)
-    run = feed.select("key", "text").start(to=sink, keep_rows=100)
+    run = feed.select("key", "text").start(sink=sink, keep_rows=100)
     until(lambda: sink.rows)
     before = most = process.memory_info().rss
     while not run.wait(0.01):
@@ -105,7 +105,7 @@ def test_hops_are_wider_while_too_many_rows_wait_and_windows_that_are_answered_a
     windows = feed.hopping_window(20, 2).aggregate(total=wb.sum(wb.col.at))
     exact = windows.on(wb.from_arrow(at, time="at")).collect().to_pylist()
     totals = {hop: row["total"] for row in exact for hop in range(row["start"], row["end"], 2)}
-    run = windows.start(to=Slow())
+    run = windows.start(sink=Slow())
     while not run.wait(0.01):
         assert run.metrics.buffered_rows < 100
     found, state = run.snapshot().table.to_pylist(), run.metrics.feeds["iterator"]

@@ -85,7 +85,7 @@ def test_an_event_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
             return 204, EVENTS, b""
         return 200, EVENTS, b"data: " + lines(1) + b"\n" + data + b"\n\nid: 2\ndata: " + lines(2) + b"\n"
 
-    with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+    with pages(page) as url, reading(wb.feeds.sse(url, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
         assert found.state.dead == {"an event is longer than 64 MiB": 1}
 
@@ -109,7 +109,7 @@ def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
         text = "".join(f'id: {at}\nevent: row\ndata: {{"at": {at},\ndata: "x": 1}}\n\n' for at in (last + 1, last + 2))
         return 200, EVENTS, text.encode() + b": hello\nevent: other\ndata: 1\n\ndata: {"
 
-    with pages(page) as url, reading(wb.feeds.events(url, event="row", **QUICK)) as found:
+    with pages(page) as url, reading(wb.feeds.sse(url, event="row", **QUICK)) as found:
         assert values(found, 6, "at") == [1, 2, 3, 4, 5, 6]
 
 
@@ -126,7 +126,7 @@ def test_lines_of_events_end_with_cr_lf_or_both_and_come_in_any_parts(end: bytes
             for start in range(0, len(text), step):
                 self.wfile.write(text[start:start + step])
 
-    with pages(None, Chunks) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+    with pages(None, Chunks) as url, reading(wb.feeds.sse(url, **QUICK)) as found:
         assert values(found, 3, "at") == [1, 2]
         assert found.state.link == "ended"
 
@@ -137,7 +137,7 @@ def test_a_page_that_is_no_event_stream_is_said_to_be_none_and_asked_for_again()
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         return 200, next(answers, EVENTS), b'data: {"at": 1, "x": 1}\n\n'
 
-    with pages(page) as url, reading(wb.feeds.events(url, time="at", schema=FIELDS, retry_backoff_s=(1, 1))) as found:
+    with pages(page) as url, reading(wb.feeds.sse(url, time="at", schema=FIELDS, retry_backoff_s=(1, 1))) as found:
         until(lambda: next(found) is None and found.state.error == "no event stream: text/html")
         assert values(found, 1, "at") == [1]
 
@@ -148,7 +148,7 @@ def test_events_without_a_name_are_messages() -> None:
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         return 200, EVENTS, text
 
-    with pages(page) as url, reading(wb.feeds.events(url, event="message", **QUICK)) as found:
+    with pages(page) as url, reading(wb.feeds.sse(url, event="message", **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
 
 
@@ -161,12 +161,12 @@ def test_events_may_have_any_id_and_any_name() -> None:
         id_ = ("日".encode(), b"\xff\xc3\xa9")[len(asked) % 2 - 1]
         return 200, EVENTS, b'id: %s\ndata: {"at": %d, "x": 1}\n\n%s' % (id_, len(asked), others)
 
-    with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+    with pages(page) as url, reading(wb.feeds.sse(url, **QUICK)) as found:
         assert values(found, 3, "at") == [1, 2, 3]
     assert [each and each.encode("latin-1").decode() for each in asked[:3]] == [None, "日", "\ufffdé"]
 
 
-@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.events])
+@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.sse])
 def test_headers_are_sent_on_to_no_other_host(feed: Callable[..., wb.Stream]) -> None:
     seen: list[tuple[str, object]] = []
 
@@ -175,7 +175,7 @@ def test_headers_are_sent_on_to_no_other_host(feed: Callable[..., wb.Stream]) ->
         seen.append((request.path, None if told == (None, None) else told))
         if request.path != "/rows/last":
             return 302, {"Location": "/own" if request.path == "/rows" else f"{other}/last"}, b""
-        return 200, EVENTS, b'data: {"at": 1, "x": 1}\n\n' * (feed is wb.feeds.events)
+        return 200, EVENTS, b'data: {"at": 1, "x": 1}\n\n' * (feed is wb.feeds.sse)
 
     told = {"x-api-key": "k", "Authorization": "Bearer hunter2"}
     with pages(page) as other, pages(page) as url, reading(feed(url, headers=told, **QUICK)) as found:
@@ -250,11 +250,11 @@ def test_events_that_are_cut_within_a_chunk_go_on() -> None:
             return 200, EVENTS, b'data: {"at": 2, "x": 1}\n\n'
         return 200, EVENTS | {"Transfer-Encoding": "chunked"}, b"%x\r\n%s\r\nfff\r\ndata" % (len(text), text)
 
-    with pages(page) as url, reading(wb.feeds.events(url, **QUICK)) as found:
+    with pages(page) as url, reading(wb.feeds.sse(url, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
 
 
-@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.events])
+@pytest.mark.parametrize("feed", [wb.feeds.http, wb.feeds.sse])
 def test_a_user_in_an_address_is_sent_as_basic_authentication_and_to_no_other_server(feed: Any) -> None:
     asked: list[str | None] = []
 

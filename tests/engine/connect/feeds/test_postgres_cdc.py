@@ -196,7 +196,7 @@ def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_s
     feed = wb.feeds.postgres_cdc("kept", servers.postgres_url(server), time="committed", slot="kept", **QUICK)
 
     def started() -> wb.Run:
-        return feed.select("id").start(to=wb.sinks.parquet(tmp_path / "out"),
+        return feed.select("id").start(sink=wb.sinks.parquet(tmp_path / "out"),
                                        checkpoints=wb.Checkpoints(tmp_path / "state", every="20ms"))
 
     for first in (0, 3):

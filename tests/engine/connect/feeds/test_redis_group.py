@@ -258,7 +258,7 @@ def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers
 def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tmp_path: Path) -> None:
     def started(name: str) -> wb.Run:
         feed = member(server, "both", name, claim_idle=0.5, reorder_latency=2_000)  # as late as what is taken over
-        return feed.start(to=wb.sinks.parquet(tmp_path / name),
+        return feed.start(sink=wb.sinks.parquet(tmp_path / name),
                           checkpoints=wb.Checkpoints(tmp_path / f"{name}.checkpoints", every="200ms"))
 
     with redis.Redis(port=server.port) as link:

@@ -37,12 +37,12 @@ def test_who_reads_in_a_group_needs_one() -> None:
 def test_an_option_that_kafka_does_not_know_is_named() -> None:
     query = wb.from_arrow({"at": [1]}, time="at")
     with pytest.raises(PlanError, match=r'No such configuration property: "bad\.option"'):
-        query.start(to=wb.sinks.kafka("out", config={"bad.option": 1}))
+        query.start(sink=wb.sinks.kafka("out", config={"bad.option": 1}))
 
 
 @pytest.mark.parametrize("make", [
     lambda: wb.feeds.http("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
-    lambda: wb.feeds.events("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
+    lambda: wb.feeds.sse("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
     lambda: wb.feeds.websocket("ws://h/x?token=hunter2", format="xx", **TOLD),
     lambda: wb.feeds.http("htps://ann:hunter2@h/x?a=1&b=hunter2", **TOLD),
     lambda: wb.feeds.postgres("t", "ann:hunter2@127.0.0.1/db", cursor="id", **TOLD),
@@ -70,7 +70,7 @@ def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("begin", [
     lambda url: wb.feeds.mqtt("rows", url, **TOLD).start(), lambda url: wb.from_arrow({"at": [1]}, time="at").start(
-        to=wb.sinks.mqtt("rows", url))])
+        sink=wb.sinks.mqtt("rows", url))])
 def test_no_password_goes_over_an_mqtts_wire_in_the_clear(begin: Callable[[str], Any]) -> None:
     """The first byte of a TLS handshake is 22; that of an MQTT packet with a name and a password, 16."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -149,7 +149,7 @@ def test_a_query_is_refused_that_would_resume_without_its_first_rows(tmp_path: P
     def start() -> wb.Run:
         feed = wb.feeds.iterator(lambda: [{"at": at} for at in range(100)], time="at", schema={"at": "int64"})
         return feed.tumbling_window(10).aggregate(n=wb.count()).start(
-            to=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "state"))
+            sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "state"))
 
     assert start().wait(PATIENCE_S)
     kept = min((tmp_path / "out").glob("rows-*.parquet"))

@@ -23,7 +23,7 @@ def rows(count: int, **more: Any) -> wb.Stream:
 def test_more_rows_than_are_held_do_not_wait_longer_for_brokers(stops: bool) -> None:
     sink = wb.sinks.kafka("full", f"127.0.0.1:{free_port()}", config={"queue.buffering.max.messages": 10})
     sink.patience_s = 3600.0 if stops else 1.0
-    run = rows(100).start(to=sink)
+    run = rows(100).start(sink=sink)
     if stops:
         until(lambda: run.metrics.sink)
         run.stop()
@@ -38,11 +38,11 @@ def test_a_sink_is_as_new_after_a_run_that_failed() -> None:
     broker, = cluster.list_topics(timeout=10).brokers.values()
     relay = Relay(free_port())
     sink = wb.sinks.kafka("again", f"127.0.0.1:{relay.port}", config={"message.timeout.ms": 1500})
-    run = rows(5).start(to=sink)
+    run = rows(5).start(sink=sink)
     assert ended(run, PATIENCE_S)
     assert "timed out" in str(run.error)
     relay.server = broker.port
-    run = rows(5).start(to=sink)
+    run = rows(5).start(sink=sink)
     assert run.wait(PATIENCE_S)
     assert run.error is None
     relay.close()
@@ -51,7 +51,7 @@ def test_a_sink_is_as_new_after_a_run_that_failed() -> None:
 def test_a_row_that_is_too_long_is_told() -> None:
     cluster = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
     broker, = cluster.list_topics(timeout=10).brokers.values()
-    run = rows(2, s=["a", "b" * 2_000_000]).start(to=wb.sinks.kafka("long", f"{broker.host}:{broker.port}"))
+    run = rows(2, s=["a", "b" * 2_000_000]).start(sink=wb.sinks.kafka("long", f"{broker.host}:{broker.port}"))
     assert ended(run, PATIENCE_S)
     assert isinstance(run.error, SinkError)
     assert "row 1 is refused: " in run.error.what
@@ -63,9 +63,9 @@ def test_a_row_without_a_key_is_a_message_without_one() -> None:
     address = f"{broker.host}:{broker.port}"
     asked = rows(3, k=["a", None, "None"])
     with pytest.raises(SinkError, match="There is no column 'kk'") as refused:
-        asked.start(to=wb.sinks.kafka("keys", address, key="kk"))
+        asked.start(sink=wb.sinks.kafka("keys", address, key="kk"))
     assert "'k'" in refused.value.hint
-    run = asked.start(to=wb.sinks.kafka("keys", address, key="k"))
+    run = asked.start(sink=wb.sinks.kafka("keys", address, key="k"))
     assert run.wait(PATIENCE_S)
     assert run.error is None
     consumer = confluent_kafka.Consumer({"bootstrap.servers": address, "group.id": "check"})

@@ -98,7 +98,7 @@ def sink_of(kind: str, server: servers.Server) -> wb.sinks.Sink:
 def holds_up_nobody(server: servers.Server, sink: wb.sinks.Sink, trouble: str) -> None:
     """A run whose server is frozen, and one that was started with it."""
     feed = then_one_by_one(0)
-    waiting, going = wb.start(feed, feed.select("at"), to=[sink, None])
+    waiting, going = wb.start(feed, feed.select("at"), sinks=[sink, None])
     until(lambda: going.metrics.rows > 50)
     with server.frozen():
         until(lambda: waiting.metrics.sink == trouble)
@@ -116,7 +116,7 @@ def holds_up_nobody(server: servers.Server, sink: wb.sinks.Sink, trouble: str) -
 def says_nothing(server: servers.Server, sink: wb.sinks.Sink, folder: Path) -> str:
     """What a run says whose server is frozen while half of its rows come; then it goes on."""
     more = threading.Event()
-    run = half_by_half(more).start(to=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
+    run = half_by_half(more).start(sink=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
     until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
     with server.frozen():
         more.set()
@@ -130,7 +130,7 @@ def says_nothing(server: servers.Server, sink: wb.sinks.Sink, folder: Path) -> s
 def goes_on(server: servers.Server, sink: wb.sinks.Sink, folder: Path, how: signal.Signals = signal.SIGTERM) -> None:
     """A run whose server is away while half of its rows come."""
     more = threading.Event()
-    run = half_by_half(more).start(to=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
+    run = half_by_half(more).start(sink=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
     until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
     server.stop(how)
     more.set()
@@ -181,7 +181,7 @@ def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None
     server = servers.redis(tmp_path / "redis")
     server.port = servers.free_port()
     (more := threading.Event()).set()
-    run = half_by_half(more).start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}"))
+    run = half_by_half(more).start(sink=wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}"))
     until(lambda: run.metrics.sink)
     assert run.state == "running"
     with servers.running(server):
@@ -222,7 +222,7 @@ def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows:
     sink = wb.sinks.redis("out", f"redis://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 3600.0
     feed = then_one_by_one(ROWS)
-    waiting, going = wb.start(feed, feed.select("at"), to=[sink, None])
+    waiting, going = wb.start(feed, feed.select("at"), sinks=[sink, None])
     until(lambda: sink._talk is not None and sink._talk.held_rows >= ROWS // 2)
     waiting.stop()
     assert ended(waiting, PATIENCE_S)
@@ -244,7 +244,7 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
         sink.patience_s = 3600.0
-        run = half_by_half(more := threading.Event()).start(to=sink)
+        run = half_by_half(more := threading.Event()).start(sink=sink)
         until(lambda: len(redis_rows(server.port)) >= ROWS // 2 - 1)
         server.stop(signal.SIGKILL)
         more.set()
@@ -267,7 +267,7 @@ def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_
         relay = Relay(server.port, *[after_bytes] * times)
         sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{relay.port}")
         sink.patience_s = 3.0 if kind == "mqtt" else 1.5
-        run = wb.from_arrow({"at": range(3_000)}, time="at").start(to=sink)
+        run = wb.from_arrow({"at": range(3_000)}, time="at").start(sink=sink)
         assert run.wait(PATIENCE_S)
         relay.close()
         assert (run.error, len(relay.cuts)) == (None, 0)
@@ -278,7 +278,7 @@ def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_
 def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{servers.free_port()}")
     sink.patience_s = 0.1
-    run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
+    run = wb.from_arrow({"at": [1]}, time="at").start(sink=sink)
     assert ended(run, PATIENCE_S)
     assert "out cannot be written" in str(run.error)
 
@@ -287,7 +287,7 @@ def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
 def test_who_answers_for_a_server_that_is_away_is_not_the_server(kind: str) -> None:
     relay = Relay(servers.free_port())
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{relay.port}")
-    run = wb.from_arrow({"at": [1]}, time="at").start(to=sink)
+    run = wb.from_arrow({"at": [1]}, time="at").start(sink=sink)
     until(lambda: run.metrics.sink)
     assert run.state == "running"
     run.stop()
@@ -314,7 +314,7 @@ def test_a_slow_way_to_a_server_does_not_hold_up_neighbours(tmp_path: Path) -> N
         relay = _Slow(server.port)
         feed = then_one_by_one(20_000)
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}")
-        slow, going = wb.start(feed, feed.select("at"), to=[sink, None])
+        slow, going = wb.start(feed, feed.select("at"), sinks=[sink, None])
         until(lambda: going.metrics.rows > 20_200)
         assert link.xlen("out") < 20_000
         slow.stop()
@@ -328,7 +328,7 @@ def test_a_run_that_is_stopped_does_not_wait_until_its_server_has_all_that_it_mi
     monkeypatch.setattr(retrying_sink, "_GRACE_S", 0.3)
     with servers.running(servers.redis(tmp_path / "redis")) as server, redis.Redis(port=server.port) as link:
         relay = _Slow(server.port, 5_000)
-        run = then_one_by_one(20_000).start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
+        run = then_one_by_one(20_000).start(sink=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
         until(lambda: run.metrics.settled_rows > 20_000 and link.xlen("out") > 0 and not relay.cuts)
         run.stop()
         assert ended(run, PATIENCE_S)
@@ -347,7 +347,7 @@ def test_a_slow_way_to_a_server_is_not_a_silent_one(tmp_path: Path) -> None:
         relay = _Slow(server.port)
         sink = wb.sinks.postgres("out", url.replace(str(server.port), str(relay.port)), key=["start"])
         sink.patience_s = 2.0  # of some four seconds; a machine may be busy for one
-        run = log.start(to=sink)
+        run = log.start(sink=sink)
         assert run.wait(PATIENCE_S)
         relay.close()
         assert run.error is None
@@ -362,7 +362,7 @@ def test_a_sink_that_waits_does_not_hold_up_its_neighbours(tmp_path: Path) -> No
     more, sink = threading.Event(), wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
     sink.patience_s = 3600.0
     asked = half_by_half(more)
-    waiting, going = wb.start(asked, asked.where(wb.col.at % 2 == 0), to=[sink, wb.sinks.parquet(tmp_path / "out")])
+    waiting, going = wb.start(asked, asked.where(wb.col.at % 2 == 0), sinks=[sink, wb.sinks.parquet(tmp_path / "out")])
     until(lambda: any((tmp_path / "out").glob("rows-*.parquet")) and waiting.metrics.sink)
     with servers.running(server):
         more.set()
@@ -379,7 +379,7 @@ def test_messages_that_a_broker_refuses_are_not_taken_to_be_safe(qos: Literal[1,
     rules.chmod(0o600)
     with servers.running(servers.mosquitto(tmp_path, f"acl_file {rules}\n")) as broker:
         run = wb.from_arrow({"at": [1, 2, 3]}, time="at").start(
-            to=wb.sinks.mqtt("theirs", f"mqtt://127.0.0.1:{broker.port}", qos=qos))
+            sink=wb.sinks.mqtt("theirs", f"mqtt://127.0.0.1:{broker.port}", qos=qos))
         assert ended(run, PATIENCE_S)
         assert "theirs cannot be written: refused: Not authorized" in str(run.error)
 
@@ -393,7 +393,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
         sink.patience_s = 3600.0 if checkpointed else 0.3
         asked = half_by_half(more)
-        run = asked.start(to=sink, **told)
+        run = asked.start(sink=sink, **told)
         until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
         server.stop()
         more.set()
@@ -407,10 +407,10 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
         server.start()
         if not checkpointed:
             with pytest.raises(SinkError, match="not of this run") as refused:
-                asked.start(to=sink)
+                asked.start(sink=sink)
             assert "give another stream, or delete this one" in refused.value.hint
             return
-        later = asked.start(to=sink, **told)
+        later = asked.start(sink=sink, **told)
         assert later.wait(PATIENCE_S)
         assert (later.error, redis_rows(server.port)) == (None, list(range(ROWS)))
 
@@ -420,7 +420,7 @@ def test_entries_whose_answer_was_cut_off_are_not_written_again(tmp_path: Path) 
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         relay = Relay(server.port)
         feed = half_by_half(more := threading.Event())
-        run = feed.start(to=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
+        run = feed.start(sink=wb.sinks.redis("out", f"redis://127.0.0.1:{relay.port}"))
         until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
         relay.cuts.extend((1, 300, 7))
         more.set()
@@ -440,7 +440,7 @@ def test_more_rows_at_once_than_an_mqtt_client_has_numbers_for_all_come(qos: Lit
         with reading(feed) as found:  # from now on the broker keeps what comes
             next(found)
             until(lambda: found.state.link == "live")
-        run = wb.from_arrow({"at": range(count)}, time="at").start(to=wb.sinks.mqtt("out", url, qos=qos))
+        run = wb.from_arrow({"at": range(count)}, time="at").start(sink=wb.sinks.mqtt("out", url, qos=qos))
         assert run.wait(4 * PATIENCE_S)
         assert run.error is None
         with reading(feed) as found:

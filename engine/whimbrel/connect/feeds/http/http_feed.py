@@ -177,7 +177,7 @@ class EventsFeed(Feed):
         self.url, self.event = checked_url(url, "http", "https"), event
         self.headers = dict(headers or {})
         super().__init__("events", time=time, schema=schema,
-                         format=format_of(format, f"feeds.events({without_secrets(url)!r})"), **told)
+                         format=format_of(format, f"feeds.sse({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:
         closing = ExitStack()

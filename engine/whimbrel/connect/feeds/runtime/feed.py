@@ -53,7 +53,7 @@ class FeedOptions(TypedDict, total=False):
         A column to add, with the time at which each row was received. It is the arrival, unless that is said.
     reorder_latency : str, timedelta or int
         How late a row may be; default: nothing.
-    late : {"drop", "adjust", "side", "raise"}
+    late : {"drop", "adjust", "side_output", "raise"}
         What happens to later rows; default: "drop". They are counted.
     partition : str or Partitions
     ahead : str, timedelta or int
