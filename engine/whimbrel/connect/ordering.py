@@ -33,7 +33,7 @@ def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, 
     Examples
     --------
     >>> promise("2m", None, "s", default=0, where="")
-    Disorder(reorder_latency=120, late='raise', partition=None, lag=None, every=1)
+    OrderingSpec(reorder_latency=120, late='raise', partition=None, lag=None, every=1)
     """
     policies = get_args(LatePolicy)
     if late is not None and late not in policies:

@@ -26,7 +26,7 @@ class PartitionWatermarks:
     ----------
     by : str
         The column that names the partition. Null is a partition like any other.
-    lag : str, timedelta or int (ticks), optional
+    max_lag : str, timedelta or int (ticks), optional
         How far the low watermark stays behind the newest row of any partition: as much as the slowest may lag. Without
         it nothing settles before the source ends, or says how far time has come. A feed with ``idle_timeout`` does not
         wait for it while it knows that all partitions that are not quiet are further.
@@ -49,16 +49,16 @@ class PartitionWatermarks:
 
     When a moves on, b is late:
 
-    >>> slow = wb.PartitionWatermarks(by="device", lag=55)
+    >>> slow = wb.PartitionWatermarks(by="device", max_lag=55)
     >>> wb.from_arrow(rows, time="at", partition=slow, late="drop").collect().column("at").to_pylist()
     [10, 20, 60, 70]
-    >>> hasty = wb.PartitionWatermarks(by="device", lag=45)
+    >>> hasty = wb.PartitionWatermarks(by="device", max_lag=45)
     >>> wb.from_arrow(rows, time="at", partition=hasty, late="drop").collect().column("at").to_pylist()
     [60, 70]
     """
 
     by: str
-    lag: Duration | None = None
+    max_lag: Duration | None = None
     every: Duration | None = None
 
 
@@ -93,18 +93,18 @@ def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks |
     told = PartitionWatermarks(partition) if isinstance(partition, str) else partition
     if not isinstance(told, PartitionWatermarks):
         raise PlanError(f"partition={partition!r} names no partitions.", where=where,
-                        hint='such as partition="device" or partition=wb.Partitions(by="device", lag="1m")')
+                        hint='give partition="device", or partition=wb.PartitionWatermarks(by="device", max_lag="1m")')
     _check_column(told.by, schema, where)
-    lag = None if told.lag is None else duration_ticks(told.lag, schema.unit, where=where)
+    lag = None if told.max_lag is None else duration_ticks(told.max_lag, schema.unit, where=where)
     every = 1 if told.every is None else duration_ticks(told.every, schema.unit, where=where)
     if lag is not None and lag < 0:
-        raise PlanError(f"lag={told.lag!r} is negative.", where=where,
+        raise PlanError(f"max_lag={told.max_lag!r} is negative.", where=where,
                         hint='say how far a partition may be behind the newest row, such as "1m", or 0')
     if every <= 0:
         raise PlanError(f"every={told.every!r} is no period.", where=where, hint='such as every="10s"')
     if told.every is not None and lag is None:
         raise PlanError(f"every={told.every!r} moves nothing: without a lag there is no low watermark.", where=where,
-                        hint='such as wb.Partitions(by="device", lag="1m", every="10s")')
+                        hint='such as wb.PartitionWatermarks(by="device", max_lag="1m", every="10s")')
     return replace(disorder, partition=told.by, lag=lag, every=every)
 
 

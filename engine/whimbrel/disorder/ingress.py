@@ -141,7 +141,8 @@ class Ingress(AdvancesWhenIdle):
         if latency is None or promised:
             why = f"{shown} came when no row before {when} was to follow"
             if self.disorder.lag is not None:
-                hint = 'give partitions a longer lag: wb.Partitions(by=..., lag="..."); or pass late="drop"/"adjust"'
+                hint = ('give partitions a longer lag: wb.PartitionWatermarks(by=..., max_lag="..."); '
+                        'or pass late="drop"/"adjust"')
         else:
             promise = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
             why = f"{shown} came after {when}, with {promise}"

@@ -35,7 +35,7 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
         if (type_ := feed.schema.type_of(field.name)) != field.type:
             raise SchemaError(f"{field.name!r} is {field.type} in the history and {type_} in the feed.", where=where,
                               hint=f"the broker gives it as {type_}: cast it in the history's file"
-                              if field.name in feed.beside.names else "give the feed this schema")
+                              if field.name in feed.metadata_columns.names else "give the feed this schema")
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
         raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
     if feed.numbered:

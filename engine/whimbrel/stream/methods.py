@@ -396,19 +396,19 @@ class Methods:
         """
         return self._unary(operators.rename, **names)
 
-    def sample(self, share: float, *columns: str | Expr, seed: int = 0) -> Stream:
+    def sample(self, fraction: float, *columns: str | Expr, seed: int = 0) -> Stream:
         """Keep the events of a share of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
         Parameters
         ----------
-        share : float
+        fraction : float
             From 0 (none) to 1 (all).
         *columns : str or Expr
             The key; without them it is that of ``group_by``.
         seed : int
             Another seed is another sample.
         """
-        return self._unary(operators.sample, share, *columns, seed=seed, keys=self.keys)
+        return self._unary(operators.sample, fraction, *columns, seed=seed, keys=self.keys)
 
     def select(self, /, *names: str | Expr, **columns: Column) -> Stream:
         """Only these columns: names to keep, keywords to compute.

@@ -34,9 +34,9 @@ def values(stream: wb.Stream) -> list[int]:
 @pytest.mark.parametrize(("partition", "disorder"), [
     ("device", OrderingSpec(0, "raise", "device")),
     (wb.PartitionWatermarks("device"), OrderingSpec(0, "raise", "device")),
-    (wb.PartitionWatermarks(by="device", lag="1m", every="10s"), OrderingSpec(0, "raise", "device", 60, 10)),
-    (wb.PartitionWatermarks(by="device", lag=timedelta(minutes=1)), OrderingSpec(0, "raise", "device", 60)),
-    (wb.PartitionWatermarks(by="x", lag=0, every=5), OrderingSpec(0, "raise", "x", 0, 5)),
+    (wb.PartitionWatermarks(by="device", max_lag="1m", every="10s"), OrderingSpec(0, "raise", "device", 60, 10)),
+    (wb.PartitionWatermarks(by="device", max_lag=timedelta(minutes=1)), OrderingSpec(0, "raise", "device", 60)),
+    (wb.PartitionWatermarks(by="x", max_lag=0, every=5), OrderingSpec(0, "raise", "x", 0, 5)),
 ])
 def test_partitions_in_ticks(partition: Any, disorder: OrderingSpec) -> None:
     assert told(wb.from_arrow(TABLE, time="at", partition=partition)) == disorder
@@ -44,7 +44,7 @@ def test_partitions_in_ticks(partition: Any, disorder: OrderingSpec) -> None:
 
 def test_every_reader_takes_partitions(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "log.parquet")
-    slow = wb.PartitionWatermarks("device", lag="1m")
+    slow = wb.PartitionWatermarks("device", max_lag="1m")
     readers = [wb.read_parquet(tmp_path / "log.parquet", time="at", partition=slow),
                wb.from_arrow(TABLE, time="at", partition=slow),
                wb.from_pandas(pd.DataFrame(TABLE.to_pydict()), time="at", partition=slow)]
@@ -72,10 +72,10 @@ def test_a_column_that_is_read_for_its_partitions_only_disturbs_no_join() -> Non
 @pytest.mark.parametrize(("partition", "error", "what"), [
     ("devise", SchemaError, "partition='devise' names no column of the payload"),
     (7, PlanError, "partition=7 names no partitions"),
-    (wb.PartitionWatermarks("device", lag="-1s"), PlanError, "lag='-1s' is negative"),
-    (wb.PartitionWatermarks("device", lag="1s", every=0), PlanError, "every=0 is no period"),
+    (wb.PartitionWatermarks("device", max_lag="-1s"), PlanError, "lag='-1s' is negative"),
+    (wb.PartitionWatermarks("device", max_lag="1s", every=0), PlanError, "every=0 is no period"),
     (wb.PartitionWatermarks("device", every="1s"), PlanError, "every='1s' moves nothing: without a lag"),
-    (wb.PartitionWatermarks("device", lag="1ms"), PlanError, "'1ms' is not a whole number of ticks"),
+    (wb.PartitionWatermarks("device", max_lag="1ms"), PlanError, "'1ms' is not a whole number of ticks"),
 ])
 def test_mistakes_are_named(partition: Any, error: type[Exception], what: str) -> None:
     with pytest.raises(error) as caught:
@@ -99,10 +99,10 @@ def test_edges_are_partitioned_by_their_payload() -> None:
 
 def test_a_replay_keeps_the_partitions_of_its_log_or_has_its_own() -> None:
     rows = TABLE.append_column("seen", pa.array([1, 2, 3, 4], pa.timestamp("s", "UTC")))
-    log = wb.from_arrow(rows, time="at", arrival="seen", partition=wb.PartitionWatermarks("device", lag="1m"))
+    log = wb.from_arrow(rows, time="at", arrival="seen", partition=wb.PartitionWatermarks("device", max_lag="1m"))
     assert told(wb.replay(log, INFINITE)) == OrderingSpec(None, "raise", "device", 60)
     assert values(wb.replay(log, INFINITE)) == [2, 4, 1, 3]
-    hasty = wb.replay(log, INFINITE, late="drop", partition=wb.PartitionWatermarks("device", lag="45s"),
+    hasty = wb.replay(log, INFINITE, late="drop", partition=wb.PartitionWatermarks("device", max_lag="45s"),
                       reorder_latency="1s")
     assert told(hasty) == OrderingSpec(1, "drop", "device", 45)
     assert values(hasty) == [1, 3]
@@ -113,14 +113,14 @@ def test_a_feed_says_how_far_its_partitions_may_be_behind() -> None:
     with pytest.raises(PlanError) as caught:
         wb.replay(source)
     assert "must say how far its partitions may be behind" in str(caught.value)
-    assert "partition=wb.Partitions(by='device', lag=" in str(caught.value)
+    assert "partition=wb.PartitionWatermarks(by='device', max_lag=" in str(caught.value)
 
 
 def test_a_checkpoint_is_of_its_partitions(tmp_path: Path) -> None:
     run = wb.from_arrow(TABLE, time="at", partition="device").start()
     run.wait()
     run.checkpoint(tmp_path / "run")
-    other = wb.from_arrow(TABLE, time="at", partition=wb.PartitionWatermarks("device", lag="1m"))
+    other = wb.from_arrow(TABLE, time="at", partition=wb.PartitionWatermarks("device", max_lag="1m"))
     with pytest.raises(CheckpointError, match=r"by device, lag=None, every=1, not .* by device, lag=60, every=1"):
         wb.restore(tmp_path / "run", other)
 

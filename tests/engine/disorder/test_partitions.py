@@ -76,7 +76,7 @@ PROMISES = {"latency": st.integers(0, 12), "late": POLICIES, "lag": st.none() | 
 
 
 def promised(lag: int | None, every: int) -> wb.PartitionWatermarks:
-    return wb.PartitionWatermarks("part", lag=lag, every=None if lag is None else every)
+    return wb.PartitionWatermarks("part", max_lag=lag, every=None if lag is None else every)
 
 
 @pytest.mark.parametrize("marks", [False, True])
@@ -242,13 +242,14 @@ def values(query: wb.Stream) -> list[int]:
 def test_a_slow_partition_is_late_for_the_low_watermark_only(name: Tier) -> None:
     with tier(name):
         assert values(wb.from_arrow(ROWS, time="at", partition="device")) == [2, 4, 6, 1, 3, 5]
-        hasty = wb.from_arrow(ROWS, time="at", late="drop", partition=wb.PartitionWatermarks("device", lag=60,
+        hasty = wb.from_arrow(ROWS, time="at", late="drop", partition=wb.PartitionWatermarks("device", max_lag=60,
                                                                                              every=10))
         assert values(hasty) == [2, 4, 1, 3, 5]
 
 
 def test_what_all_partitions_have_passed_is_settled_though_one_of_them_is_silent() -> None:
-    query = wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=25, every=20), late="adjust")
+    query = wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", max_lag=25, every=20),
+                          late="adjust")
     with closing(Execution(query.node)) as session:
         session.step()
         assert session.answers[0].settled().column("at").to_pylist() == [60]
@@ -273,14 +274,15 @@ def test_a_late_row_is_told_with_its_partition() -> None:
 
 def test_a_row_before_the_low_watermark_is_told_what_would_help() -> None:
     with pytest.raises(DisorderError) as caught:
-        values(wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=45, every=10), name="log"))
+        values(wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", max_lag=45, every=10),
+                             name="log"))
     assert caught.value.what == ("Row 5 of log (device = 'b') is late by 20: 30 came when no row before 50 was to "
                                  "follow.")
     assert "a longer lag" in str(caught.value)
 
 
 def test_two_sources_of_one_name_are_counted_together() -> None:
-    left, right = (wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", lag=lag), late="drop")
+    left, right = (wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", max_lag=lag), late="drop")
                    for lag in (35, 60))
     last = list(left.union(right).progressive())[-1].metrics
     assert last.late_by_partition == {"table": {"b": 4}}
@@ -290,7 +292,7 @@ def test_two_sources_of_one_name_are_counted_together() -> None:
 def test_history_is_read_whole_unless_its_partitions_have_a_lag() -> None:
     rows = ROWS | {"at": [60, 10, 50, 5, 100, 30], "seen": [1, 2, 3, 4, 5, 6]}
     assert values(wb.from_arrow(rows, time="at", arrival="seen", partition="device")) == [4, 2, 6, 3, 1, 5]
-    lagging = wb.PartitionWatermarks("device", lag=50)
+    lagging = wb.PartitionWatermarks("device", max_lag=50)
     with pytest.raises(DisorderError, match=r"Row 3 .*late by 5: 5 came when no row before 10 was to follow"):
         values(wb.from_arrow(rows, time="at", arrival="seen", partition=lagging))
     assert values(wb.from_arrow(rows, time="at", arrival="seen", partition=lagging, late="drop")) == [2, 3, 1, 5]
@@ -299,7 +301,7 @@ def test_history_is_read_whole_unless_its_partitions_have_a_lag() -> None:
 @pytest.mark.parametrize(("newest", "watermark"), [(-1, None), (5, 1 - 2**63), (8, 8 - 2**63)])
 def test_a_low_watermark_at_the_beginning_of_time(newest: int, watermark: int | None) -> None:
     rows = {"at": [-(2**63), newest], "p": ["a", "b"], "x": [1, 2]}
-    query = wb.from_arrow(rows, time="at", partition=wb.PartitionWatermarks("p", lag=2**63 - 1, every=7))
+    query = wb.from_arrow(rows, time="at", partition=wb.PartitionWatermarks("p", max_lag=2**63 - 1, every=7))
     with closing(Execution(query.node)) as session:
         session.step()
         assert session.answers[0].metrics().watermark == watermark

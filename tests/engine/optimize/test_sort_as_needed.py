@@ -67,7 +67,7 @@ def test_rows_that_are_filtered_out_do_not_wait() -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("options", [{"reorder_latency": 30}, {"reorder_latency": 8, "late": "drop"},
-                                     {"partition": wb.PartitionWatermarks(by="k", lag=60), "reorder_latency": 30}])
+                                     {"partition": wb.PartitionWatermarks(by="k", max_lag=60), "reorder_latency": 30}])
 def test_the_answer_is_that_of_rows_sorted_first(name: str, options: dict[str, object]) -> None:
     build, _ = PLANS[name]
     source = log(**options)

@@ -314,7 +314,7 @@ def refused() -> Iterator[Any]:
                        id="windows of windows")
     lasting = rows.set_duration(5).tumbling_window(WINDOW).aggregate(n=wb.count())
     yield pytest.param(lasting, late, "may move rows in time", id="moved in time")
-    parts = wb.from_arrow(rest, time="at", name="parts", partition=wb.PartitionWatermarks(by="k", lag=9_000),
+    parts = wb.from_arrow(rest, time="at", name="parts", partition=wb.PartitionWatermarks(by="k", max_lag=9_000),
                           reorder_latency=50,
                           late="drop")
     yield pytest.param(query.on(parts), late, "the time of parts is that of each partition", id="partitions")

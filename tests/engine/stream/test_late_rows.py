@@ -67,7 +67,7 @@ def test_any_arrival_reconciles_with_the_oracle(policy: str, seed: int) -> None:
 
 def test_partitions_have_late_rows_of_their_own() -> None:
     rows = {"at": [1, 90, 5, 60, 3], "k": ["a", "b", "a", "b", "a"]}
-    parted = wb.from_arrow(rows, time="at", partition=wb.PartitionWatermarks(by="k", lag=100), reorder_latency=0,
+    parted = wb.from_arrow(rows, time="at", partition=wb.PartitionWatermarks(by="k", max_lag=100), reorder_latency=0,
                            late="side_output")
     main, late = wb.start(parted, wb.late_rows(parted))
     assert main.wait(10)

@@ -222,7 +222,7 @@ def test_a_column_that_bands_make_too_is_named() -> None:
 
 
 def test_partitions_and_edges_are_refused() -> None:
-    parted = wb.from_arrow(LOG, time="at", partition=wb.PartitionWatermarks(by="k", lag=5), reorder_latency=0)
+    parted = wb.from_arrow(LOG, time="at", partition=wb.PartitionWatermarks(by="k", max_lag=5), reorder_latency=0)
     edges = wb.from_edges({"at": [1, 5], "other": [2**63 - 1, 1]}, sync="at", other="other")
     for stream in (parted, edges):
         with pytest.raises(PlanError, match=r"lateness|several latencies"):

@@ -75,7 +75,7 @@ class MqttFeed(Feed):
         self.session, self.tls_context, self.options = session, tls_context, options or {}
         told.setdefault("name", topic)
         super().__init__("mqtt", time=time, schema=schema, format=format_of(format, where),
-                         beside=pa.schema([("topic", pa.string())] if with_topic else []), **told)
+                         metadata_columns=pa.schema([("topic", pa.string())] if with_topic else []), **told)
 
     def connect(self, place: Place) -> Client:
         return _Subscriber(self)
@@ -140,7 +140,7 @@ class _Subscriber(Client):
             return None
         self._ring()
         return MessageBatch([message.payload for message in held], None,
-                        {field.name: [message.topic for message in held] for field in self._feed.beside})
+                        {field.name: [message.topic for message in held] for field in self._feed.metadata_columns})
 
     def close(self) -> None:
         self._closing = True

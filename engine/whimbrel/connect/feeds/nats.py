@@ -47,7 +47,7 @@ class NatsFeed(Feed):
         The event-time column.
     stream : str, optional
         Default: the one that keeps the subject.
-    begin : {"earliest", "latest"}
+    start_from : {"earliest", "latest"}
         Where to begin without a place.
     with_sequence : bool
         Add the sequence number as the column ``sequence``.
@@ -58,7 +58,7 @@ class NatsFeed(Feed):
     """
 
     def __init__(self, subject: str, url: str = "nats://127.0.0.1:4222", *, time: str, stream: str | None = None,
-                 begin: Literal["earliest", "latest"] = "earliest", with_sequence: bool = False,
+                 start_from: Literal["earliest", "latest"] = "earliest", with_sequence: bool = False,
                  format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         try:
             import nats
@@ -66,20 +66,20 @@ class NatsFeed(Feed):
         except ImportError:
             raise MissingExtraError("nats-py", "nats", "feeds.nats()") from None
         check_name("subject", subject, where=f"feeds.nats({subject!r})")
-        check_choice("begin", begin, ("earliest", "latest"), where=f"feeds.nats({subject!r})")
+        check_choice("start_from", start_from, ("earliest", "latest"), where=f"feeds.nats({subject!r})")
         self.library: Any = nats
         self.lost = (OSError, EOFError, TimeoutError, Error)
         self.subject, self.url = subject, checked_url(url, "nats", "tls", "ws", "wss")
-        self.stream, self.begin = stream, begin
+        self.stream, self.start_from = stream, start_from
         told.setdefault("name", subject)
         super().__init__("nats", time=time, schema=schema, format=format_of(format, f"feeds.nats({subject!r})"),
-                         beside=pa.schema([("sequence", pa.int64())] if with_sequence else []), **told)
+                         metadata_columns=pa.schema([("sequence", pa.int64())] if with_sequence else []), **told)
 
     def connect(self, place: Place) -> Client:
         return _Puller(self, place)
 
     def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
-        return last.get(None) if offset == "sequence" and offset in self.beside.names else None
+        return last.get(None) if offset == "sequence" and offset in self.metadata_columns.names else None
 
     def is_another(self, before: Place, after: Place) -> bool:
         made = {place[1] for place in (before, after) if isinstance(place, list)}
@@ -136,7 +136,7 @@ class _Puller(Client):
         before, self._made = self._made, str(info.created or "")
         if self._place is not None:
             self._look_for_missed(self._place, info.state, anew="" not in (before, self._made) and before != self._made)
-        elif feed.begin == "latest":
+        elif feed.start_from == "latest":
             self._place = info.state.last_seq
             self.begins = [self._place, self._made]
         # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
@@ -177,7 +177,7 @@ class _Puller(Client):
         self._behind = messages[-1].metadata.num_pending
         return MessageBatch([message.data for message in messages], [self._place, self._made],
                         {field.name: [message.metadata.sequence.stream for message in messages]
-                         for field in self._feed.beside})
+                         for field in self._feed.metadata_columns})
 
     async def _gather(self, until: float) -> list[Any]:
         """What is there, up to so many messages and bytes; where nothing is, the next message, however long."""

@@ -111,7 +111,8 @@ class Replay(Source):
         self.disorder = in_partitions(promised, partition, source.schema, where=where)
         if self.disorder.partition is not None and self.disorder.lag is None:
             raise PlanError("A feed has no end, so it must say how far its partitions may be behind.", where=where,
-                            hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="12h")')
+                            hint="give a lag: partition=wb.PartitionWatermarks("
+                                 f'by={self.disorder.partition!r}, max_lag="12h")')
         if not latency_later:
             self.check_latency()
         self._first_row: int | None = 0 if self._start is None else None

@@ -32,7 +32,7 @@ class SampleKeys(Operator):
 
     Parameters
     ----------
-    share : float
+    fraction : float
         From 0 (none) to 1 (all).
     columns : tuple of (str, Expr)
         The key: events that are equal in these are in the sample together, or out of it together.
@@ -56,7 +56,7 @@ class SampleKeys(Operator):
     accepts_edges: ClassVar[bool] = True
     row_by_row: ClassVar[bool] = True
 
-    share: float
+    fraction: float
     columns: Keys
     seed: int = 0
 
@@ -84,39 +84,40 @@ class SampleKeys(Operator):
         return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return SampleKernel(self.share, tuple(expr for _, expr in self.columns), self.seed)
+        return SampleKernel(self.fraction, tuple(expr for _, expr in self.columns), self.seed)
 
     def show(self) -> str:
         key = ", ".join(expr.show() for _, expr in self.columns)
-        return f"sample({self.share}, {key}{f', seed={self.seed}' if self.seed else ''})"
+        return f"sample({self.fraction}, {key}{f', seed={self.seed}' if self.seed else ''})"
 
 
 @fluent
-def sample(schema: Schema, share: float, *columns: str | Expr, seed: int = 0, keys: Keys = ()) -> SampleKeys:
+def sample(schema: Schema, fraction: float, *columns: str | Expr, seed: int = 0, keys: Keys = ()) -> SampleKeys:
     """Keep the events of a share of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
     Parameters
     ----------
-    share : float
+    fraction : float
         From 0 (none) to 1 (all).
     *columns : str or Expr
         The key; without them it is that of ``group_by``.
     seed : int
         Another seed is another sample.
     """
-    if not isinstance(share, Real) or not 0 <= share <= 1:
-        raise PlanError(f"The share is {share!r}.", where="sample()", hint="from 0 to 1, such as sample(0.1, ...)")
+    if not isinstance(fraction, Real) or not 0 <= fraction <= 1:
+        raise PlanError(f"The fraction is {fraction!r}.", where="sample()",
+                        hint="from 0 to 1, such as sample(0.1, ...)")
     chosen = named_columns("sample", columns, {}) or keys
     if not chosen:
         raise PlanError("sample() needs a key.", hint='such as sample(0.1, "plane"): a tenth of all planes')
-    return SampleKeys(share=float(share), columns=chosen, seed=seed)
+    return SampleKeys(fraction=float(fraction), columns=chosen, seed=seed)
 
 
 class SampleKernel(Stateless):
     """Hashes the key of each row and marks rows as absent whose hash is too large."""
 
-    def __init__(self, share: float, key: tuple[Expr, ...], seed: int) -> None:
-        self.share = share
+    def __init__(self, fraction: float, key: tuple[Expr, ...], seed: int) -> None:
+        self.fraction = fraction
         self.key = key
         self.seed = seed & _WORD
 
@@ -127,7 +128,7 @@ class SampleKernel(Stateless):
             valid = column.validity()
             hashes = _mixed(hashes ^ np.where(valid, _numbers(column), np.uint64(0)))
             hashes = _mixed(hashes ^ valid.astype(np.uint64))
-        kept = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53 < self.share
+        kept = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53 < self.fraction
         return batch.with_absent(~kept).compact()
 
 

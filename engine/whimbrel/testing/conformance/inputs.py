@@ -26,7 +26,7 @@ def flow_of(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | N
     if partitioned(given):
         every = options.get("lwm_period")
         lag = None if every is None else options.get("lwm_lag", 0)
-        promised["partition"] = wb.PartitionWatermarks(by=PARTITION, lag=lag, every=every)
+        promised["partition"] = wb.PartitionWatermarks(by=PARTITION, max_lag=lag, every=every)
     if any(row[0] in _MARKS or (row[1] != "inf" and row[1] < row[0]) for row in rows):
         stream = wb.from_edges(table, sync="vs", other="ve", punctuation="told", name=name, **promised)
     else:

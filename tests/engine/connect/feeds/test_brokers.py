@@ -93,7 +93,7 @@ def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Serve
 
 @pytest.mark.redis
 def test_the_latest_entry_is_looked_for_once(redis_server: servers.Server) -> None:
-    feed = wb.feeds.redis("newest", redis_url(redis_server), begin="latest", **QUICK)
+    feed = wb.feeds.redis("newest", redis_url(redis_server), start_from="latest", **QUICK)
     with redis.Redis(port=redis_server.port) as link:
         link.xadd("newest", {"at": 1, "x": 10})
         with reading(feed) as found:
@@ -262,12 +262,12 @@ def on_nats(server: servers.Server, work: Callable[[Any], Awaitable[object]]) ->
 @pytest.mark.fault("nats", "client gone meanwhile")
 @pytest.mark.fault("nats", "messages of 10 MB")
 def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server) -> None:
-    async def begin(log: Any) -> None:
+    async def start_from(log: Any) -> None:
         await log.add_stream(name="rows", subjects=["rows.*"])
         for message in (row(1), b"\xff", row(2), LARGE):
             await log.publish("rows.a", message)
 
-    on_nats(nats_server, begin)
+    on_nats(nats_server, start_from)
     feed = wb.feeds.nats("rows.*", f"nats://127.0.0.1:{nats_server.port}", with_sequence=True, **QUICK)
     with reading(feed) as found:
         assert values(found, 3, "sequence") == [1, 3, 4]
@@ -285,12 +285,12 @@ def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server)
 
 @pytest.mark.nats
 def test_the_latest_message_is_looked_for_once(nats_server: servers.Server) -> None:
-    async def begin(log: Any) -> None:
+    async def start_from(log: Any) -> None:
         await log.add_stream(name="newest", subjects=["newest"])
         await log.publish("newest", row(1))
 
-    on_nats(nats_server, begin)
-    feed = wb.feeds.nats("newest", f"nats://127.0.0.1:{nats_server.port}", begin="latest", **QUICK)
+    on_nats(nats_server, start_from)
+    feed = wb.feeds.nats("newest", f"nats://127.0.0.1:{nats_server.port}", start_from="latest", **QUICK)
     with reading(feed) as found:
         until(lambda: next(found) is None and found.place is not None)
     on_nats(nats_server, lambda log: log.publish("newest", row(2)))

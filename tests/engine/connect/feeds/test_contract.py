@@ -237,7 +237,7 @@ def test_a_rule_for_a_column_that_is_not_there_is_refused() -> None:
 
 def test_a_row_ahead_of_the_clock_is_refused() -> None:
     now = int(time.time())
-    wire = Wire(row(now - 5), row(now + 10_000), row(now), ahead=100)
+    wire = Wire(row(now - 5), row(now + 10_000), row(now), max_ahead=100)
     with reading(stream(wire)) as found:
         assert values(found, 9, "at") == [now - 5, now]
         assert found.state.dead == {"time is ahead of the clock, as seconds since 1970": 1}
@@ -257,7 +257,7 @@ def test_the_arrival_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.fault("any feed", "clock jumps both ways")
 def test_rows_are_stamped_in_their_order_while_the_clock_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
     wall = time.time_ns
-    wire = Wire(ends=False, schema={"at": "timestamp[ms]", "x": "int64"}, arrival_column="seen", ahead="1m")
+    wire = Wire(ends=False, schema={"at": "timestamp[ms]", "x": "int64"}, arrival_column="seen", max_ahead="1m")
     with stream(wire).start() as run:
         for number, hours in enumerate((0, -1, 2, 0)):
             monkeypatch.setattr(time, "time_ns", lambda hours=hours: wall() + hours * 3600 * 10**9)
@@ -319,7 +319,8 @@ def test_time_goes_on_for_all_that_an_idle_feed_is_asked_for(ask: Callable[[], S
 
 
 def test_a_quiet_partition_does_not_hold_up_others_and_comes_late() -> None:
-    wire = Wire(row(1, 1), row(100, 2), ends=False, idle_timeout=0.1, partition=wb.PartitionWatermarks("x", lag=10_000))
+    wire = Wire(row(1, 1), row(100, 2), ends=False, idle_timeout=0.1, partition=wb.PartitionWatermarks("x",
+                                                                                                       max_lag=10_000))
     at = iter(range(101, 10_000))
     with stream(wire).start() as run:
         until(lambda: wire.messages.append(row(next(at), 2)) or run.metrics.settled_rows > 2)  # type: ignore[func-returns-value]

@@ -162,7 +162,7 @@ def test_a_feed_that_waits_for_its_group_is_not_live(broker: servers.Server) -> 
 def test_messages_that_the_broker_no_longer_has_are_counted(broker: servers.Server, group: str | None) -> None:
     topic = f"retained-{group}"
     send(broker, topic, *range(6))
-    asked = feed(broker, topic, group=group, begin="latest")
+    asked = feed(broker, topic, group=group, start_from="latest")
     client = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
     deleted, = client.delete_records([confluent_kafka.TopicPartition(topic, 0, 4)]).values()
     assert deleted.result(20).low_watermark == 4
@@ -173,7 +173,8 @@ def test_messages_that_the_broker_no_longer_has_are_counted(broker: servers.Serv
 
 def test_partitions_that_are_added_are_read_from_their_beginning(broker: servers.Server) -> None:
     send(broker, "growing", 1)
-    with reading(feed(broker, "growing", begin="latest", config={"topic.metadata.refresh.interval.ms": 200})) as found:
+    with reading(feed(broker, "growing", start_from="latest",
+                      config={"topic.metadata.refresh.interval.ms": 200})) as found:
         until(lambda: next(found) is None and found.place is not None)
         client = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
         added, = client.create_partitions([admin.NewPartitions("growing", 2)]).values()
@@ -209,7 +210,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Se
     """Behind the offsets of the old one there is nothing, or there are other messages: no error tells."""
     topic, new = f"anew-{uuid.uuid4()}", [10 * at for at in range(100, 100 + again)]
     send(broker, topic, *range(10))
-    asked = feed(broker, topic, group=group, begin="latest", config={"topic.metadata.refresh.interval.ms": 200})
+    asked = feed(broker, topic, group=group, start_from="latest", config={"topic.metadata.refresh.interval.ms": 200})
     with reading(asked, {"0": 0}) as found:
         assert values(found, 10, "x") == [10 * at for at in range(10)]
         until(lambda: next(found) is None and "topic" in found.place)

@@ -60,7 +60,7 @@ def test_a_topic_is_read_in_the_order_of_each_partition_and_on_from_its_offsets(
     for partition in (0, 1):
         cluster.send("plain", *(row(at) for at in range(partition, 10, 2)), partition=partition)
     cluster.send("plain", b"\x00garbage", b'{"at": "x"}', partition=1)
-    feed = wb.feeds.kafka("plain", cluster.servers, beside=["partition", "offset"], **QUICK)
+    feed = wb.feeds.kafka("plain", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
     with reading(feed) as found:
         assert sorted(values(found, 10, "at")) == list(range(10))  # type: ignore[type-var]
         until(lambda: next(found) is None and found.state.messages == 12)
@@ -127,10 +127,10 @@ def test_the_partition_that_others_wait_for_is_never_held_back(monkeypatch: pyte
 
 
 def test_partitions_that_may_lag_without_end_are_refused() -> None:
-    told: Any = {"time": "at", "schema": FIELDS, "beside": ["partition"]}
+    told: Any = {"time": "at", "schema": FIELDS, "metadata_columns": ["partition"]}
     with pytest.raises(PlanError, match="Nothing would settle"):
         wb.feeds.kafka("any", partition="partition", **told)
-    wb.feeds.kafka("any", partition=wb.PartitionWatermarks("partition", lag=5), **told)
+    wb.feeds.kafka("any", partition=wb.PartitionWatermarks("partition", max_lag=5), **told)
 
 
 @pytest.mark.fault("kafka", "messages of 10 MB")
@@ -141,8 +141,9 @@ def test_a_message_may_be_large(cluster: Cluster) -> None:
 
 
 def test_keys_headers_and_timestamps_stand_beside_the_value(cluster: Cluster) -> None:
-    cluster.send("beside", row(1), key=b"k", headers=[("trace", b"t1")], timestamp=1_700_000_000_123)
-    feed = wb.feeds.kafka("beside", cluster.servers, beside=["key", "headers", "timestamp"], **QUICK)
+    cluster.send("metadata_columns", row(1), key=b"k", headers=[("trace", b"t1")], timestamp=1_700_000_000_123)
+    feed = wb.feeds.kafka("metadata_columns", cluster.servers, metadata_columns=["key", "headers", "timestamp"],
+                          **QUICK)
     with reading(feed) as found:
         batch, = rows(found, 1)
         assert batch.column("key").to_arrow().to_pylist() == [b"k"]
@@ -150,7 +151,7 @@ def test_keys_headers_and_timestamps_stand_beside_the_value(cluster: Cluster) ->
         assert batch.column("timestamp").values[0] == 1_700_000_000_123
 
 
-@pytest.mark.parametrize(("tombstones", "letters"), [("drop", 0), ("letter", 1)])
+@pytest.mark.parametrize(("tombstones", "letters"), [("drop", 0), ("dead_letter", 1)])
 def test_tombstones_of_a_compacted_topic_are_no_rows(cluster: Cluster, tombstones: Any, letters: int) -> None:
     topic = f"compacted-{tombstones}"
     cluster.send(topic, row(1), None, row(2), key=b"k")
@@ -250,7 +251,7 @@ def test_a_broker_that_is_not_there_yet_is_waited_for() -> None:
 def test_the_latest_is_said_once_for_all_partitions(cluster: Cluster) -> None:
     for partition in (0, 1):
         cluster.send("newest", row(partition), partition=partition)
-    feed = wb.feeds.kafka("newest", cluster.servers, begin="latest", **QUICK)
+    feed = wb.feeds.kafka("newest", cluster.servers, start_from="latest", **QUICK)
     with reading(feed) as found:
         until(lambda: next(found) is None and found.place is not None)
         place = json.loads(json.dumps(found.place))
@@ -262,7 +263,7 @@ def test_the_latest_is_said_once_for_all_partitions(cluster: Cluster) -> None:
 
 def test_offsets_that_are_gone_are_passed_over_to_the_earliest_there(cluster: Cluster) -> None:
     cluster.send("gone", row(1), row(2))
-    feed = wb.feeds.kafka("gone", cluster.servers, begin="latest", **QUICK)
+    feed = wb.feeds.kafka("gone", cluster.servers, start_from="latest", **QUICK)
     with reading(feed, {"0": 50}) as found:
         assert values(found, 2, "at") == [1, 2]
         until(lambda: found.state.missed == {"offsets that began anew": 1})
@@ -270,7 +271,7 @@ def test_offsets_that_are_gone_are_passed_over_to_the_earliest_there(cluster: Cl
 
 def test_what_kafka_does_not_know_is_refused() -> None:
     with pytest.raises(PlanError, match="'offsets' is nothing that Kafka knows"):
-        wb.feeds.kafka("t", time="at", beside=["offsets"])
+        wb.feeds.kafka("t", time="at", metadata_columns=["offsets"])
 
 
 def test_passwords_are_in_no_plan(cluster: Cluster) -> None:
@@ -307,7 +308,7 @@ def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) ->
     told = [{"at": at, "x": 10 * at, "partition": at % 2, "offset": at // 2} for at in range(12)]
     fields = pa.schema([("at", pa.int64()), ("x", pa.int64()), ("partition", pa.int32()), ("offset", pa.int64())])
     log = wb.from_arrow(pa.Table.from_pylist(told, fields), time="at")
-    feed = wb.feeds.kafka("handed", cluster.servers, beside=["partition", "offset"], **QUICK)
+    feed = wb.feeds.kafka("handed", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
     with reading(log.then(feed, offset="offset", within="partition")) as found:
         assert sorted(values(found, 20, "at")) == list(range(20))  # type: ignore[type-var]
         assert (found.state.duplicates, found.state.messages) == (0, 8)
@@ -318,7 +319,7 @@ def test_offsets_of_several_partitions_are_those_of_each(cluster: Cluster) -> No
     cluster.send("parts", *(row(at) for at in range(30, 33)), partition=1)
     log = wb.from_arrow({"at": pa.array(range(20)), "x": pa.array(range(0, 200, 10)), "offset": pa.array(range(20)),
                          "partition": pa.array([0] * 20, pa.int32())}, time="at")
-    feed = wb.feeds.kafka("parts", cluster.servers, beside=["partition", "offset"], **QUICK)
+    feed = wb.feeds.kafka("parts", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
     with reading(log.then(feed, offset="offset")) as found:
         assert sorted(values(found, 33, "at")) == list(range(33))  # type: ignore[type-var]
     whole = wb.from_arrow({"at": range(20), "x": range(0, 200, 10), "offset": range(20)}, time="at")
@@ -328,7 +329,7 @@ def test_offsets_of_several_partitions_are_those_of_each(cluster: Cluster) -> No
 
 def test_a_history_that_counts_partitions_otherwise_is_told_what_to_cast(cluster: Cluster) -> None:
     log = wb.from_arrow({"at": [1], "x": [10], "partition": [0], "offset": [0]}, time="at")
-    feed = wb.feeds.kafka("cast", cluster.servers, beside=["partition", "offset"], **QUICK)
+    feed = wb.feeds.kafka("cast", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
     with pytest.raises(SchemaError, match="the broker gives it as int32: cast it in the history's file"):
         log.then(feed, offset="offset")
 

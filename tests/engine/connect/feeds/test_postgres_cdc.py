@@ -58,7 +58,8 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
        "CREATE TABLE others (id bigint)", "INSERT INTO orders VALUES (1, 1.5, 'before the slot')",
        "CREATE PUBLICATION all_of_them FOR ALL TABLES")
     feed = wb.feeds.postgres_cdc("public.orders", servers.postgres_url(server), time="committed", slot="orders",
-                                     publication="all_of_them", beside=["change", "committed", "lsn"], **QUICK)
+                                     publication="all_of_them", metadata_columns=["change", "committed", "lsn"],
+                                     **QUICK)
     assert feed.schema.show() == ("id: int64, x: double, k: string, at: timestamp[us, tz=UTC], change: string, "
                                   "committed: timestamp[us, tz=UTC], lsn: int64")
     assert "hunter2" not in f"{feed.explain()}{feed!r}"
@@ -112,7 +113,7 @@ def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.S
 def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: servers.Server) -> None:
     do(server, "CREATE TABLE timed (id bigint PRIMARY KEY, at bigint)", "CREATE PUBLICATION timed FOR TABLE timed")
     feed = wb.feeds.postgres_cdc("timed", servers.postgres_url(server), time="at", slot="timed",
-                                     publication="timed", beside=["change"])
+                                     publication="timed", metadata_columns=["change"])
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO timed VALUES (1, 1), (2, 2)", "DELETE FROM timed WHERE id = 1",
@@ -219,7 +220,7 @@ def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_s
 
 def test_what_is_not_known_of_a_change_is_refused() -> None:
     with pytest.raises(PlanError, match="'user' is nothing that is known of a change"):
-        wb.feeds.postgres_cdc("t", "postgresql://127.0.0.1:1/db", time="at", beside=["user"])
+        wb.feeds.postgres_cdc("t", "postgresql://127.0.0.1:1/db", time="at", metadata_columns=["user"])
 
 
 @pytest.mark.parametrize("how", ["DROP TABLE lost", "ALTER TABLE lost RENAME TO found"])

@@ -68,10 +68,10 @@ def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-@pytest.mark.parametrize("begin", [
+@pytest.mark.parametrize("start_from", [
     lambda url: wb.feeds.mqtt("rows", url, **TOLD).start(), lambda url: wb.from_arrow({"at": [1]}, time="at").start(
         sink=wb.sinks.mqtt("rows", url))])
-def test_no_password_goes_over_an_mqtts_wire_in_the_clear(begin: Callable[[str], Any]) -> None:
+def test_no_password_goes_over_an_mqtts_wire_in_the_clear(start_from: Callable[[str], Any]) -> None:
     """The first byte of a TLS handshake is 22; that of an MQTT packet with a name and a password, 16."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"mqtts://ann:hunter2@127.0.0.1:{server.getsockname()[1]}"
@@ -79,7 +79,7 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(begin: Callable[[str],
 
         def beginning() -> None:
             with contextlib.suppress(WhimbrelError):  # nobody greets it
-                runs.append(begin(url))
+                runs.append(start_from(url))
 
         thread = threading.Thread(target=beginning)
         thread.start()
@@ -122,10 +122,10 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 @pytest.mark.parametrize(("make", "word"), [
     (lambda: wb.feeds.kafka("", **TOLD), "A topic has a name"),
-    (lambda: wb.feeds.kafka("t", begin="newest", **TOLD), "begin='newest'"),
+    (lambda: wb.feeds.kafka("t", start_from="newest", **TOLD), "start_from='newest'"),
     (lambda: wb.feeds.kafka("t", tombstones="keep", **TOLD), "tombstones='keep'"),
-    (lambda: wb.feeds.redis("t", begin="newest", **TOLD), "begin='newest'"),
-    (lambda: wb.feeds.nats("t", begin="newest", **TOLD), "begin='newest'"),
+    (lambda: wb.feeds.redis("t", start_from="newest", **TOLD), "start_from='newest'"),
+    (lambda: wb.feeds.nats("t", start_from="newest", **TOLD), "start_from='newest'"),
     (lambda: wb.feeds.synthetic(rows=-1), "rows=-1"),
     (lambda: wb.feeds.Sample("x"), "is no share"),  # type: ignore[arg-type]
     (lambda: wb.feeds.synthetic(rate="fast"), "rate='fast'"),  # type: ignore[arg-type]

@@ -72,7 +72,7 @@ class Consumer(Client):
             feed.check_partitions(len(numbers))
             self._go_on_in_the_same_topic()
             if feed.group is None:
-                if feed.begin == "latest" and not place:
+                if feed.start_from == "latest" and not place:
                     self._place = {str(number): self._ends(number)[1] for number in numbers}
                     self.begins = self._where()
                 self._consumer.assign([self._partition(number) for number in numbers])
@@ -136,8 +136,8 @@ class Consumer(Client):
 
     def _partition(self, number: int) -> Any:
         """Where a partition is read from; one that the place does not name was added since, and is read whole."""
-        begin = self._library.OFFSET_BEGINNING if self._feed.group is None else self._library.OFFSET_STORED
-        return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), begin))
+        start_from = self._library.OFFSET_BEGINNING if self._feed.group is None else self._library.OFFSET_STORED
+        return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), start_from))
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
         self.waiting_for, self._is_member = "", True
@@ -209,7 +209,7 @@ class Consumer(Client):
         if monotonic() > self._behind_at:
             self._look_behind()
         return MessageBatch(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
-                                                for field in self._feed.beside})
+                                                for field in self._feed.metadata_columns})
 
     def _next(self, timeout_s: float) -> list[Any]:
         """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
@@ -308,7 +308,7 @@ class Consumer(Client):
             self._read_to.pop(number, None)
             wanted = self._place.get(str(number), message.offset())
             if wanted is None or wanted < 0:
-                self._place[str(number)] = high if self._feed.begin == "latest" and not self._began_anew else low
+                self._place[str(number)] = high if self._feed.start_from == "latest" and not self._began_anew else low
                 continue
             self._place[str(number)] = low
             if wanted < low:

@@ -43,13 +43,13 @@ class KafkaFeed(Feed):
     time : str
         The event-time column.
     group : str, optional
-    begin : {"earliest", "latest"}
+    start_from : {"earliest", "latest"}
         Where to begin without a place.
     format : {"json", "arrow", "csv"}, Avro, Protobuf or Format
         Of values.
-    beside : sequence of {"key", "partition", "offset", "timestamp", "headers"}
+    metadata_columns : sequence of {"key", "partition", "offset", "timestamp", "headers"}
         Columns to add beside the value's, under these names.
-    tombstones : {"drop", "letter"}
+    tombstones : {"drop", "dead_letter"}
         What a message without a value is, which deletes a key of a compacted topic: nothing, or a dead letter.
     config : mapping, optional
         Further properties of librdkafka, such as ``security.protocol``. They are in no plan, log or checkpoint.
@@ -68,8 +68,8 @@ class KafkaFeed(Feed):
     is_of_one_partition = False
 
     def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, time: str, group: str | None = None,
-                 begin: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
-                 beside: Sequence[str] = (), tombstones: Literal["drop", "letter"] = "drop",
+                 start_from: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
+                 metadata_columns: Sequence[str] = (), tombstones: Literal["drop", "dead_letter"] = "drop",
                  config: Mapping[str, Any] | None = None, schema: Fields | None = None,
                  **told: Unpack[FeedOptions]) -> None:
         try:
@@ -79,39 +79,40 @@ class KafkaFeed(Feed):
         where = f"feeds.kafka({topic!r})"
         if not isinstance(topic, str) or not topic:
             raise PlanError("A topic has a name.", where=where, hint='such as feeds.kafka("flights", ...)')
-        check_choice("begin", begin, ("earliest", "latest"), where=where)
-        check_choice("tombstones", tombstones, ("drop", "letter"), where=where)
-        for name in beside:
+        check_choice("start_from", start_from, ("earliest", "latest"), where=where)
+        check_choice("tombstones", tombstones, ("drop", "dead_letter"), where=where)
+        for name in metadata_columns:
             if name not in _BESIDE:
                 raise PlanError(f"{name!r} is nothing that Kafka knows of a message.", where=where,
                                 hint=near_match(name, list(_BESIDE)))
         self.library: Any = confluent_kafka
-        self.topic, self.servers, self.group, self.begin = topic, servers, group, begin
+        self.topic, self.servers, self.group, self.start_from = topic, servers, group, start_from
         self.drops_tombstones = tombstones == "drop"
         self.config = dict(config or {})
         told.setdefault("name", topic)
         super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
-                         beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
+                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **told)
         if self.disorder.partition is not None and self.disorder.lag is None:
             raise PlanError("Nothing would settle: a topic does not end, and nobody knows how far a partition may lag.",
                             where=where,
-                            hint=f'give a lag: partition=wb.Partitions(by={self.disorder.partition!r}, lag="1h")')
+                            hint="give a lag: partition=wb.PartitionWatermarks("
+                                 f'by={self.disorder.partition!r}, max_lag="1h")')
 
     def connect(self, place: Place) -> Client:
         return Consumer(self, place or {})
 
     def look(self) -> Client:
         alone = copy(self)
-        alone.group, alone.begin = None, "earliest"
+        alone.group, alone.start_from = None, "earliest"
         return alone.connect(None)
 
     def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
-        if (within, offset) != ("partition", "offset") or {"partition", "offset"} - {*self.beside.names}:
+        if (within, offset) != ("partition", "offset") or {"partition", "offset"} - {*self.metadata_columns.names}:
             return None
         return {str(partition): number + 1 for partition, number in last.items()}
 
     def part_of(self, offset: str) -> str | None:
-        return "partition" if offset == "offset" and offset in self.beside.names else None
+        return "partition" if offset == "offset" and offset in self.metadata_columns.names else None
 
     def of_one_part(self, offset: str) -> Feed:
         if self.part_of(offset) is None:
@@ -133,8 +134,8 @@ class KafkaFeed(Feed):
         if self.is_of_one_partition and count > 1:
             raise SourceError(f"{self.topic} has {count} partitions, each with offsets of its own: by offset='offset' "
                               "alone rows would be taken for others.", where=f"then({self.call}, offset='offset')",
-                              hint='give within="partition", with that column in the history and beside=["partition", '
-                                   '"offset"]; or say how they overlap by keys= and span=, or at=')
+                              hint='give within="partition", with that column in the history and '
+                                   'metadata_columns=["partition", "offset"]; or say how they overlap by keys= and span=, or at=')
 
     def is_another(self, before: Place, after: Place) -> bool:
         topics = {place.get(TOPIC) for place in (before, after) if isinstance(place, dict)}

@@ -58,7 +58,7 @@ class PostgresChangesFeed(Feed):
         the table's replica identity is full.
     slot, publication : str
         Each feed that is read at the same time needs a slot of its own. Default of `publication`: the slot's name.
-    beside : sequence of {"change", "committed", "lsn"}
+    metadata_columns : sequence of {"change", "committed", "lsn"}
         Columns to add to the table's: "insert", "update" or "delete"; when its transaction was committed; and the place
         in the server's log.
     every : str, timedelta or float (seconds)
@@ -72,13 +72,13 @@ class PostgresChangesFeed(Feed):
     forgets = True
 
     def __init__(self, table: str, url: str, *, time: str, slot: str = "whimbrel", publication: str | None = None,
-                 beside: Sequence[str] = ("change", "committed"), every: float | Duration = 0.1,
+                 metadata_columns: Sequence[str] = ("change", "committed"), every: float | Duration = 0.1,
                  schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         try:
             import psycopg
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "feeds.postgres_cdc()") from None
-        for name in beside:
+        for name in metadata_columns:
             if name not in _BESIDE:
                 raise PlanError(f"{name!r} is nothing that is known of a change.",
                                 where=f"feeds.postgres_cdc({table!r})", hint=near_match(name, list(_BESIDE)))
@@ -92,7 +92,7 @@ class PostgresChangesFeed(Feed):
         told.setdefault("name", table)
         super().__init__("postgres_cdc", time=time, format=Records(),
                          schema=self._columns() if schema is None else schema,
-                         beside=pa.schema([(name, _BESIDE[name]) for name in beside]), **told)
+                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **told)
         self.told_of = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
@@ -245,7 +245,7 @@ class _Changes(Client):
         """What the log tells further on, in whole transactions: together, until they are many or long."""
         self._bytes = 0
         rows: list[dict[str, Any]] = []
-        beside: dict[str, list[Any]] = {name: [] for name in _BESIDE}
+        metadata_columns: dict[str, list[Any]] = {name: [] for name in _BESIDE}
         found = False
         for each in changes(self._messages()):
             if isinstance(each, Change):
@@ -253,29 +253,31 @@ class _Changes(Client):
                     row = self._told(each)
                 except SourceError:
                     if found:  # what was told before comes first
-                        whole = len(beside["lsn"])
-                        yield self._delivery(rows[:whole], {name: told[:whole] for name, told in beside.items()})
+                        whole = len(metadata_columns["lsn"])
+                        yield self._delivery(rows[:whole], {name: told[:whole] for name,
+                                                            told in metadata_columns.items()})
                     raise
                 if row is not None:
                     rows.append(row)
-                    beside["change"].append(each.kind)
+                    metadata_columns["change"].append(each.kind)
                 continue
             if isinstance(each, Truncation):
                 if any(self._is_of(relation.name) for relation in each.relations):
                     self._feed.letters.refuse(b"TRUNCATE", _TRUNCATED)
                 continue
             for name, value in (("committed", each.committed_us), ("lsn", each.end)):
-                beside[name] += [value] * (len(rows) - len(beside[name]))
+                metadata_columns[name] += [value] * (len(rows) - len(metadata_columns[name]))
             self._place, self._span, found = each.end, _STEP_BYTES, True
             if self._bytes >= MAX_BYTES or len(rows) >= _MAX_ROWS:
-                yield self._delivery(rows, beside)
-                rows, beside, found = [], {name: [] for name in _BESIDE}, False
+                yield self._delivery(rows, metadata_columns)
+                rows, metadata_columns, found = [], {name: [] for name in _BESIDE}, False
         if found:
-            yield self._delivery(rows, beside)
+            yield self._delivery(rows, metadata_columns)
 
-    def _delivery(self, rows: list[dict[str, Any]], beside: dict[str, list[Any]]) -> MessageBatch:
+    def _delivery(self, rows: list[dict[str, Any]], metadata_columns: dict[str, list[Any]]) -> MessageBatch:
         bytes_, self._bytes = self._bytes, 0
-        return MessageBatch(rows, self._place, {field.name: beside[field.name] for field in self._feed.beside}, bytes_)
+        return MessageBatch(rows, self._place,
+                            {field.name: metadata_columns[field.name] for field in self._feed.metadata_columns}, bytes_)
 
     def _messages(self) -> Iterator[bytes]:
         """What the log tells further on, as it comes: however much that is, little of it is here at once."""

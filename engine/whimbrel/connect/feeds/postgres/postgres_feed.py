@@ -35,7 +35,7 @@ class PostgresFeed(Feed):
 
     Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen: ``postgres_cdc`` tells them. The
     column must grow in the order in which rows become visible; where transactions overlap, a serial number may become
-    visible behind a later one, and `settle` waits for it: newer rows are not read yet.
+    visible behind a later one, and `visibility_delay` waits for it: newer rows are not read yet.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class PostgresFeed(Feed):
     cursor : str
         The column that grows, such as a serial number or a time of writing. Indexed, if the table is large. Rows where
         it is null are not read. Rows that share a value are all read, if they are there when the first of them is; one
-        that comes later with a value equal to the last one read, or below it, is not found: see `settle`, or
+        that comes later with a value equal to the last one read, or below it, is not found: see `visibility_delay`, or
         ``postgres_cdc``. Rows of one value that are more than can be read at once are read in parts, by their
         number in the order of their texts: until then none of them may be added, changed or deleted.
     every : str, timedelta or float (seconds)
         Seconds between two looks while there is nothing new.
-    settle : str, optional
+    visibility_delay : str, optional
         Such as ``"2 seconds"``: rows whose time, by `settle_by`, is newer than that before the server's clock wait.
     settle_by : str, optional
         A column of times at which rows were written. Default: the event time.
@@ -64,7 +64,7 @@ class PostgresFeed(Feed):
     """
 
     def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float | Duration = 0.5,
-                 settle: str | None = None, settle_by: str | None = None, schema: Fields | None = None,
+                 visibility_delay: str | None = None, settle_by: str | None = None, schema: Fields | None = None,
                  **told: Unpack[FeedOptions]) -> None:
         try:
             import psycopg
@@ -78,7 +78,7 @@ class PostgresFeed(Feed):
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, remade.UndefinedTable,
                      remade.UndefinedColumn, remade.FeatureNotSupported)
         self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every_s
-        self.settle, self.settle_by = settle, settle_by or time
+        self.visibility_delay, self.settle_by = visibility_delay, settle_by or time
         told.setdefault("name", table)
         super().__init__("postgres", time=time, format=Records(),
                          schema=columns_of(self.open, self.table) if schema is None else schema, **told)
@@ -180,7 +180,7 @@ class _Table(Client):
         self.missed: Counter[str] = Counter()
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
-        settled = [] if feed.settle is None else [
+        settled = [] if feed.visibility_delay is None else [
             sql.SQL("{} < now() - %(settle)s::interval").format(sql.Identifier(feed.settle_by))]
         newer = sql.SQL("{} > %(place)s").format(sql.Identifier(feed.cursor))
 
@@ -209,7 +209,8 @@ class _Table(Client):
             return None
         self._look_whether_it_began_anew()
         ask = self._first if self._place is None else self._further if self._had is None else self._alike
-        told = {"place": self._place, "settle": self._feed.settle, "most": _MAX_ROWS + 1, "had": self._had}
+        told = {"place": self._place, "visibility_delay": self._feed.visibility_delay, "most": _MAX_ROWS + 1,
+                "had": self._had}
         try:
             found, bytes_, next_row = self._found(ask, told)
         except self._feed.library.DataError:

@@ -87,8 +87,8 @@ class Entries(Client):
         field = None if self.feed.field is None else self.feed.field.encode()
         values = [{name.decode(errors="replace"): value for name, value in fields.items()} if field is None
                   else fields.get(field, b"") for _, fields in here]
-        beside = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.beside}
-        return MessageBatch(values, self.place, beside, long)
+        metadata_columns = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.metadata_columns}
+        return MessageBatch(values, self.place, metadata_columns, long)
 
     @property
     def newest(self) -> bytes | None:

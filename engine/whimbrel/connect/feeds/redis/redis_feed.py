@@ -37,7 +37,7 @@ class RedisFeed(Feed):
         ``redis://host:port``. A password in it is in no plan, log or checkpoint.
     time : str
         The event-time column.
-    begin : {"earliest", "latest"}
+    start_from : {"earliest", "latest"}
         Where to begin without a place.
     group : str, optional
         Share the entries with all others of the group. What was read and not acknowledged before comes again.
@@ -59,7 +59,7 @@ class RedisFeed(Feed):
     """
 
     def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379", *, time: str,
-                 begin: Literal["earliest", "latest"] = "earliest", group: str | None = None,
+                 start_from: Literal["earliest", "latest"] = "earliest", group: str | None = None,
                  consumer: str | None = None, claim_idle: float | Duration | None = 60.0, field: str | None = None,
                  format: str | Format = "json", with_id: bool = False, schema: Fields | None = None,
                  **told: Unpack[FeedOptions]) -> None:
@@ -76,16 +76,16 @@ class RedisFeed(Feed):
             raise PlanError(f"consumer={consumer!r} is who reads in a group, and there is none.", where=where,
                             hint='give group="..." as well, or leave it out')
         claim_after_s = None if claim_idle is None else checked_seconds("claim_idle", claim_idle, where=where)
-        check_choice("begin", begin, ("earliest", "latest"), where=where)
+        check_choice("start_from", start_from, ("earliest", "latest"), where=where)
         self.library: Any = redis
         self.lost = (OSError, EOFError, TimeoutError, redis.ConnectionError, redis.TimeoutError)
-        self.stream, self.url, self.begin = stream, checked_url(url, "redis", "rediss", "unix"), begin
+        self.stream, self.url, self.start_from = stream, checked_url(url, "redis", "rediss", "unix"), start_from
         self.group, self.consumer, self.field = group, platform.node() if consumer is None else consumer, field
         self.claim_after_s, self.forgets = claim_after_s, group is not None
         told.setdefault("name", stream)
         super().__init__("redis", time=time, schema=schema,
                          format=TextRecords() if field is None else format_of(format, where),
-                         beside=pa.schema([("id", pa.string())] if with_id else []), **told)
+                         metadata_columns=pa.schema([("id", pa.string())] if with_id else []), **told)
 
     def connect(self, place: Place) -> Client:
         return _Alone(self, place) if self.group is None else RedisConsumer(self, place)
@@ -117,7 +117,7 @@ class _Alone(Entries):
             told = {"length": 0, "entries-added": 0, "first-entry": None, "last-generated-id": b"0-0"}
         added = told.get("entries-added")
         if self._last is None:
-            latest = self.feed.begin == "latest"
+            latest = self.feed.start_from == "latest"
             self._last = told["last-generated-id"].decode() if latest else "0-0"
             self._number = None if added is None else added if latest else added - told["length"]
         elif added is None or self._number is None or not self._looked_behind(self._last, self._number, told):

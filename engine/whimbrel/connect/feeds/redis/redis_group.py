@@ -58,7 +58,7 @@ class RedisConsumer(Entries):
             self.missed["a stream that began anew"] += 1
             self._last, self._to_claim = "0-0", []
             self.begins = self.place
-        first = "0-0" if newest is None or self.feed.begin == "earliest" else "$"
+        first = "0-0" if newest is None or self.feed.start_from == "earliest" else "$"
         try:
             self.link.xgroup_create(self.stream, self._group, mkstream=True,
                                     id=first if newest is None else self._last or first)

@@ -318,8 +318,8 @@ class BufferedFeedReader(FeedReader):
         feed, now_ns = self.feed, self._clock.now_ns()
         decoded = self._decoded(delivery)
         rows = decoded.rows
-        arrays = [*rows.columns, *(pa.array(delivery.beside[field.name], field.type).take(pa.array(decoded.message))
-                                   for field in feed.beside)]
+        arrays = [*rows.columns, *(pa.array(delivery.metadata[field.name], field.type).take(pa.array(decoded.message))
+                                   for field in feed.metadata_columns)]
         if feed.numbered:  # once it is known how many rows are before
             arrays.append(pa.array(np.zeros(rows.num_rows, np.int64)))
         if feed.arrival_column is not None:

@@ -34,7 +34,7 @@ class MessageBatch:
         Values that a format makes rows of, or rows.
     place : JSON value
         Where to read on behind them.
-    beside : mapping of str to list
+    metadata : mapping of str to list
         Columns that the broker knows and the value does not hold, such as key and offset: one item a message.
     counted : int, optional
         Its bytes, where somebody has counted them.
@@ -42,7 +42,7 @@ class MessageBatch:
 
     messages: Sequence[Any] | pa.RecordBatch
     place: Place = None
-    beside: Mapping[str, list[Any]] = field(default_factory=dict)
+    metadata: Mapping[str, list[Any]] = field(default_factory=dict)
     counted: int | None = None
 
     @property

@@ -56,7 +56,7 @@ class FeedOptions(TypedDict, total=False):
     late : {"drop", "adjust", "side_output", "raise"}
         What happens to later rows; default: "drop". They are counted.
     partition : str or Partitions
-    ahead : str, timedelta or int
+    max_ahead : str, timedelta or int
         How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
         does not make all others late. Integers are taken to be seconds since 1970.
     idle_timeout : str, timedelta or float (seconds)
@@ -82,7 +82,7 @@ class FeedOptions(TypedDict, total=False):
     reorder_latency: Duration | None
     late: str | None
     partition: str | PartitionWatermarks | None
-    ahead: Duration | None
+    max_ahead: Duration | None
     idle_timeout: float | Duration | None
     queue_rows: int
     queue_bytes: int
@@ -105,7 +105,7 @@ class Feed(Source):
         What a message holds. Without it some messages are read now, and their schema is what all others must have.
     format : Format, optional
         How messages are written; None where the client gives rows.
-    beside : pyarrow.Schema, optional
+    metadata_columns : pyarrow.Schema, optional
         Columns that the client adds.
 
     Raises
@@ -127,18 +127,18 @@ class Feed(Source):
     """How record batches become rows of the schema."""
 
     def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
-                 beside: pa.Schema | None = None, **told: Unpack[FeedOptions]) -> None:
+                 metadata_columns: pa.Schema | None = None, **told: Unpack[FeedOptions]) -> None:
         self.call = f"feeds.{kind}(..., time={time!r})"
         self._check_names(told)
         self.pace = ReadOptions.of(told, self.call)
         self.name = told.get("name") or kind
         self.format = format
         self.letters = DeadLetterQueue()
-        self.beside = pa.schema([]) if beside is None else beside
+        self.metadata_columns = pa.schema([]) if metadata_columns is None else metadata_columns
         wanted = (time, told.get("end"), told.get("arrival"), by_of(told.get("partition")))
         self.value_fields = (fields_given(schema, self.call) if schema is not None else
                              fields_inferred(data_fields(self._sampled(self.pace.schema_sample_s), wanted), self.call))
-        fields = pa.schema([*self.value_fields, *self.beside])
+        fields = pa.schema([*self.value_fields, *self.metadata_columns])
         self.arrival_column = told.get("arrival_column")
         time, made = self._made(time, told, fields.names)
         fields = pa.schema([*fields, *made])
@@ -157,7 +157,7 @@ class Feed(Source):
         self.disorder = in_partitions(
             promise(told.get("reorder_latency"), told.get("late") or "drop", self.schema.unit, default=0,
                     where=self.call), told.get("partition"), self.schema, where=self.call)
-        self.rules = Rules.of(self.timeline, told.get("ahead"))
+        self.rules = Rules.of(self.timeline, told.get("max_ahead"))
         if self.pace.overload is not None:
             self.pace.overload.check(self.schema.names, where=self.call)
         if isinstance(rule := self.pace.overload, WidenHop):
