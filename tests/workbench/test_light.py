@@ -12,19 +12,19 @@ import sys, time
 import pyarrow.parquet as pq
 import whimbrel as wb
 from whimbrel import col
-from whimbrel_workbench.sessions import Feed
+from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.frames import Options
-from whimbrel_workbench.view_panel import Screen
+from whimbrel_workbench.view_panel import ViewPanel
 
 log = wb.read_parquet({file!r}, time="at", name="log")
 query = log.group_by("k").tumbling_window("10s").aggregate(n=wb.count(), m=wb.mean(col.x))
 frames = []
-feed = Feed(query, Options(kind={kind!r}), lambda frame: frames.append(frame) or True)
+feed = LiveSession(query, Options(kind={kind!r}), lambda frame: frames.append(frame) or True)
 feed.start()
 feed.run.wait(60)
 feed.look_again()
 assert frames[-1].picture is not None, frames[-1].status
-Screen().draw(frames[-1])
+ViewPanel().draw(frames[-1])
 print(*sorted({{"pandas", "holoviews", "datashader", "pyspark"}} & set(sys.modules)))
 """
 

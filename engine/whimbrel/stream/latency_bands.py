@@ -139,7 +139,7 @@ class LatencyBands(Sequence["Stream"]):
         return display.mimebundle(self)
 
     def __repr__(self) -> str:
-        return f"Bands({', '.join(self.latencies)}) of {self.streams[0]!r}"
+        return f"LatencyBands({', '.join(self.latencies)}) of {self.streams[0]!r}"
 
 
 def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | None,

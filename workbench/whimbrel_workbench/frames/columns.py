@@ -68,7 +68,7 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
     --------
     >>> rows = pa.schema({"start": pa.int64(), "end": pa.int64(), "origin": pa.string(), "n": pa.int64()})
     >>> roles(rows)
-    Columns(keys=('origin',), value='n', values=('n',), x=None, texts=())
+    ColumnRoles(keys=('origin',), value='n', values=('n',), x=None, texts=())
     """
     payload = {field.name: field.type for field in schema if field.name not in (_TIME, "end")}
     x = None if options.x == _TIME else options.x
