@@ -135,8 +135,8 @@ class KafkaFeed(Feed):
             raise SourceError(f"{self.topic} has {count} partitions, each with offsets of its own: by offset='offset' "
                               "alone rows would be taken for others.", where=f"then({self.call}, offset='offset')",
                               hint='give within="partition", with that column in the history and '
-                                   'metadata_columns=["partition", "offset"]; or say how they overlap by keys= and span=, '
-                                   'or at=')
+                                   'metadata_columns=["partition", "offset"]; or say how they overlap '
+                                   'by keys= and span=, or at=')
 
     def is_another(self, before: Place, after: Place) -> bool:
         topics = {place.get(TOPIC) for place in (before, after) if isinstance(place, dict)}
