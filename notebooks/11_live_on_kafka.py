@@ -64,7 +64,7 @@ def topic(servers):
 
 def live(folder, servers):
     history = wb.read_parquet(folder / "history.parquet", time="departure", arrival="landed")
-    return delays.on(history.then(topic(servers), keys=["carrier", "flight"], span="1d"))
+    return delays.on(history.then(topic(servers), keys=["carrier", "flight"], dedup_window="1d"))
 
 
 if __name__ == "__main__":

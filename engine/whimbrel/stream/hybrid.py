@@ -15,11 +15,11 @@ from whimbrel.connect.validation import column_names
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 
-_WAYS = 'offset="n"; keys=["id"], span="1h"; or at="2024-01-01"'
+_WAYS = 'offset="n"; keys=["id"], dedup_window="1h"; or cutover="2024-01-01"'
 
 
-def hand_over(history: object, feed: object, *, offset: str | None, within: str | None, keys: Sequence[str],
-              span: Duration | None, at: Instant | None) -> HybridSource:
+def hand_over(history: object, feed: object, *, offset: str | None, partition: str | None, keys: Sequence[str],
+              dedup_window: Duration | None, cutover: Instant | None) -> HybridSource:
     """See :meth:`whimbrel.Stream.then`."""
     where = "then(...)"
     if not isinstance(history, Source) or history.live:
@@ -42,36 +42,39 @@ def hand_over(history: object, feed: object, *, offset: str | None, within: str 
         raise PlanError("Rows of a feed are numbered from 0, so they do not follow those of a history.", where=where,
                         hint="Name an event-time column in both.")
     columns = column_names("keys", keys, where=where)
-    if offset is not None and within is None:
+    if offset is not None and partition is None:
         part = feed.part_of(offset)
         if part is not None and part in history.schema and part in feed.schema:
-            within = part
+            partition = part
         else:
             feed = feed.of_one_part(offset)
-    return HybridSource(history, feed, _cutover(history, feed, offset, within, columns, span, at, where))
+    overlap = _cutover(history, feed, offset, partition, columns, dedup_window, cutover, where)
+    return HybridSource(history, feed, overlap)
 
 
-def _cutover(history: Source, feed: Feed, offset: str | None, within: str | None, keys: tuple[str, ...],
-          span: Duration | None, at: Instant | None, where: str) -> Cutover:
+def _cutover(history: Source, feed: Feed, offset: str | None, partition: str | None, keys: tuple[str, ...],
+          dedup_window: Duration | None, cutover: Instant | None, where: str) -> Cutover:
     schema: Any = history.schema
-    if sum(way is not None and way != () for way in (offset, keys, at)) != 1:
+    if sum(way is not None and way != () for way in (offset, keys, cutover)) != 1:
         raise PlanError("How history and feed overlap must be said in one way.", where=where, hint=_WAYS)
     if offset is not None:
         if not pa.types.is_integer(schema.type_of(offset, where=where)):
             raise SchemaError(f"offset={offset!r} is {schema.type_of(offset)}, no integer.", where=where, hint=_WAYS)
-        if within is not None:
-            schema.type_of(within, where=where)
-        return OffsetCutover(offset, within)
-    if at is not None:
-        return TimeCutover(history.time, parse_instant(at, schema.unit, schema.zone, name=history.time, where=where,
+        if partition is not None:
+            schema.type_of(partition, where=where)
+        return OffsetCutover(offset, partition)
+    if cutover is not None:
+        return TimeCutover(history.time, parse_instant(cutover, schema.unit, schema.zone, name=history.time,
+                                                       where=where,
                                                   rounding="up"))
     for key in keys:
         schema.type_of(key, where=where)
-    if span is None:
-        raise PlanError("keys are compared within a span of time.", where=where, hint='such as span="1h"')
-    span_ticks = duration_ticks(span, schema.unit, where=where)
+    if dedup_window is None:
+        raise PlanError("keys are compared within a span of time.", where=where, hint='such as dedup_window="1h"')
+    span_ticks = duration_ticks(dedup_window, schema.unit, where=where)
     latest = max(ticks or 0 for late in (history.disorder, feed.disorder) for ticks in (late.reorder_latency, late.lag))
     if span_ticks < latest:  # what the history has and the feed sends again may be as late as that
-        raise PlanError(f"span={span!r} is shorter than rows may be late: rows would come twice.", where=where,
+        raise PlanError(f"dedup_window={dedup_window!r} is shorter than rows may be late: rows would come twice.",
+                        where=where,
                         hint=f"{quote_ticks(latest, schema.unit)} or more, which both are promised to keep")
     return KeyCutover(keys, span_ticks)

@@ -117,8 +117,8 @@ class Stream(Methods, Actions):
         """
         return replace(self, node=rebind(self.node, other))
 
-    def then(self, feed: Stream, *, offset: str | None = None, within: str | None = None,
-             keys: Sequence[str] = (), span: Duration | None = None, at: Instant | None = None) -> Stream:
+    def then(self, feed: Stream, *, offset: str | None = None, partition: str | None = None, keys: Sequence[str] = (),
+             dedup_window: Duration | None = None, cutover: Instant | None = None) -> Stream:
         """First this history at full speed, then a feed from where it ends: nothing missing, nothing twice.
 
         Say one of three ways in which they overlap. While it runs, the feed's state in ``run.metrics.feeds`` says
@@ -130,15 +130,15 @@ class Stream(Methods, Actions):
             A feed as it was made, with the columns of this history.
         offset : str, optional
             A column that grows from row to row and is in both: rows of the feed up to the history's last are left out.
-        within : str, optional
+        partition : str, optional
             The column within whose values it grows. Default, of Kafka's offset: ``"partition"``, needed for several.
         keys : sequence of str, optional
             Columns that, with the time, tell rows apart: rows of the feed that the history has are left out,
-        span : str, timedelta or int (ticks), optional
+        dedup_window : str, timedelta or int (ticks), optional
             of which the last span of time is remembered. Older rows of the feed are left out as far back as the history
             goes: it may have had them.
-        at : str, datetime or int (ticks), optional
-            The history is told before this time, the feed from then on.
+        cutover : str, datetime or int (ticks), optional
+            The history is read before this time, the feed from then on.
 
         Examples
         --------
@@ -149,7 +149,7 @@ class Stream(Methods, Actions):
         [1, 2, 3, 4, 5]
         """
         return Stream(Node(hand_over(self.node.op, feed.node.op if isinstance(feed, Stream) else feed, offset=offset,
-                                     within=within, keys=keys, span=span, at=at)))
+                                     partition=partition, keys=keys, dedup_window=dedup_window, cutover=cutover)))
 
     def at_latencies(self, *latencies: Duration, partial: Query | None = None,
                      merge: Query | None = None) -> LatencyBands:

@@ -121,7 +121,7 @@ def test_an_arrival_and_a_latency_go_with_numbers(tmp_path: Path) -> None:
     (lambda: wb.feeds.iterator(lambda: [{"x": 1, "arrival_time": 2}], time=wb.WALL_CLOCK), SchemaError, "already"),
     (lambda: wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE, end="x"), PlanError, "event time of its own"),
     (lambda: wb.from_arrow(ROWS, time="wb.SEQUENCE"), SchemaError, "names no column"),
-    (lambda: wb.from_arrow(ROWS, time=wb.SEQUENCE).then(wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE), at=3),
+    (lambda: wb.from_arrow(ROWS, time=wb.SEQUENCE).then(wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE), cutover=3),
      PlanError, "numbered from 0"),
 ])
 def test_what_cannot_be_is_refused(read: Any, kind: type, what: str) -> None:

@@ -359,7 +359,7 @@ def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
 def test_time_goes_on_after_a_history_where_its_feed_is_quiet() -> None:
     log = wb.from_arrow(pa.table({"at": pa.array([1, 2, 9], pa.timestamp("ms")), "x": [1, 2, 3]}), time="at")
     quiet = Wire(ends=False, idle_timeout=0.1, schema={"at": "timestamp[ms]", "x": "int64"})
-    run = log.then(stream(quiet), keys=["x"], span=10).tumbling_window(10).aggregate(n=wb.count()).start()
+    run = log.then(stream(quiet), keys=["x"], dedup_window=10).tumbling_window(10).aggregate(n=wb.count()).start()
     until(lambda: run.metrics.settled_rows == 1)
     run.stop()
 

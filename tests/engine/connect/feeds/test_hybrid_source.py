@@ -39,11 +39,11 @@ def feed(first: int, stop: int) -> wb.Stream:
 
 
 WAYS: list[dict[str, Any]] = [
-    {"offset": "n"}, {"offset": "n", "within": "part"}, {"keys": ["n"], "span": 10}, {"at": 8}]
+    {"offset": "n"}, {"offset": "n", "partition": "part"}, {"keys": ["n"], "dedup_window": 10}, {"cutover": 8}]
 
 
 @pytest.mark.fault("history.then", "duplicate delivery")
-@pytest.mark.parametrize("way", WAYS, ids=["offset", "within", "keys", "at"])
+@pytest.mark.parametrize("way", WAYS, ids=["offset", "partition", "keys", "cutover"])
 @pytest.mark.parametrize("first", [0, 10, 20, 24])
 def test_each_row_is_told_once(way: dict[str, Any], first: int) -> None:
     both = log(30).then(feed(first, 60), **way)
@@ -53,7 +53,7 @@ def test_each_row_is_told_once(way: dict[str, Any], first: int) -> None:
 def test_what_comes_again_behind_the_span_is_no_late_row() -> None:
     older = {"at": -1, "n": -1, "part": 0}  # than all of the history
     again = wb.feeds.iterator(lambda: [older, *numbers(0, 60)], time="at", schema=FIELDS, late="drop", name="again")
-    run = log(30).then(again, keys=["n"], span=2).select("n").start()
+    run = log(30).then(again, keys=["n"], dedup_window=2).select("n").start()
     assert run.wait(PATIENCE_S)
     shown = run.snapshot()
     assert shown.table["n"].to_pylist() == list(range(60))
@@ -116,7 +116,8 @@ def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> No
     assert later.metrics.rows == 60
 
 
-@pytest.mark.parametrize("other", [None, {"keys": ["n"], "span": 100}, {"at": 20}, {"offset": "n", "within": "part"}])
+@pytest.mark.parametrize("other", [
+    None, {"keys": ["n"], "dedup_window": 100}, {"cutover": 20}, {"offset": "n", "partition": "part"}])
 def test_a_checkpoint_of_another_hand_over_is_refused(tmp_path: Path, other: dict[str, Any] | None) -> None:
     def query(way: dict[str, Any] | None) -> wb.Stream:
         both = feed(15, 60) if way is None else log(30).then(feed(15, 60), **way)
@@ -130,7 +131,7 @@ def test_a_checkpoint_of_another_hand_over_is_refused(tmp_path: Path, other: dic
             wb.restore(tmp_path / "point", query(then))
 
 
-@pytest.mark.parametrize("way", [{"offset": "n"}, {"offset": "n", "within": "part"}], ids=["offset", "within"])
+@pytest.mark.parametrize("way", [{"offset": "n"}, {"offset": "n", "partition": "part"}], ids=["offset", "partition"])
 def test_a_row_without_an_offset_is_no_duplicate(way: dict[str, Any]) -> None:
     rows = [{"at": 1, "n": None, "part": 0}, {"at": 2, "n": 5, "part": 0}, {"at": 3, "n": None, "part": 1}]
     history = wb.from_arrow(pa.Table.from_pylist(rows, pa.schema([(name, pa.int64()) for name in FIELDS])), time="at")
@@ -158,8 +159,8 @@ KEYS: list[Any] = [
 
 
 @pytest.mark.parametrize("keys", KEYS, ids=lambda keys: str(keys.type))
-@pytest.mark.parametrize("way", [{"offset": "n", "within": "key"}, {"keys": ["key"], "span": 10}],
-                         ids=["within", "keys"])
+@pytest.mark.parametrize("way", [{"offset": "n", "partition": "key"}, {"keys": ["key"], "dedup_window": 10}],
+                         ids=["partition", "keys"])
 def test_keys_of_any_type_are_in_a_checkpoint(keys: Any, way: dict[str, Any]) -> None:
     rows = pa.table({"at": [1, 2, 3], "n": [7, 8, 9], "key": keys})
     more = wb.feeds.iterator(lambda: rows.to_batches() * 2, time="at", schema=rows.schema, format="arrow")
@@ -184,7 +185,7 @@ def test_one_way_must_be_said(told: dict[str, Any]) -> None:
 def test_a_span_that_is_shorter_than_rows_may_be_late_is_refused(span: int, latency: int, hint: str) -> None:
     late = wb.feeds.iterator(lambda: numbers(0, 3), time="at", schema=FIELDS, reorder_latency=latency)
     with pytest.raises(PlanError, match=hint):
-        log(3).then(late, keys=["n"], span=span)
+        log(3).then(late, keys=["n"], dedup_window=span)
 
 
 def test_both_must_have_the_same_columns() -> None:

@@ -309,7 +309,7 @@ def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) ->
     fields = pa.schema([("at", pa.int64()), ("x", pa.int64()), ("partition", pa.int32()), ("offset", pa.int64())])
     log = wb.from_arrow(pa.Table.from_pylist(told, fields), time="at")
     feed = wb.feeds.kafka("handed", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
-    with reading(log.then(feed, offset="offset", within="partition")) as found:
+    with reading(log.then(feed, offset="offset", partition="partition")) as found:
         assert sorted(values(found, 20, "at")) == list(range(20))  # type: ignore[type-var]
         assert (found.state.duplicates, found.state.messages) == (0, 8)
 
@@ -338,7 +338,7 @@ def test_a_topic_is_live_when_little_is_left_of_it(cluster: Cluster) -> None:
     for partition in (0, 1):
         cluster.send("long", *(row(at) for at in range(4_000)), partition=partition)
     log = wb.from_arrow({"at": [0], "x": [0]}, time="at")
-    with reading(log.then(wb.feeds.kafka("long", cluster.servers, **QUICK), keys=["at"], span=1_000)) as found:
+    with reading(log.then(wb.feeds.kafka("long", cluster.servers, **QUICK), keys=["at"], dedup_window=1_000)) as found:
         read = 0
         while found.state.stage != "live":
             batch = next(found)

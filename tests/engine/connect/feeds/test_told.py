@@ -138,7 +138,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     (lambda: wb.feeds.mqtt("t", qos=5, **TOLD), "qos=5 (.|\n)*choices: 0, 1, 2"),  # type: ignore[arg-type]
     (lambda: wb.sinks.mqtt("t", qos=7), "qos=7"),  # type: ignore[arg-type]
     (lambda: wb.sinks.postgres("t", "", key="at"), r"key='at' (.|\n)*key=\['at'\]"),
-    (lambda: LOG.then(wb.feeds.iterator(list, **TOLD), keys="at", span=1), r"keys='at' (.|\n)*keys=\['at'\]"),
+    (lambda: LOG.then(wb.feeds.iterator(list, **TOLD), keys="at", dedup_window=1), r"keys='at' (.|\n)*keys=\['at'\]"),
     (lambda: wb.feeds.socket("tcp://host", **TOLD), "no port"),
     (lambda: wb.feeds.Avro("{"), "The schema cannot be read"), (lambda: wb.feeds.Avro("{}"), "The schema cannot be"),
     (lambda: wb.feeds.Protobuf(5), "5 is no class of messages"),

@@ -134,9 +134,9 @@ class KafkaFeed(Feed):
         if self.is_of_one_partition and count > 1:
             raise SourceError(f"{self.topic} has {count} partitions, each with offsets of its own: by offset='offset' "
                               "alone rows would be taken for others.", where=f"then({self.call}, offset='offset')",
-                              hint='give within="partition", with that column in the history and '
+                              hint='give partition="partition", with that column in the history and '
                                    'metadata_columns=["partition", "offset"]; or say how they overlap '
-                                   'by keys= and span=, or at=')
+                                   'by keys= and dedup_window=, or cutover=')
 
     def is_another(self, before: Place, after: Place) -> bool:
         topics = {place.get(TOPIC) for place in (before, after) if isinstance(place, dict)}

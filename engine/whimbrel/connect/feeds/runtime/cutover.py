@@ -81,7 +81,7 @@ class OffsetCutover(Cutover):
         return OffsetCutover(self.offset, self.within)
 
     def show(self) -> str:
-        within = "" if self.within is None else f", within={self.within!r}"
+        within = "" if self.within is None else f", partition={self.within!r}"
         return f"offset={self.offset!r}{within}"
 
     def of_history(self, rows: Batch) -> Batch:
@@ -148,7 +148,7 @@ class TimeCutover(Cutover):
         return self
 
     def show(self) -> str:
-        return f"at={self.cut} in ticks"
+        return f"cutover={self.cut} in ticks"
 
     def of_history(self, rows: Batch) -> Batch:
         return self._kept(rows, np.asarray(rows.column(self.columns[0]).values) < self.cut)
@@ -193,7 +193,7 @@ class KeyCutover(Cutover):
         return KeyCutover(self.columns, self.span_ticks)
 
     def show(self) -> str:
-        return f"keys={list(self.columns)}, span={self.span_ticks} ticks"
+        return f"keys={list(self.columns)}, dedup_window={self.span_ticks} ticks"
 
     def of_history(self, rows: Batch) -> Batch:
         self._oldest = min(self._oldest, int(rows.sync.min()))
