@@ -65,8 +65,7 @@ def _cutover(history: Source, feed: Feed, offset: str | None, partition: str | N
         return OffsetCutover(offset, partition)
     if cutover is not None:
         return TimeCutover(history.time, parse_instant(cutover, schema.unit, schema.zone, name=history.time,
-                                                       where=where,
-                                                  rounding="up"))
+                                                       where=where, rounding="up"))
     for key in keys:
         schema.type_of(key, where=where)
     if dedup_window is None:

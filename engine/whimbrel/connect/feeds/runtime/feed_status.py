@@ -31,7 +31,8 @@ class FeedStatus:
     missed : mapping of str to int
         What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     duplicates : int
-        Rows left out because they had come before; with ``keys=`` and ``dedup_window=``, because the history may have had them.
+        Rows left out because they had come before; with ``keys=`` and ``dedup_window=``,
+        because the history may have had them.
     shed : mapping of str to int
         Rows given up under overload, by rule; windows that are left out, where the rule is to widen hops.
     reconnects : int
