@@ -73,7 +73,7 @@ def _seconds(ready: Ready, rows: int) -> float:
     began = time.perf_counter()
     run = asked.start()
     if ready.send is not None:
-        until(lambda: all(state.link == "live" for state in run.metrics.feeds.values()))
+        until(lambda: all(state.connection == "live" for state in run.metrics.feeds.values()))
         began = time.perf_counter()
         ready.send()
     answer = answered(run, rows)
@@ -110,8 +110,8 @@ def _kafka(folder: Path, rows: int) -> Iterator[Ready]:
 
 @contextmanager
 def _redis(folder: Path, rows: int) -> Iterator[Ready]:
-    with servers.running(servers.redis(folder)) as server, redis.Redis(port=server.port) as link:
-        writing = link.pipeline(transaction=False)
+    with servers.running(servers.redis(folder)) as server, redis.Redis(port=server.port) as connection:
+        writing = connection.pipeline(transaction=False)
         for at in range(rows):
             writing.xadd("rows", {"at": at, "x": _x(at)})
         writing.execute()
@@ -121,15 +121,15 @@ def _redis(folder: Path, rows: int) -> Iterator[Ready]:
 @contextmanager
 def _nats(folder: Path, rows: int) -> Iterator[Ready]:
     async def publish(url: str) -> None:
-        link = await nats.connect(url)
-        log = link.jetstream()
+        connection = await nats.connect(url)
+        log = connection.jetstream()
         await log.add_stream(name="rows", subjects=["rows"])
         for message in _messages(rows):
-            await link.publish("rows", message)
-        await link.flush()
+            await connection.publish("rows", message)
+        await connection.flush()
         while (await log.stream_info("rows")).state.messages < rows:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.05)
-        await link.close()
+        await connection.close()
 
     with servers.running(servers.nats(folder)) as server:
         url = f"nats://127.0.0.1:{server.port}"
@@ -154,14 +154,14 @@ def _postgres_server(folder: Path) -> Iterator[str]:
     with servers.running(servers.postgres(folder)) as server:
         url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
         until(lambda: servers.accepts(url))
-        with psycopg.connect(url, autocommit=True) as link:
-            link.execute("CREATE TABLE rows (at bigint PRIMARY KEY, x bigint)")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE rows (at bigint PRIMARY KEY, x bigint)")
         yield url
 
 
 def _insert(url: str, rows: int) -> None:
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute(f"INSERT INTO rows SELECT at, at % 97 FROM generate_series(0, {rows - 1}) AS at ORDER BY at")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"INSERT INTO rows SELECT at, at % 97 FROM generate_series(0, {rows - 1}) AS at ORDER BY at")
 
 
 @contextmanager
@@ -174,8 +174,8 @@ def _postgres(folder: Path, rows: int) -> Iterator[Ready]:
 @contextmanager
 def _postgres_changes(folder: Path, rows: int) -> Iterator[Ready]:
     with _postgres_server(folder) as url:
-        with psycopg.connect(url, autocommit=True) as link:
-            link.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
         yield Ready(wb.feeds.postgres_cdc("rows", url, slot="bench", publication="whimbrel", **TOLD),
                     lambda: _insert(url, rows))
 
@@ -184,10 +184,10 @@ def _postgres_changes(folder: Path, rows: int) -> Iterator[Ready]:
 def _websocket(folder: Path, rows: int) -> Iterator[Ready]:
     told, over = threading.Event(), threading.Event()
 
-    def talk(link: Any) -> None:
+    def talk(connection: Any) -> None:
         told.wait(60)
         for at in range(rows):
-            link.send(_message(at).decode())
+            connection.send(_message(at).decode())
         over.wait(60)
 
     with serve(talk, "127.0.0.1", 0) as server:
@@ -239,10 +239,10 @@ def _socket(folder: Path, rows: int) -> Iterator[Ready]:
     told = threading.Event()
 
     def talk(listener: socket.socket) -> None:
-        link, _ = listener.accept()
+        connection, _ = listener.accept()
         told.wait(60)
         fields = pa.schema([("at", pa.int64()), ("x", pa.int64())])
-        with link, link.makefile("wb") as file, ipc.new_stream(file, fields) as stream:
+        with connection, connection.makefile("wb") as file, ipc.new_stream(file, fields) as stream:
             for first in range(0, rows, 100):
                 at = list(range(first, min(first + 100, rows)))
                 stream.write_batch(pa.record_batch([at, list(map(_x, at))], schema=fields))

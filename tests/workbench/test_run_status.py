@@ -13,25 +13,25 @@ from whimbrel_workbench.sessions.run_status import status_of
 
 def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     feeds = {"flights": FeedStatus("reconnecting", attempts=3, retry_in_s=4.2, error="refused"),
-             "weather": FeedStatus("live", stage="catching up", eta_s=9.0),
-             "log": FeedStatus("live", missed={"a file was cut": 1}),
-             "meters": FeedStatus("live", shed={"sample 0.1": 1200}, dead={"no JSON": 3, "no time": 1})}
+             "weather": FeedStatus("live", phase="catching up", eta_s=9.0),
+             "log": FeedStatus("live", lost={"a file was cut": 1}),
+             "meters": FeedStatus("live", shed={"sample 0.1": 1200}, dead_letters={"no JSON": 3, "no time": 1})}
     facts = dict(status_of("running", Metrics(feeds=feeds), None).facts)
     assert facts["feed flights"] == "reconnecting in 4 s (attempt 3: refused)"
     assert facts["feed weather"] == "catching up, 9 s to go"
     assert facts["feed meters"] == "live, 4 refused, 1,200 shed"
     assert facts["feed log"] == "live, 1 missed"
-    assert (facts["refused"], facts["missed"]) == ("4: no JSON (3)", "1: a file was cut")
+    assert (facts["refused"], facts["lost"]) == ("4: no JSON (3)", "1: a file was cut")
     assert "refused" not in dict(status_of("running", Metrics(), None).facts)
 
 
-@pytest.mark.parametrize(("silent_s", "words"), ((4.9, "live"), (14.9, "live, nothing for 10 s"),
+@pytest.mark.parametrize(("idle_s", "words"), ((4.9, "live"), (14.9, "live, nothing for 10 s"),
                                                  (59, "live, nothing for 55 s"), (119, "live, nothing for 1 min"),
                                                  (9_000, "live, nothing for 2 h")))
-def test_a_silent_feed_says_for_how_long(silent_s: float, words: str) -> None:
-    state = FeedStatus("live", silent_s=silent_s)
+def test_a_silent_feed_says_for_how_long(idle_s: float, words: str) -> None:
+    state = FeedStatus("live", idle_s=idle_s)
     assert dict(status_of("running", Metrics(feeds={"meters": state}), None).facts)["feed meters"] == words
-    held = FeedStatus("live", silent_s=silent_s, queued_rows=7)  # nobody takes what came
+    held = FeedStatus("live", idle_s=idle_s, queued_rows=7)  # nobody takes what came
     assert dict(status_of("running", Metrics(feeds={"meters": held}), None).facts)["feed meters"] == "live"
 
 

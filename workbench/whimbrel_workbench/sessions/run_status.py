@@ -29,8 +29,8 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         ("newest event", words(metrics.newest)),
         *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
-        *_counted("refused", [feed.dead for feed in metrics.feeds.values()]),
-        *_counted("missed", [feed.missed for feed in metrics.feeds.values()]),
+        *_counted("refused", [feed.dead_letters for feed in metrics.feeds.values()]),
+        *_counted("lost", [feed.lost for feed in metrics.feeds.values()]),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
         *((("sink waits", metrics.sink),) if metrics.sink and state == "running" else ()),
@@ -65,10 +65,10 @@ def _age(metrics: Metrics) -> str:
 
 def _silence(feed: FeedStatus) -> str:
     """For how long nothing came to a feed that is connected, in ever larger steps: each is a message to the page."""
-    if feed.link not in ("live", "idle") or feed.queued_rows or feed.silent_s < _SILENT_S:
+    if feed.connection not in ("live", "idle") or feed.queued_rows or feed.idle_s < _SILENT_S:
         return ""
-    step_s = next(step_s for max_s, step_s in _SILENT_STEPS_S if feed.silent_s < max_s)
-    return f", nothing for {span_words(feed.silent_s // step_s * step_s)}"
+    step_s = next(step_s for max_s, step_s in _SILENT_STEPS_S if feed.idle_s < max_s)
+    return f", nothing for {span_words(feed.idle_s // step_s * step_s)}"
 
 
 def failure_of(error: WhimbrelError) -> Failure:

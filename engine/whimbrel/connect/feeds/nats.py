@@ -101,7 +101,7 @@ class _Puller(Client):
         self._came: list[Any] = []
         self._coming, self._at_end, self._refused = 0, False, ""
         self._answered = asyncio.Event()
-        self.missed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         self._heard_at = monotonic()
         self._error: Exception | None = None
         self._link = feed.library.NATS()
@@ -154,9 +154,9 @@ class _Puller(Client):
     def _look_for_missed(self, place: int, state: Any, *, anew: bool) -> None:
         """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
         if anew or place > state.last_seq:  # it is another one, of the same name
-            self.missed["sequence numbers that began anew"] += 1
+            self.lost["sequence numbers that began anew"] += 1
         elif place + 1 < state.first_seq:
-            self.missed["messages of any subject that the stream no longer had"] += state.first_seq - place - 1
+            self.lost["messages of any subject that the stream no longer had"] += state.first_seq - place - 1
         else:
             return
         self._place = max(state.first_seq - 1, 0)
@@ -223,7 +223,7 @@ class _Puller(Client):
             self._heard_at, self._coming = monotonic(), 0
 
     @property
-    def behind_rows(self) -> int | None:
+    def lag_rows(self) -> int | None:
         return self._behind
 
     def close(self) -> None:

@@ -55,9 +55,9 @@ def redis_url(server: servers.Server) -> str:
 
 @pytest.mark.redis
 def test_long_redis_entries_come_few_at_a_time_from_the_first_on(redis_server: servers.Server) -> None:
-    with redis.Redis(port=redis_server.port) as link:
+    with redis.Redis(port=redis_server.port) as connection:
         for at in range(8):
-            link.xadd("long", {"at": at, "x": "x" * 5_000_000})
+            connection.xadd("long", {"at": at, "x": "x" * 5_000_000})
     feed = wb.feeds.redis("long", redis_url(redis_server), time="at", schema={"at": "int64", "x": "string"}).node.op
     assert isinstance(feed, Feed)
     client = feed.connect(None)
@@ -71,34 +71,34 @@ def test_long_redis_entries_come_few_at_a_time_from_the_first_on(redis_server: s
 @pytest.mark.fault("redis", "broker stopped and restarted")
 @pytest.mark.fault("redis", "wrong schema")
 def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Server) -> None:
-    with redis.Redis(port=redis_server.port) as link:
+    with redis.Redis(port=redis_server.port) as connection:
         for at in (1, 2):
-            link.xadd("fields", {"at": at, "x": 10 * at})
-        link.xadd("fields", {"at": "never", "x": 1})
+            connection.xadd("fields", {"at": at, "x": 10 * at})
+        connection.xadd("fields", {"at": "never", "x": 1})
     feed = wb.feeds.redis("fields", redis_url(redis_server), **QUICK)
     with reading(feed) as found:
         assert values(found, 2, "x") == [10, 20]
-        until(lambda: sum(found.state.dead.values()) == 1)
+        until(lambda: sum(found.state.dead_letters.values()) == 1)
         redis_server.stop(signal.SIGKILL)
-        until(lambda: found.state.link == "reconnecting" and found.state.attempts > 1)
+        until(lambda: found.state.connection == "reconnecting" and found.state.attempts > 1)
         redis_server.start()
-        with redis.Redis(port=redis_server.port) as link:
-            link.xadd("fields", {"at": 3, "x": 30})
+        with redis.Redis(port=redis_server.port) as connection:
+            connection.xadd("fields", {"at": 3, "x": 30})
         assert values(found, 1, "x") == [30]
         place = found.place
-    with reading(feed, place) as found, redis.Redis(port=redis_server.port) as link:
-        link.xadd("fields", {"at": 4, "x": 40})
+    with reading(feed, place) as found, redis.Redis(port=redis_server.port) as connection:
+        connection.xadd("fields", {"at": 4, "x": 40})
         assert values(found, 1, "x") == [40]
 
 
 @pytest.mark.redis
 def test_the_latest_entry_is_looked_for_once(redis_server: servers.Server) -> None:
     feed = wb.feeds.redis("newest", redis_url(redis_server), start_from="latest", **QUICK)
-    with redis.Redis(port=redis_server.port) as link:
-        link.xadd("newest", {"at": 1, "x": 10})
+    with redis.Redis(port=redis_server.port) as connection:
+        connection.xadd("newest", {"at": 1, "x": 10})
         with reading(feed) as found:
             until(lambda: next(found) is None and found.place is not None)
-        link.xadd("newest", {"at": 2, "x": 20})
+        connection.xadd("newest", {"at": 2, "x": 20})
     with reading(feed, found.place) as found:
         assert values(found, 1, "at") == [2]
 
@@ -106,27 +106,27 @@ def test_the_latest_entry_is_looked_for_once(redis_server: servers.Server) -> No
 @pytest.mark.redis
 def test_what_a_redis_stream_no_longer_has_is_counted(redis_server: servers.Server) -> None:
     feed = wb.feeds.redis("short", redis_url(redis_server), **QUICK)
-    with redis.Redis(port=redis_server.port) as link:
+    with redis.Redis(port=redis_server.port) as connection:
         for at in range(1, 6):
-            link.xadd("short", {"at": at, "x": at})
-        link.xtrim("short", maxlen=3, approximate=False)  # before anybody read
+            connection.xadd("short", {"at": at, "x": at})
+        connection.xtrim("short", maxlen=3, approximate=False)  # before anybody read
         with reading(feed) as found:
             assert values(found, 3, "at") == [3, 4, 5]
             place = json.loads(json.dumps(found.place))
-        link.xtrim("short", maxlen=0, approximate=False)  # what was read is not missed
+        connection.xtrim("short", maxlen=0, approximate=False)  # what was read is not missed
         for at in range(6, 16):
-            link.xadd("short", {"at": at, "x": at})
-        for kept, missed in ((10, {}), (4, {"entries that the stream no longer had": 6})):
-            link.xtrim("short", maxlen=kept, approximate=False)
+            connection.xadd("short", {"at": at, "x": at})
+        for kept, lost in ((10, {}), (4, {"entries that the stream no longer had": 6})):
+            connection.xtrim("short", maxlen=kept, approximate=False)
             with reading(feed, place) as found:
                 assert values(found, kept, "at") == [*range(16 - kept, 16)]
-                assert found.state.missed == missed
+                assert found.state.lost == lost
                 last = found.place
-        link.delete("short")
-        link.xadd("short", {"at": 1, "x": 1}, id="1-1")
+        connection.delete("short")
+        connection.xadd("short", {"at": 1, "x": 1}, id="1-1")
     with reading(feed, last) as found:
         assert values(found, 1, "at") == [1]
-        assert found.state.missed == {"a stream that began anew": 1}
+        assert found.state.lost == {"a stream that began anew": 1}
     with reading(feed, "1-0") as found:  # a place of an earlier version
         assert values(found, 1, "at") == [1]
 
@@ -135,27 +135,27 @@ def test_what_a_redis_stream_no_longer_has_is_counted(redis_server: servers.Serv
 @pytest.mark.fault("redis", "garbage bytes")
 @pytest.mark.fault("redis", "messages of 10 MB")
 def test_a_redis_entry_may_hold_a_whole_row(redis_server: servers.Server) -> None:
-    with redis.Redis(port=redis_server.port) as link:
-        ids = [link.xadd("whole", {"row": text}) for text in (row(1), b"\x00\xff", LARGE)]
+    with redis.Redis(port=redis_server.port) as connection:
+        ids = [connection.xadd("whole", {"row": text}) for text in (row(1), b"\x00\xff", LARGE)]
     with reading(wb.feeds.redis("whole", redis_url(redis_server), field="row", with_id=True, **QUICK)) as found:
         batches = rows(found, 2)
         assert [value for batch in batches for value in batch.column("id").to_arrow().to_pylist()] == [
             ids[0].decode(), ids[2].decode()]
-        assert sum(found.state.dead.values()) == 1
+        assert sum(found.state.dead_letters.values()) == 1
 
 
 @pytest.mark.redis
 def test_a_key_that_is_no_stream_fails_the_query(redis_server: servers.Server) -> None:
-    with redis.Redis(port=redis_server.port) as link:
-        link.set("text", "no stream")
+    with redis.Redis(port=redis_server.port) as connection:
+        connection.set("text", "no stream")
     with pytest.raises(SourceError, match="WRONGTYPE"):
         wb.feeds.redis("text", redis_url(redis_server), **QUICK).collect()
 
 
 @pytest.mark.redis
 def test_the_types_of_redis_fields_are_inferred(redis_server: servers.Server) -> None:
-    with redis.Redis(port=redis_server.port) as link:
-        link.xadd("typed", {"at": "2024-01-01 00:00:01", "n": 1, "v": 1.5, "k": "a"})
+    with redis.Redis(port=redis_server.port) as connection:
+        connection.xadd("typed", {"at": "2024-01-01 00:00:01", "n": 1, "v": 1.5, "k": "a"})
     feed = wb.feeds.redis("typed", redis_url(redis_server), time="at")
     assert feed.schema.show() == "at: timestamp[us], n: int64, v: double, k: string"
 
@@ -180,14 +180,14 @@ def test_an_mqtt_topic_goes_on_when_its_broker_does(mqtt_server: servers.Server)
     url = f"mqtt://127.0.0.1:{mqtt_server.port}"
     with reading(wb.feeds.mqtt("plants/+/power", url, with_topic=True, **QUICK)) as found:
         next(found)
-        until(lambda: found.state.link == "live")
+        until(lambda: found.state.connection == "live")
         publish(mqtt_server, "plants/north/power", row(1), b"garbage", LARGE)
         assert values(found, 2, "topic") == ["plants/north/power"] * 2
-        until(lambda: sum(found.state.dead.values()) == 1)
+        until(lambda: sum(found.state.dead_letters.values()) == 1)
         mqtt_server.stop(signal.SIGKILL)
-        until(lambda: found.state.link == "reconnecting")
+        until(lambda: found.state.connection == "reconnecting")
         mqtt_server.start()
-        until(lambda: found.state.link == "live")
+        until(lambda: found.state.connection == "live")
         publish(mqtt_server, "plants/south/power", row(2))
         assert values(found, 1, "at") == [2]
 
@@ -198,7 +198,7 @@ def test_an_mqtt_session_keeps_what_came_meanwhile(mqtt_server: servers.Server) 
     feed = wb.feeds.mqtt("kept", f"mqtt://127.0.0.1:{mqtt_server.port}", session="whimbrel-test", **QUICK)
     with reading(feed) as found:
         next(found)
-        until(lambda: found.state.link == "live")
+        until(lambda: found.state.connection == "live")
         publish(mqtt_server, "kept", row(1))
         assert values(found, 1, "at") == [1]
     publish(mqtt_server, "kept", row(2))
@@ -232,7 +232,7 @@ def test_settled_rows_go_to_a_topic(mqtt_server: servers.Server) -> None:
     url = f"mqtt://127.0.0.1:{mqtt_server.port}"
     with reading(wb.feeds.mqtt("settled", url, time="start", schema={"start": "int64", "y": "int64"})) as found:
         next(found)
-        until(lambda: found.state.link == "live")
+        until(lambda: found.state.connection == "live")
         run = settling().start(sink=wb.sinks.mqtt("settled", url))
         assert run.wait(30)
         assert run.error is None
@@ -249,9 +249,9 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Se
 
 def on_nats(server: servers.Server, work: Callable[[Any], Awaitable[object]]) -> None:
     async def working() -> None:
-        link = await nats.connect(f"nats://127.0.0.1:{server.port}")
-        await work(link.jetstream())
-        await link.close()
+        connection = await nats.connect(f"nats://127.0.0.1:{server.port}")
+        await work(connection.jetstream())
+        await connection.close()
 
     asyncio.run(working())
 
@@ -271,9 +271,9 @@ def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server)
     feed = wb.feeds.nats("rows.*", f"nats://127.0.0.1:{nats_server.port}", with_sequence=True, **QUICK)
     with reading(feed) as found:
         assert values(found, 3, "sequence") == [1, 3, 4]
-        assert sum(found.state.dead.values()) == 1
+        assert sum(found.state.dead_letters.values()) == 1
         nats_server.stop(signal.SIGKILL)
-        until(lambda: found.state.link == "reconnecting")
+        until(lambda: found.state.connection == "reconnecting")
         nats_server.start()
         on_nats(nats_server, lambda log: log.publish("rows.b", row(3)))
         assert values(found, 1, "at") == [3]
@@ -317,7 +317,7 @@ def test_a_nats_stream_that_is_made_anew_is_read_from_its_beginning(nats_server:
         assert values(found, 3, "at") == [1, 2, 3]
         on_nats(nats_server, lambda log: stream_of(log, "again", 4))
         assert values(found, 1, "at") == [4]
-        assert found.state.missed == {"sequence numbers that began anew": 1}
+        assert found.state.lost == {"sequence numbers that began anew": 1}
     with reading(feed, 7) as found:
         assert values(found, 1, "at") == [4]
     on_nats(nats_server, lambda log: stream_of(log, "again", 5, 6))
@@ -339,17 +339,17 @@ def test_a_nats_consumer_that_is_gone_is_made_anew(nats_server: servers.Server,
         assert values(found, 1, "at") == [1]
         on_nats(nats_server, remove)
         assert values(found, 1, "at") == [2]
-        assert found.state.missed == {}
+        assert found.state.lost == {}
 
 
 @pytest.mark.nats
 def test_what_a_nats_stream_no_longer_has_is_counted(nats_server: servers.Server) -> None:
     on_nats(nats_server, lambda log: stream_of(log, "short", *range(1, 11), max_msgs=3))
     feed = wb.feeds.nats("short", f"nats://127.0.0.1:{nats_server.port}", **QUICK)
-    for place, missed in ((7, {}), (2, {"messages of any subject that the stream no longer had": 5})):
+    for place, lost in ((7, {}), (2, {"messages of any subject that the stream no longer had": 5})):
         with reading(feed, place) as found:
             assert values(found, 3, "at") == [8, 9, 10]
-            assert found.state.missed == missed
+            assert found.state.lost == lost
 
 
 @pytest.mark.nats

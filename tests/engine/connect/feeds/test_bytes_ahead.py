@@ -61,7 +61,7 @@ def test_rows_are_given_up_where_they_take_too_many_bytes() -> None:
                              queue_bytes=4 * MIB, overload=wb.feeds.Sample(0.5))
     with reading(feed) as found:
         first = next(found)
-        until(lambda: found.state.link == "ended")
+        until(lambda: found.state.connection == "ended")
         assert found.state.queued_bytes <= 4 * MIB
         kept = sum(len(batch) for batch in (first, *rows(found, 40)) if batch is not None)
         assert kept + found.state.shed["sample 0.5"] == 40
@@ -91,9 +91,9 @@ def test_of_what_blocks_little_waits() -> None:
 def test_few_entries_of_redis_come_at_once_where_they_are_long_behind_short_ones(group: str | None,
                                                                                   tmp_path: Path) -> None:
     lengths = [1] * 7000 + [MIB] * 100 + [2 * MAX_BYTES, 1]
-    with servers.running(servers.redis(tmp_path)) as server, redis.Redis(port=server.port) as link:
+    with servers.running(servers.redis(tmp_path)) as server, redis.Redis(port=server.port) as connection:
         for length in lengths:
-            link.xadd("rows", {"x": bytes(length)})
+            connection.xadd("rows", {"x": bytes(length)})
         feed = wb.feeds.redis("rows", f"redis://127.0.0.1:{server.port}", time="at", schema={"at": "int64"}, field="x",
                               group=group).node.op
         assert isinstance(feed, Feed)
@@ -117,7 +117,7 @@ def test_a_broker_whose_messages_are_not_read_is_not_lost(tmp_path: Path, monkey
                              queue_rows=1)
         with reading(feed) as found:
             next(found)
-            until(lambda: found.state.link == "live")
+            until(lambda: found.state.connection == "live")
             mqtt.multiple([("t", line(at), 0) for at in range(60)], hostname="127.0.0.1", port=server.port)
             until(lambda: found.state.queued_rows)
             time.sleep(3)
@@ -130,12 +130,12 @@ def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_o
     lengths = [1] * 3000 + [MIB] * 40 + [MAX_BYTES + 4 * MIB, 1]
 
     async def publish(url: str) -> None:
-        link = await nats.connect(url)
-        log = link.jetstream()
+        connection = await nats.connect(url)
+        log = connection.jetstream()
         await log.add_stream(name="rows", subjects=["rows"])
         for length in lengths:
             await log.publish("rows", bytes(length))
-        await link.close()
+        await connection.close()
 
     with servers.running(servers.nats(tmp_path)) as server:
         url = f"nats://127.0.0.1:{server.port}"
@@ -155,12 +155,12 @@ def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_o
 @pytest.mark.nats
 def test_rows_that_were_handed_on_take_no_memory(tmp_path: Path) -> None:
     async def publish(url: str) -> None:
-        link = await nats.connect(url)
-        log = link.jetstream()
+        connection = await nats.connect(url)
+        log = connection.jetstream()
         await log.add_stream(name="rows", subjects=["rows"])
         for at in range(60):
             await log.publish("rows", line(at))
-        await link.close()
+        await connection.close()
 
     with servers.running(servers.nats(tmp_path)) as server:
         url = f"nats://127.0.0.1:{server.port}"

@@ -90,7 +90,7 @@ def test_a_bad_message_is_a_letter_and_the_others_are_rows(message: bytes, why: 
     wire = Wire(row(1), message, row(7))
     with reading(stream(wire)) as found:
         assert values(found, 2, "at") == [1, 7]
-        (reason, count), = found.state.dead.items()
+        (reason, count), = found.state.dead_letters.items()
         assert (reason.startswith(why), count) == (True, 1)
     letters = wb.feeds.dead_letters(stream(wire)).collect()
     assert letters["message"].to_pylist() == [message]
@@ -116,7 +116,7 @@ def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
     wire = Wire(*[b"bad"] * 5_500, row(1))
     with reading(stream(wire)) as found:
         rows(found, 1)
-        assert sum(found.state.dead.values()) == 5_500
+        assert sum(found.state.dead_letters.values()) == 5_500
     told = Counter(wb.feeds.dead_letters(stream(wire)).collect()["reason"].to_pylist())
     assert sorted(told.values()) == [1, 5_000]
     assert told["500 letters came too fast to be kept"] == 1
@@ -127,7 +127,7 @@ def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:
     assert wire.schema.show() == "at: timestamp[s], x: double"
     with reading(stream(wire)) as found:
         assert values(found, 9, "x") == [1.5]
-        assert sum(found.state.dead.values()) == 1
+        assert sum(found.state.dead_letters.values()) == 1
 
 
 def test_what_is_no_object_is_nothing_to_infer_a_schema_from() -> None:
@@ -181,7 +181,7 @@ def test_a_lost_connection_is_made_again_where_it_was_and_the_state_says_so() ->
     with reading(stream(wire)) as found:
         rows(found, 1)
         wire.cut.set()
-        until(lambda: found.state.link == "reconnecting" and found.state.attempts >= 3)
+        until(lambda: found.state.connection == "reconnecting" and found.state.attempts >= 3)
         state = found.state
         assert 0 <= state.retry_in_s <= 0.05
         assert str(state).startswith("reconnecting in 0 s (attempt ")
@@ -189,7 +189,7 @@ def test_a_lost_connection_is_made_again_where_it_was_and_the_state_says_so() ->
         wire.messages.append(row(2))
         wire.cut.clear()
         assert values(found, 1, "at") == [2]
-        assert (found.state.link, found.state.attempts) == ("live", 0)
+        assert (found.state.connection, found.state.attempts) == ("live", 0)
     assert wire.connected == wire.closed == 2
 
 
@@ -202,7 +202,7 @@ def test_the_client_is_held_back_while_the_queue_is_full() -> None:
         assert found.state.queued_rows <= 10
         assert len(rows(found, 2000)) >= 1
         assert found.state.rows == 1000
-        assert found.state.blocked_s > 0
+        assert found.state.backpressure_s > 0
 
 
 @pytest.mark.parametrize(("rule", "name"), [
@@ -212,7 +212,7 @@ def test_what_is_shed_is_counted(rule: wb.feeds.Overload, name: str) -> None:
     wire = Wire(*(row(at, at % 3) for at in range(1000)), queue_rows=20, overload=rule)
     with reading(stream(wire)) as found:
         next(found)
-        until(lambda: found.state.link == "ended")
+        until(lambda: found.state.connection == "ended")
         assert found.state.queued_rows <= 20
         kept = sum(map(len, rows(found, 2000)))
         shed = found.state.shed[name]
@@ -224,7 +224,7 @@ def test_conflation_keeps_the_newest_of_each_key() -> None:
     wire = Wire(*(row(at, at % 3) for at in range(100)), queue_rows=3, overload=wb.feeds.Conflate("x"))
     with reading(stream(wire)) as found:
         next(found)
-        until(lambda: found.state.link == "ended")
+        until(lambda: found.state.connection == "ended")
         assert values(found, 100, "at")[-3:] == [97, 98, 99]
 
 
@@ -240,7 +240,7 @@ def test_a_row_ahead_of_the_clock_is_refused() -> None:
     wire = Wire(row(now - 5), row(now + 10_000), row(now), max_ahead=100)
     with reading(stream(wire)) as found:
         assert values(found, 9, "at") == [now - 5, now]
-        assert found.state.dead == {"time is ahead of the clock, as seconds since 1970": 1}
+        assert found.state.dead_letters == {"time is ahead of the clock, as seconds since 1970": 1}
 
 
 @pytest.mark.fault("any feed", "clock jumps both ways")
@@ -266,7 +266,7 @@ def test_rows_are_stamped_in_their_order_while_the_clock_jumps(monkeypatch: pyte
         seen = run.snapshot().table["seen"].to_pylist()
         assert len(seen) == 4
         assert seen == sorted(seen)
-        assert (run.metrics.late_dropped, run.metrics.feeds["wire"].dead) == (0, {})
+        assert (run.metrics.late_dropped, run.metrics.feeds["wire"].dead_letters) == (0, {})
 
 
 def test_rows_are_stamped_with_their_arrival() -> None:
@@ -286,7 +286,7 @@ def test_time_goes_on_where_a_feed_is_idle() -> None:
     wire = Wire(row(10), ends=False, idle_timeout=0.1)
     run = stream(wire).tumbling_window(11).aggregate(n=wb.count()).start()
     until(lambda: settled(run) == [0], "for the window to settle without further rows")
-    assert run.metrics.feeds["wire"].link in ("idle", "live")
+    assert run.metrics.feeds["wire"].connection in ("idle", "live")
     wire.messages.append(row(3))
     until(lambda: run.metrics.late_dropped == 1)
     run.stop()
@@ -368,11 +368,11 @@ def test_what_a_lost_connection_held_back_is_not_late() -> None:
     wire, links = Wire(row(10), ends=False, idle_timeout=1.0), ["reconnecting"]
     with reading(stream(wire)) as found:
         rows(found, 1)
-        until(lambda: found.state.link == "idle")
+        until(lambda: found.state.connection == "idle")
         wire.cut.set()
-        until(lambda: found.state.link == "reconnecting")
+        until(lambda: found.state.connection == "reconnecting")
         wire.cut.clear()
-        until(lambda: links.append(found.state.link) or links[-1] != "reconnecting")  # type: ignore[func-returns-value]
+        until(lambda: links.append(found.state.connection) or links[-1] != "reconnecting")  # type: ignore[func-returns-value]
         assert links[-1] == "live"
 
 

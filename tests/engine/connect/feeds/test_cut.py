@@ -46,7 +46,7 @@ def message(at: int) -> bytes:
 @pytest.mark.fault("redis", "connection cut mid-message")
 def test_redis(tmp_path: Path) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as server, cut(server.port) as relay:
-        with redis.Redis(port=server.port) as link, link.pipeline() as writing:
+        with redis.Redis(port=server.port) as connection, connection.pipeline() as writing:
             for at in range(ROWS):
                 writing.xadd("rows", {"at": at, "x": 7 * at})
             writing.execute()
@@ -58,12 +58,12 @@ def test_redis(tmp_path: Path) -> None:
 @pytest.mark.fault("nats", "connection cut mid-message")
 def test_nats(tmp_path: Path) -> None:
     async def fill(port: int) -> None:
-        link = await nats.connect(f"nats://127.0.0.1:{port}")
-        await link.jetstream().add_stream(name="rows", subjects=["rows"])
+        connection = await nats.connect(f"nats://127.0.0.1:{port}")
+        await connection.jetstream().add_stream(name="rows", subjects=["rows"])
         for at in range(ROWS):
-            await link.publish("rows", message(at))
-        await link.flush()
-        await link.close()
+            await connection.publish("rows", message(at))
+        await connection.flush()
+        await connection.close()
 
     with servers.running(servers.nats(tmp_path / "nats")) as server, cut(server.port) as relay:
         asyncio.run(fill(server.port))
@@ -94,14 +94,14 @@ def test_postgres(tmp_path: Path) -> None:
     with servers.running(servers.postgres(tmp_path / "postgres")) as server:
         url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
         until(lambda: servers.accepts(url))
-        with psycopg.connect(url, autocommit=True) as link:
-            link.execute("CREATE TABLE rows (at bigint PRIMARY KEY, x bigint)")
-            link.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE rows (at bigint PRIMARY KEY, x bigint)")
+            connection.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
             slot: Any = {"slot": "cut", "publication": "whimbrel", **TOLD}
             with reading(wb.feeds.postgres_cdc("rows", url, **slot)) as found:  # which makes the slot
                 next(found)
-                until(lambda: found.state.link == "live")
-            link.execute(f"INSERT INTO rows SELECT at, 7 * at FROM generate_series(0, {ROWS - 1}) AS at ORDER BY at")
+                until(lambda: found.state.connection == "live")
+            connection.execute(f"INSERT INTO rows SELECT at, 7 * at FROM generate_series(0, {ROWS - 1}) AS at ORDER BY at")
         for feed in (lambda url: wb.feeds.postgres("rows", url, cursor="at", every=0.01, **TOLD),
                      lambda url: wb.feeds.postgres_cdc("rows", url, **slot)):
             with cut(server.port) as relay, reading(feed(url.replace(str(server.port), str(relay.port)))) as found:

@@ -90,7 +90,7 @@ def test_a_file_that_is_being_written_is_left_alone_until_it_is_whole(tmp_path: 
         assert values(found, 1, "at") == [9]
         slow.write_bytes(whole)
         assert values(found, 5, "at") == [1, 2, 3, 4, 5]
-        assert not found.state.dead
+        assert not found.state.dead_letters
 
 
 def test_a_file_that_is_replaced_when_it_was_read_is_missed(tmp_path: Path) -> None:
@@ -100,10 +100,10 @@ def test_a_file_that_is_replaced_when_it_was_read_is_missed(tmp_path: Path) -> N
         put(tmp_path, "b.jsonl", 2)
         assert values(found, 1, "at") == [2]
         put(tmp_path, "a.jsonl", 3)
-        until(lambda: next(found) is None and found.state.missed)
+        until(lambda: next(found) is None and found.state.lost)
         put(tmp_path, "c.jsonl", 4)
         assert values(found, 1, "at") == [4]
-        assert found.state.missed == {"a file was replaced when it was read": 1}
+        assert found.state.lost == {"a file was replaced when it was read": 1}
 
 
 @pytest.mark.fault("directory", "garbage bytes")
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read_is_a_letter(tmp_path: Path) -> None:
     put(tmp_path, "b.parquet", 1)
     with reading(wb.feeds.directory(tmp_path, **QUICK)) as found:
         assert values(found, 1, "at") == [1]
-        until(lambda: next(found) is None and found.state.dead == {"a file cannot be read": 1})
+        until(lambda: next(found) is None and found.state.dead_letters == {"a file cannot be read": 1})
 
 
 def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_csv_file_is_read_by_its_schema_and_a_bad_row_costs_itself(tmp_path: P
                               schema={"at": "int64", "zip": "string", "x": "double", "t": "timestamp[s]"})
     with reading(feed) as found:
         batches = rows(found, 3)
-        until(lambda: sum(found.state.dead.values()) == 3)
+        until(lambda: sum(found.state.dead_letters.values()) == 3)
     assert [[value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
             for name in ("at", "zip", "x")] == [[1, 3, 6], ["00123", "NA", "a,b"], [1.1, 2.0, None]]
 
@@ -134,7 +134,7 @@ def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes
     feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv", schema={"at": "int64", "k": "string"})
     with reading(feed) as found:
         assert values(found, 3, "k") == ["a, b", "c", "d"]
-        assert found.state.dead == {why: 1}
+        assert found.state.dead_letters == {why: 1}
 
 
 def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -
     os.utime(whole, (1, 1))
     feed = wb.feeds.directory(tmp_path, **QUICK)
     with reading(feed) as found:
-        until(lambda: next(found) is None and found.state.dead == {"a file cannot be read": 1})
+        until(lambda: next(found) is None and found.state.dead_letters == {"a file cannot be read": 1})
         put(tmp_path, "a.parquet", 1)
         assert values(found, 1, "at") == [1]
         place = json.loads(json.dumps(found.place))
@@ -159,7 +159,7 @@ def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -
             put(tmp_path, f"c{again}.parquet", 3)
             assert values(found, 1, "at") == [3]
             place = json.loads(json.dumps(found.place))
-            assert not found.state.missed
+            assert not found.state.lost
 
 
 def test_an_empty_file_waits_for_what_is_written(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_seconds_as_a_float_are_no_microseconds_of_1970() -> None:
     run = feed.start()
     assert run.wait(PATIENCE_S)
     assert run.snapshot().table["x"].to_pylist() == [2]
-    (reason, count), = run.metrics.feeds["feed"].dead.items()
+    (reason, count), = run.metrics.feeds["feed"].dead_letters.items()
     assert count == 1
     assert "must be a whole number of us" in reason
 

@@ -38,8 +38,8 @@ def feed_of(kind: str, port: int) -> wb.Stream:
     url = f"postgresql://test@127.0.0.1:{port}/postgres" if "postgres" in kind else f"{kind}://127.0.0.1:{port}"
     if "postgres" in kind:
         until(lambda: servers.accepts(url))
-        with psycopg.connect(url) as link:
-            link.execute("CREATE TABLE t (at bigint PRIMARY KEY)")
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE t (at bigint PRIMARY KEY)")
     own: dict[str, Any] = {"postgres": {"cursor": "at"}, "postgres_cdc": {"beside": []}, "mqtt": {"session": "me"}}
     made: wb.Stream = getattr(wb.feeds, kind)("t", url, **QUICK, **own.get(kind, {}))
     return made
@@ -48,8 +48,8 @@ def feed_of(kind: str, port: int) -> wb.Stream:
 def send(kind: str, port: int, at: int) -> None:
     row = b'{"at": %d}' % at
     if kind == "redis":
-        with redis.Redis(port=port) as link:
-            link.xadd("t", {"at": at})
+        with redis.Redis(port=port) as connection:
+            connection.xadd("t", {"at": at})
     elif kind == "mqtt":
         mqtt.single("t", row, 1, hostname="127.0.0.1", port=port)
     elif kind == "nats":
@@ -60,12 +60,12 @@ def send(kind: str, port: int, at: int) -> None:
 
 
 async def on_nats(port: int, *rows: bytes) -> None:
-    link = await nats.connect(f"nats://127.0.0.1:{port}")
-    log = link.jetstream()
+    connection = await nats.connect(f"nats://127.0.0.1:{port}")
+    log = connection.jetstream()
     await log.add_stream(name="rows", subjects=["t"])
     for row in rows:
         await log.publish("t", row)
-    await link.close()
+    await connection.close()
 
 
 @pytest.mark.fault("redis", "server frozen")
@@ -87,11 +87,11 @@ def test_a_feed_whose_server_says_nothing_is_not_live(kind: str, tmp_path: Path,
             asyncio.run(on_nats(server.port))
         with reading(feed_of(kind, server.port)) as found:
             next(found)
-            until(lambda: found.state.link == "live")
+            until(lambda: found.state.connection == "live")
             send(kind, server.port, 1)
             assert values(found, 1, "at") == [1]
             with server.frozen():
-                until(lambda: found.state.link in ("connecting", "reconnecting"))
+                until(lambda: found.state.connection in ("connecting", "reconnecting"))
                 assert found.idle_ticks is None
             send(kind, server.port, 2)
             assert values(found, 1, "at") == [2]

@@ -80,9 +80,9 @@ def test_the_state_says_where_it_is(tmp_path: Path) -> None:
     found = source.read(["n"], SourceOffset(0, None))
     assert isinstance(found, FeedReader)
     next(found)
-    assert (found.state.stage, str(found.state)) == ("history", "history")
+    assert (found.state.phase, str(found.state)) == ("history", "history")
     assert len(values(found, 30, "n")) == 30
-    until(lambda: found.state.stage == "live")
+    until(lambda: found.state.phase == "live")
     assert found.state.duplicates == 15
     found.close()
 
@@ -98,10 +98,10 @@ def test_it_is_not_live_before_the_query_has_worked_on_what_came() -> None:
     while not run.wait(0.05):
         metrics = run.metrics
         told.append((metrics.feeds["iterator"], metrics.rows))
-    assert all(rows > 2_900 for state, rows in told if state.stage == "live")
+    assert all(rows > 2_900 for state, rows in told if state.phase == "live")
     known = [state.eta_s for state, _ in told if state.eta_s is not None]
     assert len(known) > len(told) / 3
-    assert all(state.eta_s is None for state, _ in told if state.stage != "catching up")
+    assert all(state.eta_s is None for state, _ in told if state.phase != "catching up")
 
 
 def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> None:

@@ -59,12 +59,12 @@ def test_a_topic_goes_on_when_its_broker_does(broker: servers.Server) -> None:
     with reading(asked) as found, reading(feed(broker, "lasting", group="lasting")) as member:
         assert values(found, 2, "x") == values(member, 2, "x") == [10, 20]
         broker.stop(signal.SIGKILL)
-        until(lambda: found.state.link == "reconnecting" and found.state.attempts > 1)
-        until(lambda: (member.state.link, member.state.waiting_for) == ("connecting", "the broker"))
+        until(lambda: found.state.connection == "reconnecting" and found.state.attempts > 1)
+        until(lambda: (member.state.connection, member.state.waiting_for) == ("connecting", "the broker"))
         broker.start()
         send(broker, "lasting", 3)
         assert values(found, 1, "offset") == values(member, 1, "offset") == [2]
-        until(lambda: member.state.link == "live")
+        until(lambda: member.state.connection == "live")
         place = json.loads(json.dumps(found.place))
     send(broker, "lasting", 4)
     with reading(asked, place) as found:
@@ -151,10 +151,10 @@ def test_a_feed_that_waits_for_its_group_is_not_live(broker: servers.Server) -> 
     until(lambda: other.poll(0.05) is None and taken, "for the other member")
     with reading(feed(broker, "claimed", group="claiming")) as found:
         until(lambda: next(found) is None and found.state.waiting_for)
-        assert (found.state.link, str(found.state)) == ("connecting", "waiting for the group")
+        assert (found.state.connection, str(found.state)) == ("connecting", "waiting for the group")
         other.close()
         assert values(found, 1, "at") == [1]
-        until(lambda: found.state.link == "live")
+        until(lambda: found.state.connection == "live")
         assert str(found.state) == "live"
 
 
@@ -168,7 +168,7 @@ def test_messages_that_the_broker_no_longer_has_are_counted(broker: servers.Serv
     assert deleted.result(20).low_watermark == 4
     with reading(asked, {"0": 1}) as found:
         assert values(found, 2, "x") == [40, 50]
-        until(lambda: found.state.missed == {"messages that the broker no longer had": 3})
+        until(lambda: found.state.lost == {"messages that the broker no longer had": 3})
 
 
 def test_partitions_that_are_added_are_read_from_their_beginning(broker: servers.Server) -> None:
@@ -217,12 +217,12 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Se
         place = json.loads(json.dumps(found.place))
         make_anew(broker, topic, *range(100, 100 + again))
         seen = values(found, again, "x")
-        until(lambda: found.state.missed == {"a topic that began anew": 1})
+        until(lambda: found.state.lost == {"a topic that began anew": 1})
         while seen[-again:] != new:  # those behind the old offsets may have come before
             seen += values(found, 1, "x")
     with reading(asked, place) as found:
         assert values(found, again, "x") == new
-        until(lambda: found.state.missed == {"a topic that began anew": 1})
+        until(lambda: found.state.lost == {"a topic that began anew": 1})
 
 
 def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning(broker: servers.Server) -> None:
@@ -234,7 +234,7 @@ def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning
         assert sorted(map(str, values(found, 10, "x"))) == sorted(str(10 * at) for at in range(10))
         make_anew(broker, topic, *range(100, 120))
         assert values(found, 20, "x") == [10 * at for at in range(100, 120)]
-        assert found.state.missed == {"a topic that began anew": 1}
+        assert found.state.lost == {"a topic that began anew": 1}
 
 
 def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: servers.Server) -> None:
@@ -243,11 +243,11 @@ def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: s
     history = wb.from_arrow({"at": range(6), "x": range(6), "offset": range(6)}, time="at")
     live = feed(broker, topic, config={"topic.metadata.refresh.interval.ms": 200})
     run = history.then(live, offset="offset").start()
-    until(lambda: run.metrics.rows == 10 and run.metrics.feeds[topic].behind_rows == 0)
+    until(lambda: run.metrics.rows == 10 and run.metrics.feeds[topic].lag_rows == 0)
     time.sleep(1.5)  # until the topic's id is known
     make_anew(broker, topic, *range(100, 105))
     until(lambda: run.metrics.rows == 15)
-    assert run.metrics.feeds[topic].missed == {"a topic that began anew": 1}
+    assert run.metrics.feeds[topic].lost == {"a topic that began anew": 1}
     run.stop()
 
 
@@ -268,7 +268,7 @@ def test_what_transactions_took_back_is_not_waited_for(broker: servers.Server, p
     run = wb.from_arrow({"at": [0], "x": [0]}, time="at").then(
         feed(broker, topic, group=group, reorder_latency=1_000), keys=["at"], span=1_000).start()
     until(lambda: run.metrics.rows == 100)
-    until(lambda: run.metrics.feeds[topic].stage == "live" and run.metrics.feeds[topic].behind_rows == 0)
+    until(lambda: run.metrics.feeds[topic].phase == "live" and run.metrics.feeds[topic].lag_rows == 0)
     run.stop()
 
 
@@ -283,7 +283,7 @@ def test_a_feed_whose_broker_says_nothing_is_not_live(broker: servers.Server, gr
             until(lambda: str(found.state) == "waiting for the broker")
         send(broker, topic, 2)
         assert values(found, 1, "at") == [2]
-        until(lambda: found.state.link == "live")
+        until(lambda: found.state.connection == "live")
 
 
 def test_a_sink_whose_broker_says_nothing_says_so(broker: servers.Server, tmp_path: Path,

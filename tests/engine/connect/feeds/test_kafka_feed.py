@@ -64,7 +64,7 @@ def test_a_topic_is_read_in_the_order_of_each_partition_and_on_from_its_offsets(
     with reading(feed) as found:
         assert sorted(values(found, 10, "at")) == list(range(10))  # type: ignore[type-var]
         until(lambda: next(found) is None and found.state.messages == 12)
-        assert sum(found.state.dead.values()) == 2
+        assert sum(found.state.dead_letters.values()) == 2
         place = json.loads(json.dumps(found.place))
         assert place["0"] == 5
         assert place["1"] == 7
@@ -157,7 +157,7 @@ def test_tombstones_of_a_compacted_topic_are_no_rows(cluster: Cluster, tombstone
     cluster.send(topic, row(1), None, row(2), key=b"k")
     with reading(wb.feeds.kafka(topic, cluster.servers, tombstones=tombstones, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
-        assert sum(found.state.dead.values()) == letters
+        assert sum(found.state.dead_letters.values()) == letters
         assert found.place["0"] == 3
 
 
@@ -203,7 +203,7 @@ def test_values_may_be_written_otherwise(cluster: Cluster, name: str, format_: A
         feed = wb.feeds.kafka(name, cluster.servers, time="at", format=format_, **told)  # type: ignore[arg-type]
         with reading(feed) as found:
             assert values(found, 2 * count, "x") == ([10, 20, 50, 60] if count == 2 else [10, 50])
-            until(lambda found=found: sum(found.state.dead.values()) == 1)  # type: ignore[misc]
+            until(lambda found=found: sum(found.state.dead_letters.values()) == 1)  # type: ignore[misc]
 
 
 @pytest.mark.fault("kafka", "rebalanced group")
@@ -244,7 +244,7 @@ def test_a_broker_that_is_not_there_yet_is_waited_for() -> None:
     config = {"socket.connection.setup.timeout.ms": 1000}
     with reading(wb.feeds.kafka("none", "127.0.0.1:9", config=config, **QUICK)) as found:
         next(found)
-        until(lambda: found.state.link == "reconnecting", "for the first attempt to fail")
+        until(lambda: found.state.connection == "reconnecting", "for the first attempt to fail")
         assert "127.0.0.1:9" in found.state.error
 
 
@@ -266,7 +266,7 @@ def test_offsets_that_are_gone_are_passed_over_to_the_earliest_there(cluster: Cl
     feed = wb.feeds.kafka("gone", cluster.servers, start_from="latest", **QUICK)
     with reading(feed, {"0": 50}) as found:
         assert values(found, 2, "at") == [1, 2]
-        until(lambda: found.state.missed == {"offsets that began anew": 1})
+        until(lambda: found.state.lost == {"offsets that began anew": 1})
 
 
 def test_what_kafka_does_not_know_is_refused() -> None:
@@ -283,7 +283,7 @@ def test_the_feed_says_how_far_it_is_behind(cluster: Cluster) -> None:
     cluster.send("behind", *(row(at) for at in range(100)))
     with reading(wb.feeds.kafka("behind", cluster.servers, **QUICK)) as found:
         rows(found, 100)
-        until(lambda: found.state.behind_rows == 0)
+        until(lambda: found.state.lag_rows == 0)
 
 
 @pytest.mark.timeout(60)
@@ -340,7 +340,7 @@ def test_a_topic_is_live_when_little_is_left_of_it(cluster: Cluster) -> None:
     log = wb.from_arrow({"at": [0], "x": [0]}, time="at")
     with reading(log.then(wb.feeds.kafka("long", cluster.servers, **QUICK), keys=["at"], dedup_window=1_000)) as found:
         read = 0
-        while found.state.stage != "live":
+        while found.state.phase != "live":
             batch = next(found)
             read += 0 if batch is None else len(batch)
         assert read + found.state.duplicates >= 7_000

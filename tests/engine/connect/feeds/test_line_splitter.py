@@ -44,7 +44,7 @@ def test_a_line_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
     feed = wb.feeds.tail(log, **QUICK) if kind == "tail" else wb.feeds.directory(tmp_path, pattern="*.json", **QUICK)
     with reading(feed) as found:
         assert values(found, 2, "at") == [1, 2]
-        until(lambda: next(found) is None and found.state.dead == {"a line is longer than 64 MiB": 1})
+        until(lambda: next(found) is None and found.state.dead_letters == {"a line is longer than 64 MiB": 1})
         place = found.place
     with log.open("ab") as more:
         more.write(listen.lines(3))

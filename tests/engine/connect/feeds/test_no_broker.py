@@ -52,10 +52,10 @@ def test_a_text_that_is_not_utf_8_is_a_letter() -> None:
     (b'2,"a', None), (b'2,"a\n', None), (b'2,"a,\n', None), (b"2,a\n3,b", None), (b"2,a\r3,b", None),
     (b'2,a\n3,"b', None), (b'2,a\r\n', "a"), (b'2,"a\nb"', "a\nb"), (b'2,a"', 'a"'), (b"2,", None), (b"", None)])
 def test_a_line_with_an_open_quote_takes_no_other_with_it(message: bytes, row: str | None) -> None:
-    kept, dead = read(b"1,x", message, b"3,y", format="csv", k="string")
+    kept, dead_letters = read(b"1,x", message, b"3,y", format="csv", k="string")
     refused = row is None and message != b"2,"
     assert kept == [{"k": "x"}, *([] if refused else [{"k": row}]), {"k": "y"}]
-    assert dead == refused
+    assert dead_letters == refused
 
 
 def test_lines_of_one_column_may_be_empty() -> None:
@@ -77,7 +77,7 @@ def test_what_is_no_row_of_an_iterator_is_a_letter() -> None:
                              schema=FIELDS)
     with reading(feed) as found:
         assert values(found, 9, "at") == [1, 3]
-        assert sum(found.state.dead.values()) == 2
+        assert sum(found.state.dead_letters.values()) == 2
 
 
 def test_an_iterator_that_fails_fails_the_query() -> None:
@@ -137,9 +137,9 @@ def sending(*connections: bytes, family: int = socket.AF_INET, path: str = "") -
 
     def serve_all() -> None:
         for text in connections:
-            link, _ = listener.accept()
-            link.sendall(text)
-            link.close()
+            connection, _ = listener.accept()
+            connection.sendall(text)
+            connection.close()
 
     thread = threading.Thread(target=serve_all, daemon=True)
     thread.start()
@@ -194,7 +194,7 @@ def test_a_batch_of_other_columns_is_a_letter() -> None:
     with sending(stream_of(BATCH)) as address, reading(
             wb.feeds.socket(address, time="at", schema={"at": "int64", "z": "int64"})) as found:
         assert rows(found, 9) == []
-        assert found.state.dead == {"no column 'z'": 1}
+        assert found.state.dead_letters == {"no column 'z'": 1}
 
 
 def test_an_address_of_another_kind_is_refused() -> None:
@@ -228,7 +228,7 @@ def test_a_server_that_never_answers_is_not_live_and_not_waited_for(make: Callab
         assert next(found) is None
         with mute.accept()[0]:
             assert next(found) is None
-            assert found.state.link == "connecting"
+            assert found.state.connection == "connecting"
             assert list(found.rest()) == []
 
 
@@ -253,15 +253,15 @@ def test_a_websocket_is_connected_again_and_takes_any_message() -> None:
     hellos: list[object] = []
     large = json.dumps({"at": 3, "x": 3, "padding": "x" * 10_000_000})
 
-    def talk(link: Any) -> None:
-        hellos.append(link.recv())
+    def talk(connection: Any) -> None:
+        hellos.append(connection.recv())
         for message in (['{"at": 1, "x": 1}', b"\xff\xfe"] if len(hellos) == 1 else ['{"at": 2, "x": 2}', large]):
-            link.send(message)
+            connection.send(message)
 
     with serve(talk, "127.0.0.1", 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
         with reading(wb.feeds.websocket(url, hello="subscribe", **QUICK)) as found:
             assert values(found, 3, "at") == [1, 2, 3]
-            assert sum(found.state.dead.values()) == 1
+            assert sum(found.state.dead_letters.values()) == 1
     assert hellos[:2] == ["subscribe", "subscribe"]

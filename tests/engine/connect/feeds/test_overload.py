@@ -81,7 +81,7 @@ def test_memory_stays_bounded_at_ten_times_the_rate_that_is_taken(rule: wb.feeds
     assert most - before < 20 * QUEUE_ROWS * ROW_BYTES, f"{(most - before) >> 20} MB more"
     assert sink.rows + shed == state.rows == offered.rows
     if rule is None:
-        assert state.blocked_s > 1
+        assert state.backpressure_s > 1
         assert offered.rows < 2 * TAKEN_ROWS
     else:
         assert offered.rows > 5 * sink.rows

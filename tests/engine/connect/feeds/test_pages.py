@@ -71,7 +71,7 @@ def test_a_page_that_does_not_end_is_a_letter(monkeypatch: pytest.MonkeyPatch) -
     """It was read until memory was full."""
     monkeypatch.setattr(http_feed, "_MAX_BYTES", 1 << 20)
     with pages(None, Endless) as url, reading(wb.feeds.http(url, every=0.01, **QUICK)) as found:
-        until(lambda: next(found) is None and found.state.dead == {"a page is longer than 64 MiB": 1})
+        until(lambda: next(found) is None and found.state.dead_letters == {"a page is longer than 64 MiB": 1})
 
 
 @pytest.mark.parametrize("data", [b"data: " + b"x" * 5_000_000, b"data: x\n" * 300_000])
@@ -87,7 +87,7 @@ def test_an_event_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
 
     with pages(page) as url, reading(wb.feeds.sse(url, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
-        assert found.state.dead == {"an event is longer than 64 MiB": 1}
+        assert found.state.dead_letters == {"an event is longer than 64 MiB": 1}
 
 
 @pytest.mark.fault("http", "broker stopped and restarted")
@@ -128,7 +128,7 @@ def test_lines_of_events_end_with_cr_lf_or_both_and_come_in_any_parts(end: bytes
 
     with pages(None, Chunks) as url, reading(wb.feeds.sse(url, **QUICK)) as found:
         assert values(found, 3, "at") == [1, 2]
-        assert found.state.link == "ended"
+        assert found.state.connection == "ended"
 
 
 def test_a_page_that_is_no_event_stream_is_said_to_be_none_and_asked_for_again() -> None:
@@ -204,7 +204,7 @@ def test_a_page_that_cannot_be_read_is_a_letter_and_asked_for_again(bad: bytes) 
 
     with pages(page) as url, reading(wb.feeds.http(url, every=0.01, cursor="at", **QUICK)) as found:
         assert values(found, 3, "at") == [1, 2, 3]
-        assert sum(found.state.dead.values()) == (2 if bad == b"[1, 2]" else 1)
+        assert sum(found.state.dead_letters.values()) == (2 if bad == b"[1, 2]" else 1)
         assert found.state.reconnects == 0
 
 
@@ -221,7 +221,7 @@ def test_a_page_that_stays_cut_is_one_letter_and_is_one_again_when_it_was_whole_
     with pages(page) as url, reading(wb.feeds.http(url, every=0.01, cursor="at", **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
         until(lambda: len(asked) > len(given) + 2)
-        assert sum(found.state.dead.values()) == 2
+        assert sum(found.state.dead_letters.values()) == 2
 
 
 def test_a_page_that_stays_cut_is_one_letter_after_a_restart_too() -> None:
@@ -239,7 +239,7 @@ def test_a_page_that_stays_cut_is_one_letter_after_a_restart_too() -> None:
         with reading(feed, place) as found:
             before = len(asked)
             until(lambda: next(found) is None and len(asked) > before + 2)
-            assert found.state.dead == {}
+            assert found.state.dead_letters == {}
 
 
 def test_events_that_are_cut_within_a_chunk_go_on() -> None:

@@ -36,15 +36,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]
 
 def do(server: servers.Server, *statements: str) -> None:
     """Statements of one transaction."""
-    with psycopg.connect(servers.postgres_url(server)) as link:
+    with psycopg.connect(servers.postgres_url(server)) as connection:
         for statement in statements:
-            link.execute(statement)
+            connection.execute(statement)
 
 
 def begin(found: FeedReader) -> None:
     """Wait until its slot is there: what happened before is not told."""
     next(found)
-    until(lambda: found.state.link == "live")
+    until(lambda: found.state.connection == "live")
 
 
 def told(found: FeedReader, count: int) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) 
         id_, n, u = ([value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
                      for name in ("id", "n", "u"))
         assert (id_, n, u) == ([2, 4], [0.5, None], ["00000000-0000-0000-0000-000000000007", None])
-        assert found.state.dead == {"a time that is infinite or out of range": 2}
+        assert found.state.dead_letters == {"a time that is infinite or out of range": 2}
 
 
 def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.Server) -> None:
@@ -119,7 +119,7 @@ def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: serve
         do(server, "INSERT INTO timed VALUES (1, 1), (2, 2)", "DELETE FROM timed WHERE id = 1",
            "ALTER TABLE timed REPLICA IDENTITY FULL", "DELETE FROM timed WHERE id = 2")
         assert [value for batch in rows(found, 3) for value in batch.column("at").to_arrow().to_pylist()] == [1, 2, 2]
-        assert found.state.dead == {
+        assert found.state.dead_letters == {
             "a deletion that does not tell 'at', which is not of the key: it needs REPLICA IDENTITY FULL": 1}
 
 
@@ -137,7 +137,7 @@ def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: s
         assert [(one["change"], one["id"], one["k"] and len(one["k"])) for one in told(found, 6)] == [
             ("insert", 1, 20_000), ("insert", 2, None), ("update", 2, None), ("update", 2, 5), ("update", 3, 5),
             ("delete", 2, None)]
-        (reason, count), = found.state.dead.items()
+        (reason, count), = found.state.dead_letters.items()
         assert (count, "REPLICA IDENTITY FULL" in reason) == (2, True)
 
 
@@ -160,7 +160,7 @@ def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -
     do(server, "CREATE TABLE shared (id bigint)")
     feed = wb.feeds.postgres_cdc("shared", servers.postgres_url(server), time="committed", slot="shared", **QUICK)
     runs = [feed.select("id").start() for _ in range(4)]
-    until(lambda: all(run.error or run.metrics.feeds["shared"].link == "live" for run in runs))
+    until(lambda: all(run.error or run.metrics.feeds["shared"].connection == "live" for run in runs))
     do(server, "INSERT INTO shared VALUES (1)")
     until(lambda: all(run.error or run.metrics.rows == 1 for run in runs))
     assert [run.error for run in runs] == [None] * 4
@@ -179,7 +179,7 @@ def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server:
         do(server, "INSERT INTO lasting VALUES (1)")
         assert values(found, 1, "id") == [1]
         server.stop(signal.SIGINT)
-        until(lambda: found.state.link == "reconnecting")
+        until(lambda: found.state.connection == "reconnecting")
         assert "hunter2" not in found.state.error
         server.start()
         until(lambda: servers.accepts(servers.postgres_url(server)))
@@ -202,7 +202,7 @@ def test_the_server_keeps_what_is_in_no_checkpoint_and_what_it_has_not_kept_is_s
 
     for first in (0, 3):
         run = started()
-        until(lambda run=run: run.metrics.feeds["kept"].link == "live")  # type: ignore[misc]
+        until(lambda run=run: run.metrics.feeds["kept"].connection == "live")  # type: ignore[misc]
         for id_ in range(first, first + 3):
             do(server, f"INSERT INTO kept VALUES ({id_})")
         until(lambda run=run, first=first: run.metrics.rows == first + 3)  # type: ignore[misc]
@@ -260,8 +260,9 @@ def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server
                                      **QUICK).node.op
     assert isinstance(feed, Feed)
     with contextlib.closing(feed.connect(None)) as client:
-        with psycopg.connect(servers.postgres_url(server), autocommit=True) as link:  # short ones tell nothing of them
-            link.execute("DO 'BEGIN FOR i IN 1..1000 LOOP INSERT INTO long_rows VALUES (0); COMMIT; END LOOP; END'")
+        # short ones tell nothing of them
+        with psycopg.connect(servers.postgres_url(server), autocommit=True) as connection:
+            connection.execute("DO 'BEGIN FOR i IN 1..1000 LOOP INSERT INTO long_rows VALUES (0); COMMIT; END LOOP; END'")
         for at in range(12):
             do(server, f"INSERT INTO long_rows VALUES ({at}, repeat('x', {MAX_BYTES // 4}))")
         came: list[list[dict[str, Any]]] = []
@@ -296,7 +297,7 @@ def test_values_of_a_type_that_changed_are_what_they_are_or_refused(server: serv
             do(server, f"ALTER TABLE typed ALTER x TYPE {type_}", f"INSERT INTO typed VALUES ({id_}, {value})")
         do(server, "ALTER TABLE typed ALTER x TYPE smallint USING 0", "INSERT INTO typed VALUES (9, 4, 'as it was')")
         assert [(one["id"], one["x"]) for one in told(found, 2)] == [(1, 2), (9, 4)]
-        assert sorted(found.state.dead.items()) == [
+        assert sorted(found.state.dead_letters.items()) == [
             ("'x' is no whole number", 1), ("Could not convert … with type str: tried to convert to int32", 1),
             ("Value … too large to fit in C integer type", 1)]
 
@@ -312,4 +313,4 @@ def test_tables_that_are_truncated_are_told(server: servers.Server) -> None:
         do(server, "TRUNCATE left_alone")
         do(server, "TRUNCATE emptied, left_alone", "INSERT INTO emptied VALUES (2)")
         assert values(found, 2, "id") == [1, 2]
-        assert found.state.dead == {"TRUNCATE, which does not say what rows are gone": 1}
+        assert found.state.dead_letters == {"TRUNCATE, which does not say what rows are gone": 1}

@@ -32,26 +32,27 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server
 @pytest.mark.fault("postgres", "wrong schema")
 def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute('CREATE TABLE "Rows" (id bigserial PRIMARY KEY, at timestamptz, x double precision, k text)')
-        link.execute("""INSERT INTO "Rows" (at, x, k) VALUES ('2024-01-01 00:00:01+00', 1.5, 'a'), (NULL, 2, 'b')""")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute('CREATE TABLE "Rows" (id bigserial PRIMARY KEY, at timestamptz, x double precision, k text)')
+        connection.execute("""INSERT INTO "Rows" (at, x, k) VALUES ('2024-01-01 00:00:01+00', 1.5, 'a'), (NULL, 2,
+        'b')""")
     feed = wb.feeds.postgres("Rows", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02, 0.1))
     assert feed.schema.show() == "id: int64, at: timestamp[us, tz=UTC], x: double, k: string"
     assert "hunter2" not in feed.explain()
     with reading(feed) as found:
         assert values(found, 1, "x") == [1.5]
-        until(lambda: found.state.dead == {"no time: 'at' is null": 1})
+        until(lambda: found.state.dead_letters == {"no time: 'at' is null": 1})
         postgres_server.stop(signal.SIGINT)
-        until(lambda: found.state.link == "reconnecting")
+        until(lambda: found.state.connection == "reconnecting")
         assert "hunter2" not in found.state.error
         postgres_server.start()
         until(lambda: servers.accepts(url))
-        with psycopg.connect(url, autocommit=True) as link:
-            link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:02+00', 3)""")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:02+00', 3)""")
         assert values(found, 1, "x") == [3.0]
         place = found.place
-    with reading(feed, place) as found, psycopg.connect(url, autocommit=True) as link:
-        link.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:03+00', 4)""")
+    with reading(feed, place) as found, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:03+00', 4)""")
         assert values(found, 1, "x") == [4.0]
 
 
@@ -61,44 +62,44 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
 def test_a_table_that_begins_anew_is_read_from_its_beginning_and_one_that_was_copied_is_not(
         how: str, goes_on: list[int], postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("DROP TABLE IF EXISTS numbered; CREATE TABLE numbered (id bigint, at bigint)")
-        link.execute("INSERT INTO numbered VALUES (1, 1), (2, 2)")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS numbered; CREATE TABLE numbered (id bigint, at bigint)")
+        connection.execute("INSERT INTO numbered VALUES (1, 1), (2, 2)")
         feed = wb.feeds.postgres("numbered", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02, 0.1))
         with reading(feed) as found:
             assert values(found, 2, "id") == [1, 2]
-            link.execute(how)
+            connection.execute(how)
             for id_ in goes_on:
-                link.execute("INSERT INTO numbered VALUES (%s, 3)", (id_,))
+                connection.execute("INSERT INTO numbered VALUES (%s, 3)", (id_,))
                 assert values(found, 1, "id") == [id_]
-            assert found.state.missed == ({"a table that began anew": 1} if 1 in goes_on else {})
+            assert found.state.lost == ({"a table that began anew": 1} if 1 in goes_on else {})
             place = json.loads(json.dumps(found.place))
-        link.execute("INSERT INTO numbered VALUES (4, 4)")
+        connection.execute("INSERT INTO numbered VALUES (4, 4)")
         with reading(feed, place) as found:
             assert values(found, 1, "id") == [4]
 
 
 def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("CREATE TABLE endless (id bigserial, at timestamptz, day date, noted timestamp)")
-        link.execute("""INSERT INTO endless (at, day, noted) VALUES ('2024-01-01', '2024-01-01', '2024-01-01'),
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE endless (id bigserial, at timestamptz, day date, noted timestamp)")
+        connection.execute("""INSERT INTO endless (at, day, noted) VALUES ('2024-01-01', '2024-01-01', '2024-01-01'),
                      ('infinity', NULL, NULL), ('2024-01-02', '-infinity', NULL), ('2024-01-03', NULL, '12024-01-01'),
                      ('2024-01-04', NULL, NULL)""")
     with reading(wb.feeds.postgres("endless", url, time="at", cursor="id", every=0.01)) as found:
         assert values(found, 2, "id") == [1, 5]
-        assert found.state.dead == {"a time that is infinite or out of range": 3}
+        assert found.state.dead_letters == {"a time that is infinite or out of range": 3}
         assert found.place[0] == 5
 
 
 def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("CREATE TABLE exact (at bigint, n numeric(10, 2), u uuid)")
-        link.execute(f"INSERT INTO exact VALUES (1, 1.50, '{UUID(int=7)}'), (2, 'NaN', NULL), (3, NULL, NULL)")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE exact (at bigint, n numeric(10, 2), u uuid)")
+        connection.execute(f"INSERT INTO exact VALUES (1, 1.50, '{UUID(int=7)}'), (2, 'NaN', NULL), (3, NULL, NULL)")
     with reading(wb.feeds.postgres("exact", url, time="at", cursor="at", every=0.01)) as found:
         batches = rows(found, 3)
-        assert found.state.dead == {}
+        assert found.state.dead_letters == {}
     n, u = ([value for batch in batches for value in batch.column(name).to_arrow().to_pylist()] for name in "nu")
     assert (n[0], n[1] != n[1], n[2], u) == (1.5, True, None, [str(UUID(int=7)), None, None])
     fields = {"at": "int64", "n": pa.decimal128(10, 2)}
@@ -108,21 +109,21 @@ def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(pos
 
 def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("CREATE TABLE anew (id int, at int)")
-        link.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE anew (id int, at int)")
+        connection.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
         with reading(wb.feeds.postgres("anew", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02,
             0.1))) as found:
             assert values(found, 1, "at") == [1]
             time.sleep(0.3)  # the driver prepares what it asks again and again
-            link.execute("ALTER TABLE anew ALTER at TYPE bigint")
-            link.execute("INSERT INTO anew VALUES (2, 2)")
+            connection.execute("ALTER TABLE anew ALTER at TYPE bigint")
+            connection.execute("INSERT INTO anew VALUES (2, 2)")
             assert values(found, 1, "at") == [2]
-            link.execute("ALTER TABLE anew DROP id")
-            until(lambda: found.state.link == "reconnecting")
-            link.execute("DROP TABLE anew")
-            link.execute("CREATE TABLE anew (id int, at int)")
-            link.execute("INSERT INTO anew VALUES (3, 3)")
+            connection.execute("ALTER TABLE anew DROP id")
+            until(lambda: found.state.connection == "reconnecting")
+            connection.execute("DROP TABLE anew")
+            connection.execute("CREATE TABLE anew (id int, at int)")
+            connection.execute("INSERT INTO anew VALUES (3, 3)")
             assert values(found, 1, "at") == [3]
 
 
@@ -131,9 +132,10 @@ def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_se
     ("g / 7", "repeat('x', 1 << 20)")])
 def test_rows_that_share_a_value_are_all_read(value: str, text: str, postgres_server: servers.Server) -> None:
     url, count = servers.postgres_url(postgres_server), 40 if "repeat" in text else 30_000
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("DROP TABLE IF EXISTS tied; CREATE TABLE tied (seen timestamptz, id int, x text, note jsonb)")
-        link.execute(f"""INSERT INTO tied SELECT '2024-01-01'::timestamptz + ({value}) * interval '1 ms', g, {text},
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS tied; CREATE TABLE tied (seen timestamptz, id int, x text, note jsonb)")
+        connection.execute(f"""INSERT INTO tied SELECT '2024-01-01'::timestamptz + ({value}) * interval '1 ms', g,
+        {text},
                      '{{}}' FROM generate_series(0, {count - 1}) AS g ORDER BY random()""")
     feed = wb.feeds.postgres("tied", url, time="seen", cursor="seen", every=0.01, queue_rows=5_000)
     read: list[object] = []
@@ -149,26 +151,26 @@ def test_rows_that_share_a_value_are_all_read(value: str, text: str, postgres_se
 
 def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("DROP TABLE IF EXISTS in_bytes")
-        link.execute("CREATE TABLE in_bytes (id bytea, at int)")
-        link.execute("INSERT INTO in_bytes VALUES ('\\x00ff', 1), ('\\x6162', 2)")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS in_bytes")
+        connection.execute("CREATE TABLE in_bytes (id bytea, at int)")
+        connection.execute("INSERT INTO in_bytes VALUES ('\\x00ff', 1), ('\\x6162', 2)")
         feed = wb.feeds.postgres("in_bytes", url, time="at", cursor="id", every=0.01)
         with reading(feed) as found:
             assert values(found, 2, "at") == [1, 2]
-            link.execute("INSERT INTO in_bytes VALUES ('\\xff00', 3)")
+            connection.execute("INSERT INTO in_bytes VALUES ('\\xff00', 3)")
             assert values(found, 1, "at") == [3]
             place = json.loads(json.dumps(found.place))
-        link.execute("INSERT INTO in_bytes VALUES ('\\xff01', 4)")
+        connection.execute("INSERT INTO in_bytes VALUES ('\\xff01', 4)")
         with reading(feed, place) as found:
             assert values(found, 1, "at") == [4]
 
 
 def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
-    with psycopg.connect(url, autocommit=True) as link:
-        link.execute("CREATE TABLE settling (id bigserial, at timestamptz)")
-        link.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE settling (id bigserial, at timestamptz)")
+        connection.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
     feed = wb.feeds.postgres("settling", url, time="at", cursor="id", every=0.01, visibility_delay="2 seconds")
     with reading(feed) as found:
         assert values(found, 1, "id") == [1]

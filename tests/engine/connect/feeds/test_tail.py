@@ -50,7 +50,7 @@ def place_behind(log: Path, count: int) -> Any:
 
 
 def nothing_missed(found: FeedReader) -> bool:
-    return not found.state.missed and not found.state.dead
+    return not found.state.lost and not found.state.dead_letters
 
 
 def test_lines_are_read_as_they_are_written_and_half_a_line_waits(log: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_file_that_is_cut_begins_anew_and_that_is_said(log: Path, again: tuple
         rows(found, 2)
         log.write_bytes(lines(*again))
         assert values(found, len(again), "at") == list(again)
-        until(lambda: sum(found.state.missed.values()) == 1)
+        until(lambda: sum(found.state.lost.values()) == 1)
 
 
 @pytest.mark.parametrize("while_read", [True, False])
@@ -118,11 +118,11 @@ def test_a_file_that_is_written_anew_and_begins_as_before_is_another_one(log: Pa
         log.write_bytes(lines(*again))  # the same file, longer than before
         if while_read:
             assert values(found, 202, "at") == again
-            assert sum(found.state.missed.values()) == 1
+            assert sum(found.state.lost.values()) == 1
     if not while_read:
         with reading(feed, place) as found:
             assert values(found, 202, "at") == again
-            assert sum(found.state.missed.values()) == 1
+            assert sum(found.state.lost.values()) == 1
 
 
 @pytest.mark.fault("tail", "garbage bytes")
@@ -138,7 +138,7 @@ def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(log: Path) 
         file.write(member[15:])
         file.flush()
         assert values(found, 2, "at") == [2, 3]
-        assert sum(found.state.dead.values()) == 1
+        assert sum(found.state.dead_letters.values()) == 1
         place = found.place
     with log.open("ab") as file, reading(feed, place) as found:
         file.write(gzip.compress(lines(4)))
@@ -156,7 +156,7 @@ def test_what_is_no_gzip_between_members_is_a_letter_also_when_it_is_read_again(
         append(log, unlike_its_checksum)
         append(log, gzip.compress(lines(4)))
         assert values(found, 2, "at") == [3, 4]
-        assert found.state.dead == {"bytes that are no gzip": 3}
+        assert found.state.dead_letters == {"bytes that are no gzip": 3}
         place = json.loads(json.dumps(found.place))
     append(log, gzip.compress(lines(5)))
     with reading(wb.feeds.tail(log, **QUICK), place) as found:
@@ -216,7 +216,7 @@ def test_a_last_line_without_its_end_is_read_when_its_file_is_left(log: Path, la
         assert next(found) is None
         log.write_bytes(lines(3))
         assert values(found, len(kept), "at") == kept
-        assert sum(found.state.dead.values()) == 2 - len(kept)
+        assert sum(found.state.dead_letters.values()) == 2 - len(kept)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -228,7 +228,7 @@ def test_a_file_that_was_filled_again_is_known_by_its_head(log: Path, in_place: 
     log.write_bytes(lines(4, 5, 6))
     with reading(wb.feeds.tail(log, **QUICK), place) as found:
         assert values(found, 3, "at") == [4, 5, 6]
-        until(lambda: sum(found.state.missed.values()) == 1)
+        until(lambda: sum(found.state.lost.values()) == 1)
         assert str(found.state) == "live, 1 missed"
 
 
@@ -264,7 +264,7 @@ def test_a_file_that_was_empty_when_it_was_copied_and_cut_loses_nothing(log: Pat
     log.write_bytes(b"")
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         assert next(found) is None
-        until(lambda: next(found) is None and found.state.link == "live")
+        until(lambda: next(found) is None and found.state.connection == "live")
         log.with_name("log.jsonl.1").write_bytes(lines(4))
         packed = log.with_name("log.jsonl.2.gz")
         packed.write_bytes(gzip.compress(old.read_bytes()))
@@ -279,9 +279,9 @@ def test_a_file_that_was_empty_and_is_cut_without_a_copy_is_said_to_have_been(lo
     log.write_bytes(b"")
     os.utime(log, (1, 1))
     with reading(wb.feeds.tail(log, **QUICK)) as found:
-        until(lambda: next(found) is None and found.state.link == "live")
+        until(lambda: next(found) is None and found.state.connection == "live")
         os.utime(log)
-        until(lambda: sum(found.state.missed.values()) == 1)
+        until(lambda: sum(found.state.lost.values()) == 1)
         append(log, lines(1))
         assert values(found, 1, "at") == [1]
 
@@ -310,4 +310,4 @@ def test_what_was_begun_behind_a_file_that_is_gone_is_read(log: Path) -> None:
     log.write_bytes(lines(4))
     with reading(wb.feeds.tail(log, **QUICK), place) as found:
         assert values(found, 2, "at") == [3, 4]
-        until(lambda: sum(found.state.missed.values()) == 1)
+        until(lambda: sum(found.state.lost.values()) == 1)

@@ -83,9 +83,9 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(start_from: Callable[[
 
         thread = threading.Thread(target=beginning)
         thread.start()
-        link, _ = server.accept()
-        with link:
-            said = link.recv(1024)
+        connection, _ = server.accept()
+        with connection:
+            said = connection.recv(1024)
         thread.join()
         for run in runs:
             run.stop()

@@ -439,7 +439,7 @@ def test_more_rows_at_once_than_an_mqtt_client_has_numbers_for_all_come(qos: Lit
         feed = wb.feeds.mqtt("out", url, time="start", schema={"start": "int64"}, session="all")
         with reading(feed) as found:  # from now on the broker keeps what comes
             next(found)
-            until(lambda: found.state.link == "live")
+            until(lambda: found.state.connection == "live")
         run = wb.from_arrow({"at": range(count)}, time="at").start(sink=wb.sinks.mqtt("out", url, qos=qos))
         assert run.wait(4 * PATIENCE_S)
         assert run.error is None

@@ -103,7 +103,7 @@ class _Visitor(Client):
         self._tries: dict[str, int] = {}
         self._refused: dict[str, list[int]] = place.get("refused", {})
         self._files: dict[str, int] = {}
-        self.missed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         if self._parts is None and not self._next():
@@ -143,7 +143,7 @@ class _Visitor(Client):
         self._refused = {name: written for name, written in self._refused.items() if name in files.keys() - changed}
         known = (self._known & files.keys()) - changed
         if replaced := sum(self._files.get(name, files[name]) != files[name] for name in known):
-            self.missed["a file was replaced when it was read"] += replaced
+            self.lost["a file was replaced when it was read"] += replaced
         if self._read or len(known) < len(self._known):
             self._done = sorted(known)
         self._files, self._known, self._read = files, known, 0

@@ -67,7 +67,7 @@ class _Follower(Client):
     def __init__(self, path: Path, place: Place, letters: DeadLetterQueue) -> None:
         self._path, self._letters = path, letters
         self._file: IO[bytes] | None = None
-        self.missed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         if place is None:
             self._open(path, 0)
         else:
@@ -79,7 +79,7 @@ class _Follower(Client):
         if found is not None:
             self._open(found, text_bytes)
         else:
-            self.missed["a file was cut, written anew or removed before its end was read"] += 1
+            self.lost["a file was cut, written anew or removed before its end was read"] += 1
             self._open(next(iter(known.followed_by(self._path)), self._path), 0)
 
     def _open(self, path: Path, skip: int) -> None:
@@ -160,7 +160,7 @@ class _Follower(Client):
         if self._head:
             self._beside = None
         elif not copies and status.st_size == 0:
-            self.missed["an empty file was cut, and may have been written to before"] += 1
+            self.lost["an empty file was cut, and may have been written to before"] += 1
         return copies
 
     def _later(self) -> list[Path]:

@@ -49,7 +49,7 @@ class Consumer(Client):
         self._behind_at = monotonic()
         self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
         self._backlog: TimestampMerge | None = None
-        self.missed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         config = {
             "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
@@ -93,7 +93,7 @@ class Consumer(Client):
         if told in (None, self._topic):
             return
         self._topic, self._place, self._began_anew = told, {}, True
-        self.missed["a topic that began anew"] += 1
+        self.lost["a topic that began anew"] += 1
         self.begins = self._where()
 
     def _look_at_topic(self, wait_s: float = 0.0) -> None:
@@ -312,9 +312,9 @@ class Consumer(Client):
                 continue
             self._place[str(number)] = low
             if wanted < low:
-                self.missed["messages that the broker no longer had"] += low - wanted
+                self.lost["messages that the broker no longer had"] += low - wanted
             else:
-                self.missed["offsets that began anew"] += 1
+                self.lost["offsets that began anew"] += 1
         assigned = [each.partition for each in self._consumer.assignment()]
         self._consumer.assign([self._partition(number) for number in assigned])
         if self._backlog is not None:  # what it held comes again
@@ -352,7 +352,7 @@ class Consumer(Client):
             self._consumer.commit(offsets=offsets, asynchronous=True)
 
     @property
-    def behind_rows(self) -> int | None:
+    def lag_rows(self) -> int | None:
         return self._behind
 
     def close(self) -> None:

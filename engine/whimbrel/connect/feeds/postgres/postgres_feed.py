@@ -177,7 +177,7 @@ class _Table(Client):
         self._had: int | None
         self._place, self._storage, self._had = (
             (*place, None)[:3] if isinstance(place, list) else (place, None, None))
-        self.missed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
         settled = [] if feed.visibility_delay is None else [
@@ -253,7 +253,7 @@ class _Table(Client):
                 return
             if is_older:
                 self._place = self._had = None
-                self.missed["a table that began anew"] += 1
+                self.lost["a table that began anew"] += 1
         self._storage = storage
 
     def _found(self, ask: Any,

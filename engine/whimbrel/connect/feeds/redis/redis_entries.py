@@ -31,7 +31,7 @@ class Entries(Client):
     def __init__(self, feed: RedisFeed) -> None:
         self.feed, self.stream, self.library = feed, feed.stream, feed.library
         self.link: Any = self.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
-        self.missed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         self.together = _FIRST
         try:
             self.begin()

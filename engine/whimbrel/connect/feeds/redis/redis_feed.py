@@ -142,11 +142,11 @@ class _Alone(Entries):
         added, first = told["entries-added"], told["first-entry"]
         anew = parts(told["last-generated-id"]) < parts(place.encode())
         if anew or added < number:
-            self.missed["a stream that began anew"] += 1
+            self.lost["a stream that began anew"] += 1
             self._last, self._number = "0-0" if anew else place, added - told["length"]
             return True
         gone = added - number - told["length"] if first is None or parts(first[0]) > parts(place.encode()) else 0
         if gone > 0:
-            self.missed["entries that the stream no longer had"] += gone
+            self.lost["entries that the stream no longer had"] += gone
             self._number = number + gone
         return gone > 0

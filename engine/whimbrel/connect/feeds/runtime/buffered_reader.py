@@ -148,9 +148,10 @@ class BufferedFeedReader(FeedReader):
         """What there is to say about it now."""
         with self._changed:
             waiting_for = "an answer" if self._unanswered() else self._state.waiting_for
-            return replace(self._state, link="idle" if self._idle() else self._link_now(), waiting_for=waiting_for,
-                           queued_rows=self._waiting, queued_bytes=self._waiting_bytes, silent_s=self._quiet_s(),
-                           dead=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
+            return replace(self._state, connection="idle" if self._idle() else self._link_now(),
+                           waiting_for=waiting_for,
+                           queued_rows=self._waiting, queued_bytes=self._waiting_bytes, idle_s=self._quiet_s(),
+                           dead_letters=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 
     @property
@@ -171,7 +172,7 @@ class BufferedFeedReader(FeedReader):
         """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
         with self._changed:
             state, since = self._state, monotonic() - (self.feed.pace.idle_after_s or 0)
-            behind = (state.behind_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
+            behind = (state.lag_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
             if self._heard is None or self._queue or behind or self._link_now() != "live" or self._live_at > since:
                 return None
             return self._heard.slowest(since)
@@ -226,7 +227,7 @@ class BufferedFeedReader(FeedReader):
                         raise self._unread(lost.error, hint) from shown_cause(lost.error)
                     self._wait(backoff, lost.error)
                 else:
-                    self._set(link="ended")
+                    self._set(connection="ended")
                     return
         except WhimbrelError as error:
             self._fail(error)
@@ -248,10 +249,10 @@ class BufferedFeedReader(FeedReader):
     def _connected(self, place: Place, backoff: Backoff) -> Place:
         """Receive until nothing more can come, or whoever reads has gone."""
         client: Client | None = None
-        missed = Counter(self._state.missed)
+        lost = Counter(self._state.lost)
         try:
             client = self.feed.connect(place)
-            self._set(missed=missed + Counter(client.missed), **_link(client))
+            self._set(lost=lost + Counter(client.lost), **_link(client))
             if client.begins is not None:
                 place = client.begins
                 self._enqueue(self.feed.fields.empty_table(), place, client)
@@ -265,8 +266,8 @@ class BufferedFeedReader(FeedReader):
                     self._set(attempts=0)
                     self._take_in(delivery, client)
                     place = delivery.place
-                self._set(behind_rows=client.behind_rows, missed=missed + Counter(client.missed) if client.missed
-                          else missed, **_link(client))
+                self._set(lag_rows=client.lag_rows, lost=lost + Counter(client.lost) if client.lost
+                          else lost, **_link(client))
                 self._pass_on_what_is_safe(client)
         except self.feed.lost as error:
             raise _Lost(place, error) from error
@@ -299,7 +300,7 @@ class BufferedFeedReader(FeedReader):
         wait_s = backoff.wait_s()
         with self._changed:
             self._retry_at = monotonic() + wait_s
-        self._set(link="reconnecting", attempts=backoff.attempts, error=without_secrets(error),
+        self._set(connection="reconnecting", attempts=backoff.attempts, error=without_secrets(error),
                   reconnects=self._state.reconnects + (backoff.attempts == 1))
         self._stop.wait(wait_s)
 
@@ -371,7 +372,7 @@ class BufferedFeedReader(FeedReader):
         if sheds_rows:
             self._hold_back(client, lambda: self._full() <= 1)
         with self._changed:
-            self._state = replace(self._state, blocked_s=self._state.blocked_s + monotonic() - began)
+            self._state = replace(self._state, backpressure_s=self._state.backpressure_s + monotonic() - began)
 
     def _hold_back(self, client: Client, has_room: Callable[[], bool]) -> None:
         while True:
@@ -400,7 +401,7 @@ class BufferedFeedReader(FeedReader):
         return after_s is not None and self._link_now() == "live" and self._quiet_s() > after_s
 
     def _link_now(self) -> Link:
-        return "connecting" if self._state.link == "live" and self._unanswered() else self._state.link
+        return "connecting" if self._state.connection == "live" and self._unanswered() else self._state.connection
 
     def _unanswered(self) -> bool:
         """Whether the client waits for much longer than it was told to, which it cannot say itself."""
@@ -412,13 +413,13 @@ class BufferedFeedReader(FeedReader):
 
     def _set(self, **changes: Any) -> None:
         with self._changed:
-            self._answered = self._answered or changes.get("link") == "live"
-            if changes.get("link", self._state.link) != self._state.link:
+            self._answered = self._answered or changes.get("connection") == "live"
+            if changes.get("connection", self._state.connection) != self._state.connection:
                 self._live_at = monotonic()
             self._state = replace(self._state, **changes)
 
     def _fail(self, error: WhimbrelError) -> None:
-        self._set(link="failed", error=without_secrets(error))
+        self._set(connection="failed", error=without_secrets(error))
         with self._changed:
             self._error = error
 
@@ -431,7 +432,7 @@ class BufferedFeedReader(FeedReader):
 def _link(client: Client) -> dict[str, str]:
     """What a feed says of a client that was connected."""
     live = client.answered and not client.waiting_for
-    return {"link": "live" if live else "connecting", "waiting_for": client.waiting_for}
+    return {"connection": "live" if live else "connecting", "waiting_for": client.waiting_for}
 
 
 def _size(rows: pa.Table | pa.RecordBatch) -> int:

@@ -63,7 +63,7 @@ class Client(ABC):
     begins : JSON value
         The place it was looked up to begin at, where it was given none, or one that is gone: the next connection begins
         there, too, or what comes between them would be left out. None: at the place that it was given.
-    missed : mapping of str to int
+    lost : mapping of str to int
         What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     answered : bool
         Whether the other side has said anything yet.
@@ -74,7 +74,7 @@ class Client(ABC):
     answered: bool = True
     waiting_for: str = ""
     begins: Place = None
-    missed: Mapping[str, int] = MappingProxyType({})
+    lost: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
     def receive(self, timeout_s: float) -> MessageBatch | None:
@@ -93,7 +93,7 @@ class Client(ABC):
         """Say that it is still there, while nobody takes what it has received. Must not fail."""
 
     @property
-    def behind_rows(self) -> int | None:
+    def lag_rows(self) -> int | None:
         """Messages that the broker has and this client has not received; None where it does not say."""
         return None
 

@@ -15,20 +15,20 @@ class FeedStatus:
 
     Attributes
     ----------
-    link : {"connecting", "live", "idle", "reconnecting", "ended", "failed"}
+    connection : {"connecting", "live", "idle", "reconnecting", "ended", "failed"}
         "idle": connected, and nothing came for as long as its ``idle_timeout``.
     waiting_for : str
         While it is connecting: what else must happen before anything can come, such as a group that shares out its
         partitions.
-    stage : {"", "history", "catching up", "live"}
+    phase : {"", "history", "catching up", "live"}
         Of a feed that follows a history: where it is.
     messages, rows, bytes : int
         Received, and made of them.
     queued_rows, queued_bytes : int
         Rows that wait for the query, and what they take in memory.
-    dead : mapping of str to int
+    dead_letters : mapping of str to int
         Messages and rows that were refused, by reason.
-    missed : mapping of str to int
+    lost : mapping of str to int
         What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
     duplicates : int
         Rows left out because they had come before; with ``keys=`` and ``dedup_window=``,
@@ -41,13 +41,13 @@ class FeedStatus:
         Vain attempts since the last one that held.
     retry_in_s : float
         Seconds until the next attempt.
-    behind_rows : int or None
+    lag_rows : int or None
         Messages that the broker holds and that were not received yet.
     eta_s : float or None
         Seconds until the feed has caught up, as fast as it did in the last few; None while it does not get nearer.
-    blocked_s : float
+    backpressure_s : float
         How long the client was held back, since the query took no more.
-    silent_s : float
+    idle_s : float
         Seconds since the last rows came, or since they are waited for.
     error : str
         What broke the last connection.
@@ -60,38 +60,38 @@ class FeedStatus:
     waiting for the group
     """
 
-    link: Link = "connecting"
+    connection: Link = "connecting"
     waiting_for: str = ""
-    stage: Literal["", "history", "catching up", "live"] = ""
+    phase: Literal["", "history", "catching up", "live"] = ""
     messages: int = 0
     rows: int = 0
     bytes: int = 0
     queued_rows: int = 0
     queued_bytes: int = 0
-    dead: Mapping[str, int] = field(default_factory=dict, hash=False)
-    missed: Mapping[str, int] = field(default_factory=dict, hash=False)
+    dead_letters: Mapping[str, int] = field(default_factory=dict, hash=False)
+    lost: Mapping[str, int] = field(default_factory=dict, hash=False)
     duplicates: int = 0
     shed: Mapping[str, int] = field(default_factory=dict, hash=False)
     reconnects: int = 0
     attempts: int = 0
     retry_in_s: float = 0.0
-    behind_rows: int | None = None
+    lag_rows: int | None = None
     eta_s: float | None = None
-    blocked_s: float = 0.0
-    silent_s: float = 0.0
+    backpressure_s: float = 0.0
+    idle_s: float = 0.0
     error: str = ""
 
     def __str__(self) -> str:
-        if self.link == "reconnecting":
+        if self.connection == "reconnecting":
             return f"reconnecting in {self.retry_in_s:.0f} s (attempt {self.attempts}: {self.error})"
-        over = self.link == "failed" or (self.link == "ended" and self.stage == "live")
-        told: list[str] = [self.stage] if self.stage and not over else []
-        if self.link == "connecting" and self.waiting_for:
+        over = self.connection == "failed" or (self.connection == "ended" and self.phase == "live")
+        told: list[str] = [self.phase] if self.phase and not over else []
+        if self.connection == "connecting" and self.waiting_for:
             told.append(f"waiting for {self.waiting_for}")
-        told = told or [self.link]
-        if self.stage == "catching up" and self.eta_s is not None:
+        told = told or [self.connection]
+        if self.phase == "catching up" and self.eta_s is not None:
             told.append(f"{self.eta_s:.0f} s to go")
-        for counts, what in ((self.dead, "refused"), (self.missed, "missed"), (self.shed, "shed")):
+        for counts, what in ((self.dead_letters, "refused"), (self.lost, "lost"), (self.shed, "shed")):
             if count := sum(counts.values()):
                 told.append(f"{count:,} {what}")
         return ", ".join(told)

@@ -130,12 +130,13 @@ class _HandingOver(FeedReader):
     @property
     def state(self) -> FeedStatus:
         if self._feed is None:
-            return FeedStatus("live", stage="history", rows=self._read_rows)
+            return FeedStatus("live", phase="history", rows=self._read_rows)
         state = self._feed.state
-        behind = (state.behind_rows or 0) + state.queued_rows + self.unworked
-        self._caught_up = self._caught_up or (state.link in ("live", "idle", "ended") and behind <= CAUGHT_UP_ROWS)
+        behind = (state.lag_rows or 0) + state.queued_rows + self.unworked
+        self._caught_up = self._caught_up or (state.connection in ("live", "idle",
+                                                                   "ended") and behind <= CAUGHT_UP_ROWS)
         catching_up = not self._caught_up and not self._closed
-        return replace(state, stage="live" if self._caught_up else "catching up" if catching_up else "",
+        return replace(state, phase="live" if self._caught_up else "catching up" if catching_up else "",
                        duplicates=self._duplicates, eta_s=self._eta_s(behind) if catching_up else None)
 
     def _eta_s(self, behind: int) -> float | None:
