@@ -101,7 +101,8 @@ def test_postgres(tmp_path: Path) -> None:
             with reading(wb.feeds.postgres_cdc("rows", url, **slot)) as found:  # which makes the slot
                 next(found)
                 until(lambda: found.state.connection == "live")
-            connection.execute(f"INSERT INTO rows SELECT at, 7 * at FROM generate_series(0, {ROWS - 1}) AS at ORDER BY at")
+            connection.execute(
+                f"INSERT INTO rows SELECT at, 7 * at FROM generate_series(0, {ROWS - 1}) AS at ORDER BY at")
         for feed in (lambda url: wb.feeds.postgres("rows", url, cursor="at", every=0.01, **TOLD),
                      lambda url: wb.feeds.postgres_cdc("rows", url, **slot)):
             with cut(server.port) as relay, reading(feed(url.replace(str(server.port), str(relay.port)))) as found:

@@ -262,7 +262,8 @@ def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server
     with contextlib.closing(feed.connect(None)) as client:
         # short ones tell nothing of them
         with psycopg.connect(servers.postgres_url(server), autocommit=True) as connection:
-            connection.execute("DO 'BEGIN FOR i IN 1..1000 LOOP INSERT INTO long_rows VALUES (0); COMMIT; END LOOP; END'")
+            connection.execute(
+                "DO 'BEGIN FOR i IN 1..1000 LOOP INSERT INTO long_rows VALUES (0); COMMIT; END LOOP; END'")
         for at in range(12):
             do(server, f"INSERT INTO long_rows VALUES ({at}, repeat('x', {MAX_BYTES // 4}))")
         came: list[list[dict[str, Any]]] = []

@@ -133,7 +133,8 @@ def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_se
 def test_rows_that_share_a_value_are_all_read(value: str, text: str, postgres_server: servers.Server) -> None:
     url, count = servers.postgres_url(postgres_server), 40 if "repeat" in text else 30_000
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS tied; CREATE TABLE tied (seen timestamptz, id int, x text, note jsonb)")
+        connection.execute(
+            "DROP TABLE IF EXISTS tied; CREATE TABLE tied (seen timestamptz, id int, x text, note jsonb)")
         connection.execute(f"""INSERT INTO tied SELECT '2024-01-01'::timestamptz + ({value}) * interval '1 ms', g,
         {text},
                      '{{}}' FROM generate_series(0, {count - 1}) AS g ORDER BY random()""")
@@ -169,7 +170,8 @@ def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
 def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("CREATE TABLE settling (id bigserial, at timestamptz)")
+        connection.execute(
+            "CREATE TABLE settling (id bigserial, at timestamptz)")
         connection.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
     feed = wb.feeds.postgres("settling", url, time="at", cursor="id", every=0.01, visibility_delay="2 seconds")
     with reading(feed) as found:
