@@ -172,7 +172,8 @@ def test_rows_that_are_too_new_wait_for_slower_transactions(postgres_server: ser
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "CREATE TABLE settling (id bigserial, at timestamptz)")
-        connection.execute("INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
+        connection.execute(
+            "INSERT INTO settling (at) VALUES (now() - interval '1 minute'), (now() + interval '1 minute')")
     feed = wb.feeds.postgres("settling", url, time="at", cursor="id", every=0.01, visibility_delay="2 seconds")
     with reading(feed) as found:
         assert values(found, 1, "id") == [1]
