@@ -34,10 +34,10 @@ wb.lateness(flights).at("1h", "3h", "12h", query=delays).to_pandas()
 # %%
 bands = delays.at_latencies("1h", "3h", "12h")
 answers = bands.collect().to_pandas()
-answers[["start", "origin", "flights", "band", "revision", "flights_before"]].head(9)
+answers[["start", "origin", "flights", "band", "change", "flights_before"]].head(9)
 
 # %%
-pd.crosstab(answers.band, answers.revision)
+pd.crosstab(answers.band, answers.change)
 
 # %% [markdown]
 # The last answer is that of a query that waits for twelve hours from the start.

@@ -19,24 +19,24 @@ def band(**columns: list[object]) -> pa.Table:
 
 
 def test_the_first_answer_comes_through_bands_that_left_it_as_it_was() -> None:
-    one = band(n=[1, 5, 7], revision=["new"] * 3, n_before=[None] * 3)
-    two = band(n=[2, 5, 7], revision=["changed", "same", "same"], n_before=[1, 5, 7])
-    three = band(n=[2, 6, 7], revision=["same", "changed", "same"], n_before=[2, 5, 7])
+    one = band(n=[1, 5, 7], change=["insert"] * 3, n_before=[None] * 3)
+    two = band(n=[2, 5, 7], change=["update", "unchanged", "unchanged"], n_before=[1, 5, 7])
+    three = band(n=[2, 6, 7], change=["unchanged", "update", "unchanged"], n_before=[2, 5, 7])
     assert [table[FIRST + "n"].to_pylist() for table in first_answers([one, two, three], [])] == [
         [None, None, None], [1, None, None], [1, 5, None]]
 
 
 def test_a_value_that_came_back_is_not_revised() -> None:
-    one = band(n=[1], revision=["new"], n_before=[None])
-    two = band(n=[2], revision=["changed"], n_before=[1])
-    three = band(n=[1], revision=["changed"], n_before=[2])
+    one = band(n=[1], change=["insert"], n_before=[None])
+    two = band(n=[2], change=["update"], n_before=[1])
+    three = band(n=[1], change=["update"], n_before=[2])
     assert first_answers([one, two, three], [])[-1][FIRST + "n"].to_pylist() == [None]
 
 
 def test_keys_are_told_apart() -> None:
-    one = band(k=["a"], n=[1], revision=["new"], n_before=[None])
-    two = band(k=["a"], n=[2], revision=["changed"], n_before=[1])
-    other = band(k=["b"], n=[2], revision=["same"], n_before=[2])
+    one = band(k=["a"], n=[1], change=["insert"], n_before=[None])
+    two = band(k=["a"], n=[2], change=["update"], n_before=[1])
+    other = band(k=["b"], n=[2], change=["unchanged"], n_before=[2])
     assert first_answers([one, two, other], ["k"])[-1][FIRST + "n"].to_pylist() == [None]
 
 

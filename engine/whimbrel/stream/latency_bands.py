@@ -59,10 +59,10 @@ class LatencyBands(Sequence["Stream"]):
     >>> [answer.collect()["n"].to_pylist() for answer in bands]
     [[1, 1, 1], [2, 1, 1], [3, 1, 1]]
     >>> for row in bands.collect().to_pylist():
-    ...     if row["revision"] == "changed":
+    ...     if row["change"] == "update":
     ...         print(row)
-    {'start': 0, 'end': 4, 'n': 2, 'band': '2', 'revision': 'changed', 'n_before': 1}
-    {'start': 0, 'end': 4, 'n': 3, 'band': '10', 'revision': 'changed', 'n_before': 2}
+    {'start': 0, 'end': 4, 'n': 2, 'band': '2', 'change': 'update', 'n_before': 1}
+    {'start': 0, 'end': 4, 'n': 3, 'band': '10', 'change': 'update', 'n_before': 2}
     """
 
     latencies: tuple[str, ...]

@@ -47,44 +47,46 @@ def rows(table: pa.Table) -> Counter[str]:
 
 def test_each_row_says_what_it_is_to_the_band_before() -> None:
     table = counts(log()).at_latencies(0, 2, 10).collect()
-    assert table.schema.names == ["start", "end", "n", "band", "revision", "n_before"]
+    assert table.schema.names == ["start", "end", "n", "band", "change", "n_before"]
     assert [tuple(row.values())[2:] for row in table.slice(0, 3).to_pylist()] == [
-        (1, "0", "new", None), (2, "2", "changed", 1), (3, "10", "changed", 2)]
-    assert table["revision"].to_pylist()[3:] == ["new", "same", "same"] * 2
+        (1, "0", "insert", None), (2, "2", "update", 1), (3, "10", "update", 2)]
+    assert table["change"].to_pylist()[3:] == ["insert", "unchanged", "unchanged"] * 2
 
 
 def test_groups_are_revised_each_for_itself() -> None:
     table = log().group_by("k").tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 10).collect()
-    late = {(row["start"], row["k"]): (row["n"], row["revision"], row["n_before"])
+    late = {(row["start"], row["k"]): (row["n"], row["change"], row["n_before"])
             for row in table.to_pylist() if row["band"] == "10"}
-    assert late == {(0, "a"): (2, "changed", 1), (0, "b"): (1, "new", None), (4, "b"): (1, "same", 1),
-                    (8, "a"): (1, "same", 1)}
+    assert late == {(0, "a"): (2, "update", 1), (0, "b"): (1, "insert", None), (4, "b"): (1, "unchanged", 1),
+                    (8, "a"): (1, "unchanged", 1)}
 
 
 def test_a_row_that_the_later_answer_has_not_is_gone() -> None:
     lonely = counts(log()).where(col.n < 2)
-    gone = [row for row in lonely.at_latencies(0, 10).collect().to_pylist() if row["revision"] == "gone"]
-    assert gone == [{"start": 0, "end": 4, "n": None, "band": "10", "revision": "gone", "n_before": 1}]
+    gone = [row for row in lonely.at_latencies(0, 10).collect().to_pylist() if row["change"] == "delete"]
+    assert gone == [{"start": 0, "end": 4, "n": None, "band": "10", "change": "delete", "n_before": 1}]
 
 
 def test_rows_without_keys_come_and_go() -> None:
     table = log().select("k").at_latencies(0, 10).collect()
-    assert [(row["start"], row["band"], row["revision"]) for row in table.to_pylist()] == [
-        (1, "0", "new"), (1, "10", "same"), (2, "10", "new"), (3, "10", "new"), (5, "0", "new"), (5, "10", "same"),
-        (9, "0", "new"), (9, "10", "same")]
+    assert [(row["start"], row["band"], row["change"]) for row in table.to_pylist()] == [
+        (1, "0", "insert"), (1, "10", "unchanged"), (2, "10", "insert"), (3, "10", "insert"), (5, "0", "insert"), (5,
+            "10", "unchanged"),
+        (9, "0", "insert"), (9, "10", "unchanged")]
 
 
 def test_rows_that_are_alike_are_told_apart_by_their_number() -> None:
     twice = wb.from_arrow({"at": [1, 1, 9, 1], "seen": [1, 2, 3, 4]}, time="at", arrival="seen").select(x=col.at * 0)
     table = twice.at_latencies(0, 10).collect()
-    assert Counter(zip(table["start"].to_pylist(), table["band"].to_pylist(), table["revision"].to_pylist(),
-                       strict=True)) == Counter({(1, "0", "new"): 2, (1, "10", "same"): 2, (1, "10", "new"): 1,
-                                                 (9, "0", "new"): 1, (9, "10", "same"): 1})
+    assert Counter(zip(table["start"].to_pylist(), table["band"].to_pylist(), table["change"].to_pylist(),
+                       strict=True)) == Counter({(1, "0", "insert"): 2, (1, "10", "unchanged"): 2, (1, "10",
+                                                                                                    "insert"): 1,
+                                                 (9, "0", "insert"): 1, (9, "10", "unchanged"): 1})
 
 
 def test_lists_are_compared_too() -> None:
     table = log().tumbling_window(4).aggregate(who=wb.collect(col.k)).at_latencies(0, 10).collect()
-    assert table.filter(pa.compute.equal(table["revision"], "changed"))["who_before"].to_pylist() == [["a"]]
+    assert table.filter(pa.compute.equal(table["change"], "update"))["who_before"].to_pylist() == [["a"]]
 
 
 def test_an_aggregate_that_merges_runs_once_per_band() -> None:
@@ -287,7 +289,7 @@ def test_late_rows_have_no_bands() -> None:
 def test_the_old_value_is_kept_behind_steps_that_keep_the_keys(further: Callable[[wb.Stream], wb.Stream]) -> None:
     log = wb.from_arrow({"at": [0, 9, 3], "k": ["a"] * 3, "seen": [0, 1, 2]}, time="at", arrival="seen")
     counts = further(log.group_by("k").tumbling_window(4).aggregate(n=wb.count()))
-    told = counts.at_latencies(0, 100).collect().filter(pc.field("revision") == "changed")
+    told = counts.at_latencies(0, 100).collect().filter(pc.field("change") == "update")
     assert told.select(["n", "n_before"]).to_pylist() == [{"n": 2, "n_before": 1}]
 
 

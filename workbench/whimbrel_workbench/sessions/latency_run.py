@@ -129,7 +129,7 @@ class BandedRun:
 
 def _there(part: pa.Table) -> pa.Table:
     """Rows that a later band has not are no part of its answer."""
-    return part.filter(pc.not_equal(part.column("revision"), "gone"))
+    return part.filter(pc.not_equal(part.column("change"), "delete"))
 
 
 def _later(table: pa.Table, since: pa.Scalar | None) -> pa.Table:
@@ -140,12 +140,12 @@ def _revised(tables: Sequence[pa.Table], names: Sequence[str]) -> str:
     """How many values later bands changed, and the largest change of each number."""
     counts: Counter[str] = Counter()
     for table in tables:
-        for found in pc.value_counts(table.column("revision")).to_pylist():
+        for found in pc.value_counts(table.column("change")).to_pylist():
             counts[found["values"]] += found["counts"]
     moves = [f"{name} by up to {value_words(maximum)}" for name in names
              if (maximum := max((_moved(table, name) for table in tables), default=0.0))]
-    changed = f"{counts['changed']:,} changed" + (f" ({', '.join(moves)})" if moves else "")
-    return f"{changed}, {counts['new']:,} new, {counts['gone']:,} gone"
+    changed = f"{counts['update']:,} changed" + (f" ({', '.join(moves)})" if moves else "")
+    return f"{changed}, {counts['insert']:,} new, {counts['delete']:,} gone"
 
 
 def _moved(table: pa.Table, name: str) -> float:

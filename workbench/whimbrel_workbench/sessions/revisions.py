@@ -29,8 +29,8 @@ def first_answers(tables: Sequence[pa.Table], keys: Sequence[str]) -> list[pa.Ta
     --------
     >>> def band(n, revision, before):
     ...     before = pa.array([before], pa.int64())
-    ...     return pa.table({"start": [0], "n": [n], "revision": [revision], "n_before": before})
-    >>> three = band(1, "new", None), band(2, "changed", 1), band(2, "same", 2)
+    ...     return pa.table({"start": [0], "n": [n], "change": [revision], "n_before": before})
+    >>> three = band(1, "insert", None), band(2, "update", 1), band(2, "unchanged", 2)
     >>> [table[FIRST + "n"].to_pylist() for table in first_answers(three, [])]
     [[None], [1], [1]]
     """
@@ -39,7 +39,7 @@ def first_answers(tables: Sequence[pa.Table], keys: Sequence[str]) -> list[pa.Ta
         return list(tables)
     found: list[pa.Table] = []
     for table in tables:
-        changed = pc.equal(table.column("revision"), "changed")
+        changed = pc.equal(table.column("change"), "update")
         first = [pc.if_else(changed, table.column(f"{name}_before"), None) for name in measures]
         if found:
             earlier = _of_subjects(found[-1], table, [FIRST + name for name in measures], keys)

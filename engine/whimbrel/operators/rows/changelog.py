@@ -20,7 +20,7 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 Array = np.ndarray[Any, Any]
 
 NEW, SAME, CHANGED, GONE = range(4)
-_WORDS = ("new", "same", "changed", "gone")
+_WORDS = ("insert", "unchanged", "update", "delete")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +32,7 @@ class Changelog(Operator):
         later    2────3────4────        (same, changed, new; n_before: 2, 1, null)
 
     Rows of both that start together and have the same keys speak of the same thing. A row of the earlier answer that
-    the later one has not is there too, as "gone": its values are null, and stand beside as they were.
+    the later one has not is there too, as "delete": its values are null, and stand beside as they were.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Changelog(Operator):
     Notes
     -----
     Inputs: the earlier answer and the later one; or one alone, of which all is new. Columns: those of the answer, band,
-    revision ("new", "same", "changed" or "gone") and, for each column that is no key, its value before.
+    change ("insert", "unchanged", "update" or "delete") and, for each column that is no key, its value before.
     State: rows of the earlier answer that the later one has not come to. Source: SEMANTICS 8.
 
     Examples
@@ -54,8 +54,8 @@ class Changelog(Operator):
     >>> counts = log.tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 10)
     >>> for row in counts.collect().to_pylist()[:2]:
     ...     print(row)
-    {'start': 0, 'end': 4, 'n': 1, 'band': '0', 'revision': 'new', 'n_before': None}
-    {'start': 0, 'end': 4, 'n': 2, 'band': '10', 'revision': 'changed', 'n_before': 1}
+    {'start': 0, 'end': 4, 'n': 1, 'band': '0', 'change': 'insert', 'n_before': None}
+    {'start': 0, 'end': 4, 'n': 2, 'band': '10', 'change': 'update', 'n_before': 1}
     """
 
     arity: ClassVar[int] = 2
@@ -65,7 +65,7 @@ class Changelog(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         schema = upstream[-1]
-        made = [Field("band", pa.string()), Field("revision", pa.string()),
+        made = [Field("band", pa.string()), Field("change", pa.string()),
                 *(Field(f"{field.name}_before", field.type) for field in schema if field.name not in self.keys)]
         for field in made:
             if field.name in schema:
