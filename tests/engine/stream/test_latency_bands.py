@@ -211,7 +211,7 @@ def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
     (lambda q: q.at_latencies(1)[0].at_latencies(2), "several latencies already"),
     (lambda q: q.at_latencies(1, partial=lambda s: s), "go together"),
     (lambda q: q.at_latencies(1, partial=3, merge=lambda s: s), "is not a function"),
-    (lambda q: wb.start(q.at_latencies(1, 2)), "Cannot start a Bands"),
+    (lambda q: wb.start(q.at_latencies(1, 2)), "Cannot start a LatencyBands"),
 ])
 def test_what_makes_no_sense_is_refused(ask: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):

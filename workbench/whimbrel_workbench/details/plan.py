@@ -19,7 +19,7 @@ class PlanFold:
         Its run is looked at.
     """
 
-    name: Final = "PlanFrame"
+    name: Final = "Plan"
 
     def __init__(self, feed: LiveSession) -> None:
         self._feed = feed
