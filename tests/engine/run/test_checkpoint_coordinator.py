@@ -255,7 +255,7 @@ def test_a_run_that_goes_on_in_another_folder_is_told_that_its_rows_are_elsewher
 @pytest.mark.redis
 def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, redis.Redis(port=red.port) as link:
-        told: Any = {"to": wb.sinks.redis("out", f"redis://127.0.0.1:{red.port}"),
+        told: Any = {"sink": wb.sinks.redis("out", f"redis://127.0.0.1:{red.port}"),
                      "checkpoints": wb.Checkpoints(tmp_path / "state")}
         assert query().start(**told).wait(PATIENCE_S)
         count = link.xlen("out")

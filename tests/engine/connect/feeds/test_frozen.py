@@ -40,7 +40,8 @@ def feed_of(kind: str, port: int) -> wb.Stream:
         until(lambda: servers.accepts(url))
         with psycopg.connect(url) as connection:
             connection.execute("CREATE TABLE t (at bigint PRIMARY KEY)")
-    own: dict[str, Any] = {"postgres": {"cursor": "at"}, "postgres_cdc": {"beside": []}, "mqtt": {"session": "me"}}
+    own: dict[str, Any] = {
+        "postgres": {"cursor": "at"}, "postgres_cdc": {"metadata_columns": []}, "mqtt": {"session": "me"}}
     made: wb.Stream = getattr(wb.feeds, kind)("t", url, **QUICK, **own.get(kind, {}))
     return made
 

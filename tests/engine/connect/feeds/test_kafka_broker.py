@@ -48,8 +48,8 @@ def send(broker: servers.Server, topic: str, *at: int) -> None:
 
 def feed(broker: servers.Server, topic: str, **told: Any) -> wb.Stream:
     return wb.feeds.kafka(topic, f"127.0.0.1:{broker.port}", **{
-        "time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1), "beside": ["offset"],
-        **told})
+        "time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1),
+        "metadata_columns": ["offset"], **told})
 
 
 @pytest.mark.fault("kafka", "broker stopped and restarted")
