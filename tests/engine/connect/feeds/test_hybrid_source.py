@@ -175,7 +175,7 @@ def test_keys_of_any_type_are_in_a_checkpoint(keys: Any, way: dict[str, Any]) ->
         assert values(found, 99, "n") == []
 
 
-@pytest.mark.parametrize("told", [{}, {"offset": "n", "at": 3}, {"keys": ["n"]}])
+@pytest.mark.parametrize("told", [{}, {"offset": "n", "cutover": 3}, {"keys": ["n"]}])
 def test_one_way_must_be_said(told: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
         log(3).then(feed(0, 3), **told)
