@@ -35,7 +35,8 @@ QUERIES = {
     "cross_join": ".select('x', 'y').cross_join(t)",
     "cross_join_chop": ".select('x').cross_join(t.select('y')).clip_duration(20).chop(3)",
 }
-PORTIONED = ("chop", "fill", "hops", "join_kernel", "explode")
+PORTIONED = ("lifetimes.chop", "aggregation.fill_windows", "aggregation.hopping_aggregate", "joins.join_kernel",
+             "rows.explode")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -150,7 +151,7 @@ def test_a_step_that_runs_out_of_memory_says_so_in_words(monkeypatch: pytest.Mon
     def full(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(import_module("whimbrel.operators.quantize").QuantizeKernel, "apply", full)
+    monkeypatch.setattr(import_module("whimbrel.operators.windows.quantize").QuantizeKernel, "apply", full)
     with pytest.raises(wb.WhimbrelError, match="needs more memory than is left") as caught:
         events().quantize(4, 2).collect()
     assert "quantize(4, 2)" in str(caught.value)

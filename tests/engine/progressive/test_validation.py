@@ -159,3 +159,8 @@ def test_what_is_infinite_is_not_known() -> None:
     *early, last = query.progressive(every="10%", block_rows=50)
     assert {low for answer in early for low in answer.table["total_low"].to_pylist()} == {None}
     assert last.table["total"].to_pylist() == [np.inf]
+
+
+def test_a_pivot_of_an_aggregate_is_answered_early(log: wb.Stream) -> None:
+    pivot = log.tumbling_window(ROWS).pivot(attribute="word", value="x", values=["a", "b"], aggregate=wb.max)
+    assert pivot.progressive(every="50%").finish().to_pylist() == pivot.collect().to_pylist()

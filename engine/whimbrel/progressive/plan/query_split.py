@@ -221,8 +221,8 @@ def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
 
 def _of_decimals(aggregate: GroupAggregate, rows: Schema) -> list[str]:
     """Aggregates whose states are exact sums in several words, which are no estimates of a whole."""
-    types = {name: None if each.expr is None else type_of(each.expr, rows, where=each.show())
-             for name, each in aggregate.measures if not isinstance(each, Count | CountDistinct)}
+    types = {name: type_of(each.expr, rows, where=each.show()) for name, each in aggregate.measures
+             if each.expr is not None and not isinstance(each, Count | CountDistinct)}
     return [each.show() for name, each in aggregate.measures if name in types
             and (pa.types.is_decimal(types[name]) or pa.types.is_decimal(each.result_type(types[name])))]
 
