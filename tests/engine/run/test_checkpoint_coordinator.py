@@ -263,7 +263,7 @@ def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> No
         assert link.xlen("out") == count > 0
         for checkpoints in (None, wb.Checkpoints(tmp_path / "another")):
             with pytest.raises(SinkError, match="entries that are not of this run"):
-                query().start(sink=told["to"], checkpoints=checkpoints)
+                query().start(sink=told["sink"], checkpoints=checkpoints)
         link.xadd("ours", {"x": 1})
         with pytest.raises(SinkError, match="entries that are not of this run"):
             query().start(sink=wb.sinks.redis("ours", f"redis://127.0.0.1:{red.port}"))
