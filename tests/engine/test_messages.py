@@ -72,7 +72,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "no such partition": (lambda: log(partition="nam"),
         SchemaError, "partition='nam' names no column of the payload.", "from_arrow(..., time='at')"),
     "a negative lag": (lambda: log(partition=wb.PartitionWatermarks("name", max_lag=-1)),
-        PlanError, "lag=-1 is negative.", "from_arrow(..., time='at')"),
+        PlanError, "max_lag=-1 is negative.", "from_arrow(..., time='at')"),
     "partitions of lists": (lambda: log(partition="list"),
         SchemaError,
         "partition='list' is list<item: int64>, which cannot tell partitions apart.",

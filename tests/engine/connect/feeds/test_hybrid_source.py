@@ -76,7 +76,7 @@ def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
 
 def test_the_state_says_where_it_is(tmp_path: Path) -> None:
     source = log(30).then(feed(15, 60), offset="n").node.op
-    assert isinstance(source, wb.feeds.HandOver)
+    assert isinstance(source, wb.feeds.HybridSource)
     found = source.read(["n"], SourceOffset(0, None))
     assert isinstance(found, FeedReader)
     next(found)

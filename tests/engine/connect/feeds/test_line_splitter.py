@@ -37,7 +37,7 @@ def test_lines_are_those_of_the_whole_text(pieces: list[bytes], step: int) -> No
 def test_a_line_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
         kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was kept until memory was full."""
-    monkeypatch.setattr(of_files, "MOST_LINE_BYTES", 3 << 20)
+    monkeypatch.setattr(of_files, "MAX_LINE_BYTES", 3 << 20)
     log = tmp_path / "log.json"
     log.write_bytes(listen.lines(1) + b"x" * 5_000_000 + b"\n" + listen.lines(2))
     os.utime(log, (1, 1))

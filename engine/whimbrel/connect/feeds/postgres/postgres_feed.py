@@ -181,7 +181,7 @@ class _Table(Client):
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
         settled = [] if feed.visibility_delay is None else [
-            sql.SQL("{} < now() - %(settle)s::interval").format(sql.Identifier(feed.settle_by))]
+            sql.SQL("{} < now() - %(visibility_delay)s::interval").format(sql.Identifier(feed.settle_by))]
         newer = sql.SQL("{} > %(place)s").format(sql.Identifier(feed.cursor))
 
         columns = sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names))
