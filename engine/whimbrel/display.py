@@ -56,7 +56,7 @@ class Views:
 
     Parameters
     ----------
-    query : Stream, Bands or Progress
+    query : Stream, LatencyBands or ProgressiveQuery
     """
 
     query: object

@@ -30,7 +30,7 @@ class Show:
 
         Parameters
         ----------
-        query : Stream, Bands or Progress
+        query : Stream, LatencyBands or ProgressiveQuery
             The query, maybe at several latencies, or early answers to it.
         **options
             ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most

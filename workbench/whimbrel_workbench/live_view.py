@@ -41,7 +41,7 @@ class LiveView:
 
     Parameters
     ----------
-    query : Stream, Bands or Progress
+    query : Stream, LatencyBands or ProgressiveQuery
         The query, maybe at several latencies, or early answers to it.
     redraws_per_s : float
         Most redraws in a second.
@@ -53,7 +53,7 @@ class LiveView:
 
     Attributes
     ----------
-    stream : Stream or Bands
+    stream : Stream or LatencyBands
         The query as it was written.
     """
 

@@ -74,7 +74,7 @@ def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks |
     Parameters
     ----------
     disorder : Disorder
-    partition : str or Partitions, optional
+    partition : str or PartitionWatermarks, optional
         As users say it; None for none.
     schema : Schema
         Payload of the source.

@@ -49,7 +49,7 @@ class Metrics:
         Result rows that can no longer change, and how many of the oldest of them are no longer kept.
     elapsed_s : float
         Seconds since the start.
-    feeds : mapping of str to FeedState
+    feeds : mapping of str to FeedStatus
         By name: whether each feed is connected, what was refused, what was given up under overload.
     sink : str
         What keeps its sink from being written just now, such as brokers that are away; it is tried on.

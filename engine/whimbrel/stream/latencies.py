@@ -22,7 +22,7 @@ def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
 
     Parameters
     ----------
-    query : Stream or Bands
+    query : Stream or LatencyBands
     latencies : sequence of int
         In ticks, growing. One is what all sources promise; of several, or where there were several, each is a band.
     clock : ReplayClock, optional

@@ -48,7 +48,7 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     late : {"raise", "drop", "adjust", "side_output"}, optional
         What happens to rows later than that; "side_output" is "drop", and says that :func:`whimbrel.late_rows` are
         asked for.
-    partition : str or Partitions, optional
+    partition : str or PartitionWatermarks, optional
         The column by which rows are in order, where they are not as a whole: late is what comes too late in its own
         partition. See :class:`whimbrel.PartitionWatermarks`, which also says when rows settle.
     name : str, optional
@@ -111,7 +111,7 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
         How late a row may be; default: nothing.
     late : {"raise", "drop", "adjust", "side_output"}, optional
         What happens to rows later than that. A start edge that is dropped or moved takes its end edge with it.
-    partition : str or Partitions, optional
+    partition : str or PartitionWatermarks, optional
         The column by which rows are in order, where they are not as a whole. See :class:`whimbrel.PartitionWatermarks`.
     name : str, optional
 

@@ -134,7 +134,7 @@ def test_what_lateness_cannot_be_asked() -> None:
     for asked, message in (
         (lambda: late.at(0, query="q"), "A str is not a query"),
         (lambda: late.at(0, query=other), "does not read log"),
-        (lambda: late.at(0, query=log.at_latencies(0, 1)), "A Bands is not a query"),
+        (lambda: late.at(0, query=log.at_latencies(0, 1)), "A LatencyBands is not a query"),
         (lambda: late.at(0, query=log.at_latencies(0, 1)[0]), "one of several latencies"),
         (lambda: late.quantiles(2), "no share of the rows"),
         (lambda: late.quantiles("a"), "no share of the rows"),

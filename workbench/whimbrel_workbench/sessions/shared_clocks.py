@@ -41,7 +41,7 @@ class Clocks:
 
         Parameters
         ----------
-        query : Stream or Bands
+        query : Stream or LatencyBands
         instead_of : collection of Run
             Those that end when it is there: it does not go on where they are.
         """

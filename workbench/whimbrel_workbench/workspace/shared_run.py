@@ -32,7 +32,7 @@ class Shared:
 
     Parameters
     ----------
-    views : mapping of str to (Stream or Bands, Options, Progress or None)
+    views : mapping of str to (Stream or LatencyBands, Options, ProgressiveQuery or None)
         The queries by the names of their views; those with early answers read on by themselves.
     redraws_per_s : float
         Most frames of a view in a second.

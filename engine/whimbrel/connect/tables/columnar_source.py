@@ -34,7 +34,7 @@ class TimedSource(Source):
         How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
     late : {"raise", "drop", "adjust", "side_output"}, optional
         What happens to rows later than that.
-    partition : str or Partitions, optional
+    partition : str or PartitionWatermarks, optional
         Where order is kept by partition, the column that names it, or more about it.
     name : str
         What the user calls the source.

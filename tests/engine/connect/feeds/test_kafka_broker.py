@@ -266,7 +266,7 @@ def test_what_transactions_took_back_is_not_waited_for(broker: servers.Server, p
         assert producer.flush(PATIENCE_S) == 0
         end()
     run = wb.from_arrow({"at": [0], "x": [0]}, time="at").then(
-        feed(broker, topic, group=group, reorder_latency=1_000), keys=["at"], span=1_000).start()
+        feed(broker, topic, group=group, reorder_latency=1_000), keys=["at"], dedup_window=1_000).start()
     until(lambda: run.metrics.rows == 100)
     until(lambda: run.metrics.feeds[topic].phase == "live" and run.metrics.feeds[topic].lag_rows == 0)
     run.stop()

@@ -229,7 +229,7 @@ def test_a_file_that_was_filled_again_is_known_by_its_head(log: Path, in_place: 
     with reading(wb.feeds.tail(log, **QUICK), place) as found:
         assert values(found, 3, "at") == [4, 5, 6]
         until(lambda: sum(found.state.lost.values()) == 1)
-        assert str(found.state) == "live, 1 missed"
+        assert str(found.state) == "live, 1 lost"
 
 
 def test_a_file_that_is_copied_and_cut_loses_nothing(log: Path) -> None:

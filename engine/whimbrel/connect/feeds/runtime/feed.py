@@ -55,7 +55,7 @@ class FeedOptions(TypedDict, total=False):
         How late a row may be; default: nothing.
     late : {"drop", "adjust", "side_output", "raise"}
         What happens to later rows; default: "drop". They are counted.
-    partition : str or Partitions
+    partition : str or PartitionWatermarks
     max_ahead : str, timedelta or int
         How far a row's time may be ahead of the clock; rows beyond it become dead letters, so that one wrong clock
         does not make all others late. Integers are taken to be seconds since 1970.
