@@ -187,7 +187,7 @@ def test_a_promise_that_means_nothing_is_refused() -> None:
     data = pa.table({"t": [1]})
     unknown = refusal(PlanError, data, late="dorp")
     assert unknown.what == "late='dorp' is no policy."
-    assert unknown.hint == "did you mean 'drop'? values: raise, drop, adjust, side"
+    assert unknown.hint == "did you mean 'drop'? values: raise, drop, adjust, side_output"
     assert refusal(PlanError, data, reorder_latency=-1).what == "reorder_latency=-1 is negative."
     assert "counts plain integers" in refusal(PlanError, data, reorder_latency="5m").what
 
