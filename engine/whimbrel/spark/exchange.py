@@ -174,7 +174,7 @@ def _into_ranges(rows: DataFrame, ranges: Sequence[tuple[int, int]], reach: Reac
         found += [(cell, number, start, stop) for cell in range(low, high + 1)]
     known = rows.sparkSession.createDataFrame(found, f"{_CELL} int, {RANGE} int, {_FROM} long, {_TO} long")
     # Between the first and the last cut a difference is no larger than what they span; outside there is one cell each.
-    inside = f.minimum(f.greatest(f.col(TICKS), f.lit(first - 1)), f.lit(first + width * cells))
+    inside = f.least(f.greatest(f.col(TICKS), f.lit(first - 1)), f.lit(first + width * cells))
     cell = f.floor((inside - first) / width).cast("int")
     exact = (f.col(TICKS) >= f.col(_FROM)) & (f.col(TICKS) < f.col(_TO))
     together = rows.withColumn(_CELL, cell).join(f.broadcast(known), _CELL).where(exact)
