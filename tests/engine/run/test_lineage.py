@@ -154,7 +154,7 @@ def test_another_source_is_looked_through_too() -> None:
 def test_the_newest_are_shown_and_all_are_counted() -> None:
     answer = log().tumbling_window(5_000).aggregate(n=wb.count())
     row = answer.collect().to_pylist()[-1]
-    found = answer.lineage(row, most=7)
+    found = answer.lineage(row, limit=7)
     origin, = found.origins
     assert origin.rows == row["n"]
     assert found.events["log"]["at"].to_pylist() == log().collect()["at"].to_pylist()[-7:]
