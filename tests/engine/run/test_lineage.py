@@ -295,7 +295,7 @@ def test_a_feed_that_cannot_be_read_again_says_so() -> None:
 @pytest.mark.parametrize(("asked", "words"), [
     ({}, "needs the time"), ({"start": 5, "end": 5}, "ends before it starts"), ({"start": "noon"}, "plain integers"),
     ({"start": 0, "kk": 1}, "no column 'kk'"), ({"start": 0, "k": "one"}, "never 'one'"),
-    ({"start": 0, "most": 0}, "no number of events"),
+    ({"start": 0, "limit": 0}, "no number of events"),
 ])
 def test_what_is_no_row(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(WhimbrelError, match=words):
