@@ -13,7 +13,7 @@ from collections.abc import Iterable
 def shortened(text: str, maximum: int = 1000) -> str:
     """A text that may quote a value of any length, or name thousands of columns: at most so many characters of it.
 
-    >>> shortened("abcdefgh", most=4)
+    >>> shortened("abcdefgh", maximum=4)
     'abc ... h'
     """
     return text if len(text) <= maximum else f"{text[:maximum - maximum // 4]} ... {text[-(maximum // 4):]}"

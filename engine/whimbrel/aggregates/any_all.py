@@ -45,7 +45,7 @@ class AnyTrue(Logical):
     name: ClassVar[str] = "any"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0, 0), accumulate=tell, deaccumulate=remove, merge=tell_both, result=any_true)
+        return AggregateFunctions(init=(0, 0), accumulate=add, deaccumulate=remove, merge=merge, result=any_true)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,10 +71,10 @@ class AllTrue(Logical):
     name: ClassVar[str] = "all"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0, 0), accumulate=tell, deaccumulate=remove, merge=tell_both, result=all_true)
+        return AggregateFunctions(init=(0, 0), accumulate=add, deaccumulate=remove, merge=merge, result=all_true)
 
 
-def tell(state: State, value: Any) -> State:
+def add(state: State, value: Any) -> State:
     if value != 0:
         return (state[0] + 1, state[1])
     return (state[0], state[1] + 1)
@@ -86,7 +86,7 @@ def remove(state: State, value: Any) -> State:
     return (state[0], state[1] - 1)
 
 
-def tell_both(left: State, right: State) -> State:
+def merge(left: State, right: State) -> State:
     return (left[0] + right[0], left[1] + right[1])
 
 

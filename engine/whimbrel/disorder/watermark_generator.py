@@ -61,5 +61,5 @@ class Timekeeper(ABC):
         """Remember which partitions these late rows are of."""
 
     def late_rows(self, maximum: int) -> Mapping[Any, int]:
-        """Late rows by partition: those `most` partitions that have most."""
+        """Late rows by partition: the `maximum` partitions that have the most."""
         return {}

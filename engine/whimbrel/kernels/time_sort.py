@@ -54,7 +54,9 @@ def with_gaps(batch: Batch) -> Batch:
     --------
     >>> import numpy as np
     >>> from whimbrel.batch import Batch, Schema
-    >>> with_gaps(Batch(Schema(()), np.arange(0, 100_000, 5), 1, ())).gaps
+    >>> from whimbrel.kernels import tier
+    >>> with tier("primitives"):  # wait for the compiler; until it is done, nothing is looked at
+    ...     with_gaps(Batch(Schema(()), np.arange(0, 100_000, 5), 1, ())).gaps
     (5, 5)
     """
     times = batch.sync

@@ -74,7 +74,7 @@ def interval_words(value: float, low: float, high: float) -> str:
     if isnan(low) and isnan(high):
         return f"{said} so far"
     if isnan(high) or isnan(low):
-        return f"at {'minimum' if isnan(high) else 'most'} {value_words(low if isnan(high) else high)} so far"
+        return f"at {'least' if isnan(high) else 'most'} {value_words(low if isnan(high) else high)} so far"
     if low == high:
         return said
     share = within(value, low, high)

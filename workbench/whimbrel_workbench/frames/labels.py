@@ -110,7 +110,7 @@ class Places:
 
     Examples
     --------
-    >>> places = Places(most=2).seat(("a", "b", "c"), [5, 1, 4])
+    >>> places = Places(maximum=2).seat(("a", "b", "c"), [5, 1, 4])
     >>> places.names
     ('a', 'c')
     >>> places.seat(("a", "b", "c"), [5, 4, 4]).names   # a small lead does not unseat anybody

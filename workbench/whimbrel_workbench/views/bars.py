@@ -24,7 +24,7 @@ from whimbrel_workbench.views.resort_button import Resort
 from whimbrel_workbench.views.selection import Pick
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "minimum",
-                   "most", "reach", "side", "shift", "window", "instant")
+                   "maximum", "reach", "side", "shift", "window", "instant")
 _LETTER_PX: Final = 6.8
 _SHIFT_PX: Final = 6.0
 """From the end of a bar to its words."""
@@ -70,8 +70,8 @@ class BarsView:
                         hatch_color="colour", hatch_scale=8)
         add.segment("before", "key", "value", "key", source=source, line_color=INK, line_width=1.5)
         add.scatter("before", "key", source=source, marker="dash", angle=1.5708, size=17, line_color=INK, line_width=2)
-        add.segment("minimum", "key", "most", "key", source=source, line_color=STRONG, line_width=2)
-        for end in ("minimum", "most"):
+        add.segment("minimum", "key", "maximum", "key", source=source, line_color=STRONG, line_width=2)
+        for end in ("minimum", "maximum"):
             add.scatter(end, "key", source=source, marker="dash", angle=1.5708, size=11, line_color=STRONG,
                         line_width=2)
         add.text("reach", "key", "words", source=source, x_offset="shift", text_align=field("side"),
@@ -138,7 +138,7 @@ def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
         "before": [bar.before for bar in bars],
         "halo": [0.3 if bar.changed else 0.0 for bar in bars],
         "minimum": [bar.low if whiskered(bar) else nan for bar in bars],
-        "most": [bar.high if whiskered(bar) else nan for bar in bars],
+        "maximum": [bar.high if whiskered(bar) else nan for bar in bars],
         "reach": [_reach(bar, picture.extent) for bar in bars],
         "side": ["right" if bar.length < 0 else "left" for bar in bars],
         "shift": [-_SHIFT_PX if bar.length < 0 else _SHIFT_PX for bar in bars],

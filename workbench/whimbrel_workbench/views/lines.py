@@ -108,9 +108,9 @@ class LinesView:
 
     def _add_intervals(self) -> ColumnDataSource:
         """The same of points that stand alone, or that have markers."""
-        source = ColumnDataSource({name: [] for name in ("start", "value", "colour", "minimum", "most")})
-        self._figure.segment("start", "minimum", "start", "most", source=source, line_color="colour", line_width=1.5)
-        for end in ("minimum", "most"):
+        source = ColumnDataSource({name: [] for name in ("start", "value", "colour", "minimum", "maximum")})
+        self._figure.segment("start", "minimum", "start", "maximum", source=source, line_color="colour", line_width=1.5)
+        for end in ("minimum", "maximum"):
             self._figure.scatter("start", end, source=source, marker="dash", size=8, line_color="colour",
                                  line_width=1.5)
         return source
@@ -206,7 +206,7 @@ def _bands(picture: Lines, style: Style) -> dict[str, Any]:
 def _intervals(picture: Lines, style: Style) -> dict[str, Any]:
     chosen = [(line, at[line.bounded[at]]) for line in picture for at in [marked(line)]]
     return {**_points(chosen, style), "minimum": np.concatenate([line.low[at] for line, at in chosen]),
-            "most": np.concatenate([line.high[at] for line, at in chosen])}
+            "maximum": np.concatenate([line.high[at] for line, at in chosen])}
 
 
 def _points(chosen: list[tuple[Line, NDArray[np.intp]]], style: Style) -> dict[str, Any]:

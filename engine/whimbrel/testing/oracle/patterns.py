@@ -47,7 +47,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The pattern at least `minimum` times (and at most `most`), one directly after the other."""
+    """The pattern at least `minimum` times (and at most `maximum`), one directly after the other."""
 
     pattern: Pattern
     minimum: int = 1

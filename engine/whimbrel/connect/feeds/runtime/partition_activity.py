@@ -21,7 +21,6 @@ class PartitionActivity:
     Examples
     --------
     >>> import whimbrel as wb
-    >>> from whimbrel.plan import Position
     >>> log = wb.from_arrow({"at": [60, 10, 20], "device": ["a", "b", "b"]}, time="at").sources[0]
     >>> heard = PartitionActivity("device")
     >>> heard.note(next(log.read(["device"])))
