@@ -265,7 +265,7 @@ CASES: dict[str, tuple[str | None, int, Prepare]] = {
     "kafka": ("kafka", 1_000_000, _kafka), "redis": ("redis", 200_000, _redis), "nats": ("nats", 100_000, _nats),
     "mqtt": ("mosquitto", 20_000, _mqtt), "postgres": ("postgres", 200_000, _postgres),
     "postgres_cdc": ("postgres", 200_000, _postgres_changes), "websocket": (None, 100_000, _websocket),
-    "http": (None, 200_000, _http), "events": (None, 100_000, _events), "tail": (None, 1_000_000, _tail),
+    "http": (None, 200_000, _http), "sse": (None, 100_000, _events), "tail": (None, 1_000_000, _tail),
     "directory": (None, 1_000_000, _directory), "socket": (None, 1_000_000, _socket),
     "flight": (None, 2_000_000, _flight)}
 """By feed: what it needs, how many rows it is tried with, how it is prepared."""

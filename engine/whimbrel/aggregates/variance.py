@@ -56,7 +56,7 @@ from whimbrel.aggregates.two_pass_variance import (
     sample_deviation_of,
     sample_variance_of,
 )
-from whimbrel.aggregates.wide_moments import wide_spread
+from whimbrel.aggregates.wide_integer_variance import wide_spread
 from whimbrel.errors import ExpressionError
 from whimbrel.plan import Aggregate, AggregateFunctions, State
 

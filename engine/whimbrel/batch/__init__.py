@@ -4,13 +4,13 @@ from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.canonical_types import logical_type, plain_array, plain_type
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
+from whimbrel.batch.decimal_integers import scaled, unscaled
 from whimbrel.batch.memory_budget import SPACIOUS_BYTES, check_memory, out_of_memory
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.shared_times import surroundings
 from whimbrel.batch.storage import PreallocatedStorage, Storage, keep_freed_memory
 from whimbrel.batch.string_buffers import text_buffers
 from whimbrel.batch.time_bounds import check_reach, elapsed
-from whimbrel.batch.unscaled import scaled, unscaled
 
 __all__ = [
     "SPACIOUS_BYTES",

@@ -32,7 +32,7 @@ from whimbrel.expr.types import (
     meets_date,
     type_of,
 )
-from whimbrel.expr.units import compare_units_source, differ_in_unit
+from whimbrel.expr.unit_comparison import compare_units_source, differ_in_unit
 
 Text = tuple[str, str | None]
 """Text of a value, and of whether there is one (None: always)."""

@@ -36,7 +36,7 @@ from whimbrel.expr.types import (
     in_type,
     unary_type,
 )
-from whimbrel.expr.units import compare_units, differ_in_unit
+from whimbrel.expr.unit_comparison import compare_units, differ_in_unit
 from whimbrel.expr.value import (
     OTHER_NUMBERS,
     PRESENT,

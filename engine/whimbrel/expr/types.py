@@ -31,7 +31,7 @@ from whimbrel.expr.nodes import (
     node,
 )
 from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_plain, is_text
-from whimbrel.expr.units import SEEN_FROM_THE_RIGHT, differ_in_unit
+from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
 

@@ -13,7 +13,7 @@ from whimbrel.connect.feeds.flight import FlightFeed
 from whimbrel.connect.feeds.formats.avro_format import Avro
 from whimbrel.connect.feeds.formats.csv_format import Csv
 from whimbrel.connect.feeds.formats.protobuf_format import Protobuf
-from whimbrel.connect.feeds.http.http_feed import EventsFeed, HttpFeed
+from whimbrel.connect.feeds.http.http_feed import SseFeed, HttpFeed
 from whimbrel.connect.feeds.iterator import IteratedFeed
 from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
 from whimbrel.connect.feeds.mqtt import MqttFeed
@@ -42,7 +42,7 @@ def _stream_of(feed: Callable[Told, Feed]) -> Callable[Told, Stream]:
 
 
 directory = _stream_of(DirectoryFeed)
-sse = _stream_of(EventsFeed)
+sse = _stream_of(SseFeed)
 flight = _stream_of(FlightFeed)
 http = _stream_of(HttpFeed)
 iterator = _stream_of(IteratedFeed)

@@ -102,7 +102,7 @@ def test_a_server_in_trouble_is_asked_again() -> None:
         assert found.state.reconnects >= 1
 
 
-@pytest.mark.fault("events", "connection cut mid-message")
+@pytest.mark.fault("sse", "connection cut mid-message")
 def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         last = int(request.headers.get("Last-Event-ID", "0"))

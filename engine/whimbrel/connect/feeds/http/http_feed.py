@@ -150,7 +150,7 @@ def _rows(page: bytes) -> list[bytes]:
     return text.add(page) + text.end()
 
 
-class EventsFeed(Feed):
+class SseFeed(Feed):
     """Server-sent events: each ``data:`` is a row. A connection that is lost goes on behind the last event's id.
 
     An event of more than 64 MiB is a dead letter. The feed ends when the server answers 204 (no content). A page of
@@ -176,7 +176,7 @@ class EventsFeed(Feed):
                  format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
         self.url, self.event = checked_url(url, "http", "https"), event
         self.headers = dict(headers or {})
-        super().__init__("events", time=time, schema=schema,
+        super().__init__("sse", time=time, schema=schema,
                          format=format_of(format, f"feeds.sse({without_secrets(url)!r})"), **told)
 
     def connect(self, place: Place) -> Client:

@@ -1,6 +1,6 @@
 """Variance and standard deviation of decimals and durations: exact sums of values and of squares, rounded at the end.
 
-A value comes with its square, in words of 64 bits, the lowest first; sums are limbs as in :mod:`.limb_sum`.
+A value comes with its square, in words of 64 bits, the lowest first; sums are limbs as in :mod:`.wide_integer_sum`.
 """
 
 from __future__ import annotations
