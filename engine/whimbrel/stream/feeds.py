@@ -13,7 +13,7 @@ from whimbrel.connect.feeds.flight import FlightFeed
 from whimbrel.connect.feeds.formats.avro_format import Avro
 from whimbrel.connect.feeds.formats.csv_format import Csv
 from whimbrel.connect.feeds.formats.protobuf_format import Protobuf
-from whimbrel.connect.feeds.http.http_feed import SseFeed, HttpFeed
+from whimbrel.connect.feeds.http.http_feed import HttpFeed, SseFeed
 from whimbrel.connect.feeds.iterator import IteratedFeed
 from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
 from whimbrel.connect.feeds.mqtt import MqttFeed
