@@ -124,7 +124,7 @@ def test_rows_may_be_held_in_any_pieces(emit: Any, rows_a_piece: int, monkeypatc
         return sorted(rows(sessions.aggregate(n=wb.count(), first=wb.min(col.time))))
 
     expected = answer([facts])
-    monkeypatch.setattr(import_module("whimbrel.operators.session_window"), "_PIECE_ROWS", rows_a_piece)
+    monkeypatch.setattr(import_module("whimbrel.operators.windows.session_window"), "_PIECE_ROWS", rows_a_piece)
     assert answer([facts[start : start + 7] for start in range(0, len(facts), 7)]) == expected
     assert len({row[2] for row in expected}) > 5  # of some users sessions go on for long, of others they are short
 

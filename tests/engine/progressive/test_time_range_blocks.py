@@ -214,7 +214,7 @@ def test_what_no_range_of_time_is_enough_for_is_answered_in_the_order_of_time(so
 
 def test_a_log_is_not_read_to_know_that_ranges_will_not_do(sources: dict[str, wb.Stream],
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("whimbrel.progressive.sampling.range_source.Held", None)
+    monkeypatch.setattr("whimbrel.progressive.sampling.range_source.InMemorySource", None)
     query = sources["few row groups"].group_by("k").session_window(30).aggregate(n=wb.count()).tumbling_window(
         500).aggregate(n=wb.sum(col.n))
     assert "from all over its source" in query.progressive().why
