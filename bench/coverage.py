@@ -127,7 +127,7 @@ def coverage(data: str, groups: int, shuffles: int, asked: Values = SUMS, *, row
             slack = 1e-9 * np.abs(true)
             some[:, groups_seen] |= given
             missed[:, groups_seen] |= (true < low - slack) | (true > high + slack)
-            if 0.49 < (answer.share or 0) < 0.53:
+            if 0.49 < (answer.fraction_read or 0) < 0.53:
                 halves.append(_at_half(sample, given, true))
         had += (some | missed).sum(axis=1)
         false += missed.sum(axis=1)

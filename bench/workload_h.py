@@ -200,8 +200,8 @@ def _times_to(case: str, build: Callable[[], wb.Stream], peers: Peers, question:
         if not answer.final:
             found = answer.table
             off, within = _off(found, common, question, exact), _within(found, common, question)
-            print(f"      {case}, {answer.share:.1%} read: groups of a fiftieth of rows are off by up to {off:.2%}, "
-                  f"said to be within {within:.2%}")
+            print(f"      {case}, {answer.fraction_read:.1%} read: groups of a fiftieth of rows are off by up to "
+                  f"{off:.2%}, said to be within {within:.2%}")
     for share, sample in question.by_hand.samples(frame if path is None else path):
         if share < 1:
             found = sample.to_arrow()
@@ -297,7 +297,7 @@ def _steered(place: str, source: Callable[[], wb.Stream], rows: int) -> Iterator
         began = time.perf_counter()
         progress = query.progressive(every=1, order="random" if steered else "oldest")
         if steered:
-            progress.prefer(between=(first, first + 3 * window))
+            progress.prioritize(between=(first, first + 3 * window))
         for answer in progress:
             known = answer.table.slice(0, answer.settled)["start"].to_pylist()
             if {first, first + window, first + 2 * window} <= set(known):

@@ -72,8 +72,8 @@ fortnights.progressive(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
 progress = query.progressive(every="1%", seed=3)
 answers = list(progress.until(error="5%", value="ms"))
 answer = answers[-1]
-print(answers[0].words)
-print(answer.words)
+print(answers[0].summary)
+print(answer.summary)
 
 # %%
 answer.table.to_pandas()[["service", "ms", "ms_low", "ms_high", "failures", "failures_low", "failures_high"]]
@@ -88,19 +88,19 @@ def whiskers(answer):
         size=9, color="#0072b2", fill_alpha=1.0 if answer.final else 0.0)
     bars = hv.ErrorBars([(row["service"], row["ms"], row["ms"] - row["ms_low"], row["ms_high"] - row["ms"])
                          for row in rows], "service", ["ms", "below", "above"])
-    title = "all rows: exact" if answer.final else f"{answer.share:.0%} of the rows: estimates"
+    title = "all rows: exact" if answer.final else f"{answer.fraction_read:.0%} of the rows: estimates"
     return (bars * points).opts(title=title, width=440, height=300, xrotation=40, ylim=(0, 200),
                                 ylabel="mean response (ms)")
 
 
-early = next((each for each in answers if each.share >= 0.1), answer)
+early = next((each for each in answers if each.fraction_read >= 0.1), answer)
 whiskers(early) + whiskers(answer)
 
 # %% [markdown]
 # ## Does waiting pay?
 
 # %%
-hv.Curve([(each.share * 100, each.error_of("ms") * 100) for each in answers if each.error_of("ms") < 1],
+hv.Curve([(each.fraction_read * 100, each.error_of("ms") * 100) for each in answers if each.error_of("ms") < 1],
          "rows read (%)", "largest error of a mean (%)").opts(width=520, height=240, color="#0072b2")
 
 # %% [markdown]
@@ -109,7 +109,7 @@ hv.Curve([(each.share * 100, each.error_of("ms") * 100) for each in answers if e
 # A claim made now is looked at again when the answer is exact.
 
 # %%
-claims = [progress.remember(answer.compare({"service": left}, {"service": right}, "ms"))
+claims = [progress.add_claim(answer.compare({"service": left}, {"service": right}, "ms"))
           for left, right in (("search", "web"), ("edge", "web"), ("cart", "search"))]
 claims
 
@@ -123,12 +123,12 @@ claims
 days = log.tumbling_window("1d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
 week = days.progressive(every="1%", seed=3)
 next(week)
-week.prefer(between=("2024-06-24", "2024-07-01"))
+week.prioritize(between=("2024-06-24", "2024-07-01"))
 for answer in week:
     exact = set(answer.table.slice(0, answer.settled)["start"].to_pylist())
     if sum(each.month == 6 and each.day >= 24 for each in exact) == 7:
         break
-print(f"the week is exact after {answer.share:.1%} of the rows: {len(exact)} days are")
+print(f"the week is exact after {answer.fraction_read:.1%} of the rows: {len(exact)} days are")
 
 # %% [markdown]
 # ## Rows that need others
@@ -147,7 +147,7 @@ slow = log.tumbling_window("1h").aggregate(ms=wb.mean(col.ms)).where(col.ms > 60
     hours=wb.count(), ms=wb.mean(col.ms))
 for question in (by_team, slow):
     *_, answer = question.progressive(every="1%", seed=3).until(error="15%")
-    print(answer.words)
+    print(answer.summary)
     print(answer.table.drop_columns(["start", "end"]).to_pandas())
 
 # %% [markdown]
@@ -160,11 +160,11 @@ exact = progress.finish()
 whiskers(progress.latest)
 
 # %% [markdown]
-# What became of the claims. The metadata of this output holds them, and is saved with the notebook: `recall(...)`
+# What became of the claims. The metadata of this output holds them, and is saved with the notebook: `load_claims(...)`
 # remembers them in a later session.
 
 # %%
-progress.remembered
+progress.claims
 
 # %%
 whole = query.collect()

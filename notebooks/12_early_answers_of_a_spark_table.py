@@ -62,8 +62,8 @@ services = log.group_by("service").tumbling_window("3660d").aggregate(n=wb.count
 progress = services.progressive(every="1%", seed=3)
 answers = list(progress.until(error="5%", value="ms"))
 answer = answers[-1]
-print(answers[0].words)
-print(answer.words)
+print(answers[0].summary)
+print(answer.summary)
 
 # %%
 answer.table.to_pandas()[["service", "n", "n_low", "n_high", "ms", "ms_low", "ms_high"]].round(1)
@@ -80,7 +80,7 @@ services.progressive(every="1%", seed=5).until(error="2%", value="ms").view(kind
 # What is certain enough now is claimed.
 
 # %%
-progress.remember(answer.compare({"service": "web"}, {"service": "search"}, "n"))
+progress.add_claim(answer.compare({"service": "web"}, {"service": "search"}, "n"))
 
 # %% [markdown]
 # ## Steering
@@ -91,12 +91,12 @@ progress.remember(answer.compare({"service": "web"}, {"service": "search"}, "n")
 days = log.tumbling_window("1d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
 week = days.progressive(every="0.5%", seed=3)
 next(week)
-week.prefer(between=("2024-06-24", "2024-07-01"))
+week.prioritize(between=("2024-06-24", "2024-07-01"))
 for answer in week:
     exact = set(answer.table.slice(0, answer.settled)["start"].to_pylist())
     if sum(each.month == 6 and each.day >= 24 for each in exact) == 7:
         break
-print(f"the week is exact after {answer.share:.1%} of the rows: {len(exact)} days are")
+print(f"the week is exact after {answer.fraction_read:.1%} of the rows: {len(exact)} days are")
 
 # %% [markdown]
 # ## To the end
@@ -105,7 +105,7 @@ print(f"the week is exact after {answer.share:.1%} of the rows: {len(exact)} day
 
 # %%
 exact = progress.finish()
-progress.remembered
+progress.claims
 
 # %% [markdown]
 # That is the answer of a query without all this, and that of Spark's own tasks.
@@ -134,7 +134,7 @@ shares = wb.from_spark(slow, time="at").group_by("service").tumbling_window("366
     n=wb.count(), slow=wb.count().where(col.slow) / wb.count())
 progress = shares.progressive(every="5%", seed=3)
 *_, answer = progress.until(error="20%", value="slow")
-print(answer.words)
+print(answer.summary)
 
 # %%
 exact = progress.finish()

@@ -204,7 +204,7 @@ def test_a_slider_sets_a_replay_to_instants(change: str) -> None:
     for hours in range(7):  # 2.5 and 3.5 of them are one local time
         for share in (hours / 6, min(hours + 0.5, 6) / 6):
             clock.seek(playback.at(share))
-            assert clock.share == pytest.approx(share)
+            assert clock.fraction == pytest.approx(share)
     run.stop()
 
 

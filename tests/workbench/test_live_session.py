@@ -67,7 +67,7 @@ def test_a_query_on_history_ends_in_its_exact_settled_picture(screen: Screen) ->
     assert isinstance(last.picture, Lines)
     assert {line.label: line.y.sum() for line in last.picture} == {"JFK": ROWS / 2, "LGA": ROWS / 4, "EWR": ROWS / 4}
     assert all(line.settled.all() for line in last.picture)
-    assert last.status.share_words == "100% read"
+    assert last.status.fraction_summary == "100% read"
     assert ("rows", f"{ROWS:,}") in last.status.facts
     assert "tumbling_window" in last.query
 
@@ -77,7 +77,7 @@ def test_pause_holds_the_picture_and_stop_keeps_or_drops_it(screen: Screen) -> N
     feed.start()
     screen.wait_for_picture()
     feed.pause()
-    assert screen.wait_for("paused").status.share < 1
+    assert screen.wait_for("paused").status.fraction_read < 1
     feed.resume()
     screen.wait_for("running")
     feed.stop(keep=True)

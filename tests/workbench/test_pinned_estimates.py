@@ -36,10 +36,10 @@ def pinned(query: Stream, value: str, **asked: Any) -> tuple[ProgressiveRun, Pin
     run = waiting(query, **asked)
     run.pin()
     run.look(value)
-    early = run.quality(value).remembered[-1]
+    early = run.quality(value).pinned[-1]
     run.finish()
     assert run.wait(10)
-    return run, early, run.quality(value).remembered[-1]
+    return run, early, run.quality(value).pinned[-1]
 
 
 def before(run: ProgressiveRun, value: str) -> list[object]:

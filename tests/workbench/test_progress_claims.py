@@ -24,17 +24,17 @@ LOG = wb.from_arrow(pa.table({
                                             ("word", ("(empty)", "b"))), ids=("flag", "gap", "word"))
 def test_an_overturned_claim_is_flagged_at_its_rows_whatever_their_keys_are(key: str, names: tuple[str, str]) -> None:
     run = waiting(LOG.group_by(key).tumbling_window(ROWS).aggregate(m=wb.mean(col.x)), looks=30)
-    run.remember(*names, "m")
-    claim, = run.progress.claims
-    run.progress.claims[:] = [replace(claim, difference=-claim.difference)]  # as a sample may mislead
+    run.add_claim(*names, "m")
+    claim = run.progress.claims[0].claim
+    run.progress.added_claims[:] = [replace(claim, difference=-claim.difference)]  # as a sample may mislead
     run.finish()
     assert run.wait(10)
-    assert [verdict.verdict for verdict in run.quality("m").remembered] == ["overturned"]
+    assert [verdict.verdict for verdict in run.quality("m").pinned] == ["overturned"]
     assert run.look("m")[1].flagged == {0, 1}
 
 
 def test_a_claim_of_a_row_that_is_gone_is_refused_in_words() -> None:
     run = waiting(LOG.group_by("flag").tumbling_window(ROWS).aggregate(m=wb.mean(col.x)).where(col.m > 2), looks=30)
     with pytest.raises(PlanError, match="no row false"):
-        run.remember("false", "true", "m")
+        run.add_claim("false", "true", "m")
     run.stop()

@@ -53,7 +53,7 @@ FOCUSED = """() => {
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
   return at.labels?.[0]?.innerText.trim() || at.innerText.trim()
 }"""
-TOLD = "print('so far', progress.latest.share < 1, [str(each) for each in progress.remembered])"
+TOLD = "print('so far', progress.latest.fraction_read < 1, [str(each) for each in progress.claims])"
 
 
 def wait_for_said(notebook: Notebook, cell: int, part: str, text: str) -> None:

@@ -76,7 +76,7 @@ NAMED = {
 @pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
 def test_exact_keys_are_sought(kind: pa.Array) -> None:
     run = waiting(counts(log(k=kind), "k"))
-    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     key = run.progress.latest.table["k"][0].as_py()
     assert run.quality("m").first.startswith(str(key))
@@ -85,7 +85,7 @@ def test_exact_keys_are_sought(kind: pa.Array) -> None:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_key_that_conditions_cannot_name_does_not_end_the_reading(kind: pa.Array) -> None:
     run = waiting(counts(log(k=kind), "k"))
-    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     assert run.state == "paused"
     assert run.error is None
@@ -95,7 +95,7 @@ def test_a_key_that_conditions_cannot_name_does_not_end_the_reading(kind: pa.Arr
 
 def test_a_row_is_sought_by_those_of_its_keys_that_conditions_can_name() -> None:
     run = waiting(counts(log(d=KINDS["bytes"], k=BLOCK), "d", "k"))
-    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     key = run.progress.latest.table["k"][0].as_py()
     assert run.quality("m").first.startswith(f"{key}, ")
@@ -105,14 +105,14 @@ def test_a_row_is_sought_by_those_of_its_keys_that_conditions_can_name() -> None
 
 def test_what_is_read_first_stays_so_when_the_next_wish_comes_to_nothing() -> None:
     run = waiting(counts(log(k=KINDS["bytes"], g=BLOCK), "k", "g"))
-    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     before, rows = run.quality("m").first, first_rows(run)
-    run.prefer_stretch(10.0 * ROWS, 11.0 * ROWS)
+    run.prioritize_range(10.0 * ROWS, 11.0 * ROWS)
     obeyed(run)
     assert run.quality("m").first == f"{before}; 60,000 to 66,000: no row lies there, nothing can come first"
     assert first_rows(run) == rows
-    run.prefer_all()
+    run.prioritize_all()
     obeyed(run)
     assert run.quality("m").first == ""
     run.stop()
@@ -130,7 +130,7 @@ LIKE_BLOCKS = {"k": BLOCK, "j": (BLOCK + 30) % 60}
 def test_a_key_is_sought_in_the_column_that_it_is_whatever_else_has_its_name(query: Stream) -> None:
     run = waiting(query)
     key = run.progress.latest.table["k"][0].as_py()
-    run.prefer_row(row_where(run, "k", key))
+    run.prioritize_row(row_where(run, "k", key))
     obeyed(run)
     there = set(np.flatnonzero(LIKE_BLOCKS["j"] == key).tolist())
     assert first_rows(run) & there
@@ -144,7 +144,7 @@ def test_a_key_is_sought_in_the_column_that_it_is_whatever_else_has_its_name(que
 ), ids=("computed", "a value"))
 def test_a_key_that_is_no_column_of_the_source_steers_nothing(query: Stream) -> None:
     run = waiting(query)
-    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     assert not first_rows(run)
     assert "nothing can come first" in run.quality(query.schema.names[-1]).first
@@ -155,9 +155,9 @@ def test_a_key_that_is_missing_is_sought_where_it_is_missing() -> None:
     run = waiting(counts(log(k=pa.array([None if each == 30 else int(each) for each in BLOCK])), "k"))
     run.pause()
     if None not in run.progress.latest.table["k"].to_pylist():
-        run.progress.prefer(between=(3_000, 3_100))
+        run.progress.prioritize(between=(3_000, 3_100))
         next(run.progress)
-    run.prefer_row(row_where(run, "k", None))
+    run.prioritize_row(row_where(run, "k", None))
     obeyed(run)
     assert run.quality("m").first.startswith("(null)")
     run.stop()
@@ -166,7 +166,7 @@ def test_a_key_that_is_missing_is_sought_where_it_is_missing() -> None:
 def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
     far = pa.array(BLOCK + 2**61, pa.int64()).cast(pa.timestamp("us"))
     run = waiting(counts(log(k=far), "k"))
-    run.prefer_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     assert run._first_words() == "k: nothing can come first of such a key"
     run.stop()
@@ -180,7 +180,7 @@ def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> No
     unread = run.progress.scan.blocks
     wanted = {row for first, stop, read in zip(unread.first, unread.stop, run.progress.scan.read, strict=True)
               if not read for row in range(first, stop) if start - 900 <= row < start + 100}
-    run.prefer_row(row_where(run, "start", start))
+    run.prioritize_row(row_where(run, "start", start))
     obeyed(run)
     assert wanted
     assert wanted <= first_rows(run)
@@ -201,7 +201,7 @@ def during_a_step(run: ProgressiveRun, within: str, press: Callable[[], object],
     setattr(run.progress, within, pressed)
 
 
-GOOD_ENOUGH, ALL_READ = ("_stop", bool), ("_by_blocks", lambda answer: answer.last)
+GOOD_ENOUGH, ALL_READ = ("_stop", bool), ("_by_blocks", lambda answer: answer.all_read)
 
 
 @pytest.mark.parametrize(("within", "when"), (GOOD_ENOUGH, ALL_READ), ids=("good enough", "all read"))
@@ -271,7 +271,7 @@ def test_an_error_of_a_step_that_was_stopped_is_told_when_it_is_gone_on_with() -
 @pytest.mark.parametrize("beyond", (1e300, 1e19, float("nan"), float("inf")))
 def test_a_stretch_beyond_all_times_does_not_break_a_drag(beyond: float) -> None:
     run = waiting(log(k=BLOCK).tumbling_window(100).aggregate(n=wb.count()))
-    run.prefer_stretch(10.0, beyond)
+    run.prioritize_range(10.0, beyond)
     obeyed(run)
     assert run.state == "paused"
     assert run.quality("n").first == "that stretch ends where no time can be told: nothing can come first"

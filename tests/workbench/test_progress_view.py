@@ -13,7 +13,7 @@ from tests.workbench.test_live_session import Screen
 from whimbrel import col
 from whimbrel.stream import Stream
 from whimbrel_workbench.frames import Bars, Bound, Frame, Lines, Options, Quality
-from whimbrel_workbench.frames.format_numbers import share_words
+from whimbrel_workbench.frames.format_numbers import format_fraction
 from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 from whimbrel_workbench.views.bars import words_of
@@ -71,7 +71,7 @@ def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values(query: St
     assert early.quality is not None
     assert early.quality.headline.startswith("within ")
     assert early.quality.headline.endswith("% at 95%")
-    assert early.status.share < 0.5
+    assert early.status.fraction_read < 0.5
     last = held.finish()
     assert isinstance(last.picture, Bars)
     exact = dict(zip(*(query.collect()[name].to_pylist() for name in ("airport", value)), strict=True))
@@ -102,12 +102,12 @@ def test_lines_carry_bands_and_a_stretch_of_time_is_read_first() -> None:
     assert isinstance(picture, Lines)
     assert picture.estimated
     assert picture.lines[0].bands()
-    held.feed.prefer(Mark(at=24_000.0, to=36_000.0))
+    held.feed.prioritize(Mark(at=24_000.0, to=36_000.0))
     held.feed.refine(lambda run: run.progress.until(error=1e-9))
     held.feed.resume()
     while not {24_000, 30_000} <= exact(held.progress):
         assert not held.run.wait(0.01)
-    assert held.progress.latest.share < 0.65
+    assert held.progress.latest.fraction_read < 0.65
     held.feed.pause()
     [line] = held.frame().picture
     assert line.settled.any()
@@ -118,14 +118,14 @@ def test_lines_carry_bands_and_a_stretch_of_time_is_read_first() -> None:
 def test_what_a_mark_stands_for_is_read_first() -> None:
     held = Held(LOG.group_by("gate").tumbling_window(ROWS).aggregate(n=wb.count()), 5, kind="bar")
     last = held.frame().picture.bars[-1]
-    held.feed.prefer(Mark(key=last.name))
+    held.feed.prioritize(Mark(key=last.name))
     held.feed.refine(lambda run: run.progress.until(error=1e-9))
     held.feed.resume()
     first = int(last.name) * 1_000  # rows of a gate lie together
     blocks, scan = held.progress.blocks, held.progress.scan
     while not scan.read[(blocks.stop > first) & (blocks.first < first + 1_000)].all():
         assert not held.run.wait(0.005)
-    assert held.progress.latest.share < 0.4
+    assert held.progress.latest.fraction_read < 0.4
     held.feed.close()
 
 
@@ -135,7 +135,7 @@ def exact(progress: wb.ProgressiveQuery) -> set[int]:
 
 def test_a_key_that_lies_everywhere_is_said_to() -> None:
     held = Held(DELAYS, 5, kind="bar", y="delay")
-    held.feed.prefer(Mark(key="JFK"))
+    held.feed.prioritize(Mark(key="JFK"))
     with held.run._changed:
         held.run._changed.wait_for(lambda: "nothing can come first" in held.run._first, 10)
     assert "nothing can come first" in "; ".join(held.frame().quality.notes)
@@ -144,12 +144,12 @@ def test_a_key_that_lies_everywhere_is_said_to() -> None:
 
 def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
     held = Held(DELAYS, 10, kind="bar", y="delay")
-    held.feed.refine(lambda run: run.remember("JFK", "LGA", "delay"))
+    held.feed.refine(lambda run: run.add_claim("JFK", "LGA", "delay"))
     held.feed.refine(ProgressiveRun.pin)
     wrong = held.progress.latest.compare({"airport": "LGA"}, {"airport": "JFK"}, "delay")
-    held.progress.remember(type(wrong)("delay", wrong.left, wrong.right, 1.0, 0.9))  # as a sample may mislead
+    held.progress.add_claim(type(wrong)("delay", wrong.left, wrong.right, 1.0, 0.9))  # as a sample may mislead
     last = held.finish()
-    claim, overturned, picture = last.quality.remembered
+    claim, overturned, picture = last.quality.pinned
     assert (claim.verdict, claim.now) == ("holds", "JFK > LGA (delay), exactly")
     assert (overturned.verdict, overturned.now) == ("overturned", "LGA < JFK (delay), exactly")
     assert picture.verdict == "holds"
@@ -159,7 +159,7 @@ def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
     largest = [replace(bar, flag=False, length=62.0, before=before) for bar in last.picture.bars[:1]
                for before in (60.0, 62.0)]
     assert [words_of(bar) for bar in largest] == ["62 (+2 since 60)", "62 (as before)"]
-    assert "⚑ overturned" in pinned_html(last.quality.remembered)
+    assert "⚑ overturned" in pinned_html(last.quality.pinned)
     assert "⚑" in still_html(last)
 
 
@@ -168,16 +168,16 @@ def test_of_a_picture_without_intervals_the_end_says_how_far_off_it_was(value: s
     held = Held(DELAYS, 0, kind="bar", y=value)
     held.feed.refine(ProgressiveRun.pin)
     early = held.frame()
-    [picture] = early.quality.remembered
+    [picture] = early.quality.pinned
     assert (picture.verdict, picture.now) == ("open", "no value with an interval is exact yet")
     last = held.finish()
     then = {bar.name: bar.length for bar in early.picture.bars}
     worst = max(abs(then[bar.name] - bar.length) / bar.length for bar in last.picture.bars)
-    [picture] = last.quality.remembered
+    [picture] = last.quality.pinned
     assert picture.verdict == "exact"
-    assert picture.now == f"it had no interval of {value}; 3 of its values were off by up to {share_words(worst)}"
-    assert "● exact" in pinned_html(last.quality.remembered)
-    assert "not yet exact" not in pinned_html(last.quality.remembered)
+    assert picture.now == f"it had no interval of {value}; 3 of its values were off by up to {format_fraction(worst)}"
+    assert "● exact" in pinned_html(last.quality.pinned)
+    assert "not yet exact" not in pinned_html(last.quality.pinned)
 
 
 def test_a_count_that_is_known_is_not_taken_for_an_answer_that_is_exact() -> None:
@@ -186,7 +186,7 @@ def test_a_count_that_is_known_is_not_taken_for_an_answer_that_is_exact() -> Non
     held = Held(query, 5, kind="line", y="n")
     answer, quality = held.progress.latest, held.frame().quality
     assert answer.settled == 0
-    assert np.isinf(answer.error)
+    assert np.isinf(answer.relative_error)
     assert quality.headline == "known; rows not exact yet"
     assert f"0 of {len(answer.table)} rows exact" in quality.notes
     assert "within" not in f"{quality.headline}; {'; '.join(quality.notes)}"
@@ -227,7 +227,7 @@ def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
     assert quality.headline == "3 of 4 estimates within 6.3% at 95%"
     assert quality.outlook == "about 85 s to 2%, about 3 min to exact"
     html = quality_html(quality)
-    assert "groups not yet seen: only such as are in fewer than 4% of the blocks" in html
+    assert "groups not yet seen: only those in fewer than 4% of the blocks" in html
     assert "1 not known yet within 100%" in html
     assert "The bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)
     assert "The bound fell from 20% to 0%" in sparkline_svg(history, 0.02, final=True)  # exact, above the target
@@ -238,7 +238,7 @@ def test_what_has_an_end_says_so_before_anything_was_read() -> None:
         progress = DELAYS.progressive(order=order)
         with progress._turn:  # its reader waits
             run = ProgressiveRun(progress, pa.schema([("n", pa.int64())]), ())
-            assert run.metrics.share == share
+            assert run.metrics.fraction_read == share
         run.stop()
 
 

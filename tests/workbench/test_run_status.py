@@ -36,7 +36,7 @@ def test_a_silent_feed_says_for_how_long(idle_s: float, words: str) -> None:
 
 
 def test_a_sink_whose_server_is_away_is_told_while_it_is_waited_for() -> None:
-    metrics = Metrics(sink="refused")
+    metrics = Metrics(sink_error="refused")
     assert dict(status_of("running", metrics, None).facts)["sink waits"] == "refused"
     assert "sink waits" not in dict(status_of("failed", metrics, None).facts)
 

@@ -200,7 +200,7 @@ def test_a_failure_is_three_lines_and_not_markup() -> None:
     (None, "running", "open end"), (0.0, "running", "0.0% read"), (0.0519, "running", "5.1% read"),
     (0.99999, "running", "99.9% read"), (1.0, "finished", "100% read")))
 def test_a_share_is_never_rounded_up_to_the_end(share, state, words) -> None:
-    assert Status(state, share, ()).share_words == words
+    assert Status(state, share, ()).fraction_summary == words
 
 
 @pytest.mark.parametrize(("option", "value", "hint"), [

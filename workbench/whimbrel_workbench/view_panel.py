@@ -64,7 +64,7 @@ class ViewPanel:
         if self._transport is not None:
             self._transport.draw(frame.status.playback)
         self._quality.object = quality_html(frame.quality) if frame.quality else ""
-        self._pinned.object = pinned_html(frame.quality.remembered) if frame.quality else ""
+        self._pinned.object = pinned_html(frame.quality.pinned) if frame.quality else ""
         self._failure.object = failure_html(frame.status.failure) if frame.status.failure else ""
         picture = frame.picture
         if picture is None:

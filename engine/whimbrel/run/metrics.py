@@ -23,7 +23,7 @@ class Metrics:
     ----------
     rows, rows_per_s : int, float
         Rows read so far, and lately per second.
-    share : float or None
+    fraction_read : float or None
         Share of the sources' rows read, 0 to 1; where nobody knows how many there are, of a replay's time; else None.
     watermark : datetime, int or None
         No row before this time can follow; None while nothing is promised.
@@ -45,13 +45,13 @@ class Metrics:
     buffered : mapping of str to int
         The rows held back or remembered by each operator of the plan that runs, named as in ``explain()``, and by each
         source. Those of the same name are numbered.
-    settled_rows, forgotten_rows : int
+    settled_rows, evicted_rows : int
         Result rows that can no longer change, and how many of the oldest of them are no longer kept.
     elapsed_s : float
         Seconds since the start.
     feeds : mapping of str to FeedStatus
         By name: whether each feed is connected, what was refused, what was given up under overload.
-    sink : str
+    sink_error : str
         What keeps its sink from being written just now, such as brokers that are away; it is tried on.
     steps : tuple of Step
         The operators of the plan that runs, inputs before what they feed, each with its counters.
@@ -59,7 +59,7 @@ class Metrics:
 
     rows: int = 0
     rows_per_s: float = 0.0
-    share: float | None = None
+    fraction_read: float | None = None
     watermark: Moment = None
     newest: Moment = None
     age_s: float | None = None
@@ -72,10 +72,10 @@ class Metrics:
     sorted_runs: int = 0
     buffered: Mapping[str, int] = field(default_factory=dict, hash=False)
     settled_rows: int = 0
-    forgotten_rows: int = 0
+    evicted_rows: int = 0
     elapsed_s: float = 0.0
     feeds: Mapping[str, FeedStatus] = field(default_factory=dict, hash=False)
-    sink: str = ""
+    sink_error: str = ""
     steps: tuple[OperatorMetrics, ...] = ()
 
 

@@ -177,7 +177,7 @@ class Answer:
         return Metrics(
             rows=rows,
             rows_per_s=self._rate(now, rows),
-            share=self._share(rows),
+            fraction_read=self._share(rows),
             watermark=moment(min(self._ticks(number, gate.watermark) for number, gate in self._gates.items()),
                              self.schema),
             newest=moment(newest, self.schema),
@@ -191,7 +191,7 @@ class Answer:
             sorted_runs=sum(self._pipeline.kernels[number].sorted_runs for number in self._nodes),
             buffered=buffered,
             settled_rows=self.settled_rows,
-            forgotten_rows=self._forgotten,
+            evicted_rows=self._forgotten,
             elapsed_s=now - self._began,
             feeds={} if self._reader is None else self._reader.feeds(self.sources),
             steps=self._steps(buffered),
@@ -206,7 +206,7 @@ class Answer:
             return 1.0
         counts = [self._pipeline.sources[source].rows for source in self.sources]
         if None in counts:
-            return None if self._clock is None else self._clock.share
+            return None if self._clock is None else self._clock.fraction
         total = sum(count for count in counts if count is not None)
         return min(rows / total, 1.0) if total else 0.0
 

@@ -299,7 +299,7 @@ class Loop:
     def metrics(self, shown: QueryHandle) -> Metrics:
         """The last ones, with what is the matter with its sink now: the thread may be waiting for just that."""
         trouble = "" if self.keeping is None else self.keeping.trouble(shown.number)
-        return replace(shown.metrics, sink=trouble) if trouble else shown.metrics
+        return replace(shown.metrics, sink_error=trouble) if trouble else shown.metrics
 
     def pause(self, by: QueryHandle) -> None:
         self._switch(by, "running", "paused")

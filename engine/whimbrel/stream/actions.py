@@ -188,7 +188,7 @@ class Actions:
         >>> log = wb.from_arrow({"at": range(100_000), "x": [n % 7 for n in range(100_000)]}, time="at")
         >>> query = log.tumbling_window(100_000).aggregate(n=wb.count(), total=wb.sum(wb.col.x))
         >>> for answer in query.progressive(at=[0.1, 0.5]):
-        ...     print(f"{answer.share:.0%}", answer.table["total"].to_pylist(), f"{answer.error:.1%}")
+        ...     print(f"{answer.fraction_read:.0%}", answer.table["total"].to_pylist(), f"{answer.relative_error:.1%}")
         10% [299841] 0.2%
         50% [299952] 0.1%
         100% [299995] 0.0%

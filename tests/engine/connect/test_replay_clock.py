@@ -57,7 +57,7 @@ def test_the_range_is_known_with_the_first_row() -> None:
     reading = Replay(log([5, 7, 30, 90]), clock=clock, reorder_latency=60, start=6).read(["x"])
     heard(reading, 2)
     assert [each.timestamp() for each in clock.range] == [7, 90]
-    assert clock.share == 0
+    assert clock.fraction == 0
 
 
 def test_the_end_of_the_range_is_that_of_the_replay() -> None:
@@ -134,7 +134,7 @@ def test_one_that_cannot_tell_its_end_leaves_it_unknown() -> None:
     for each in (told, untold):
         heard(Replay(each, clock=clock, reorder_latency=60).read(["x"]), 1)
     clock.seek(99)
-    assert (clock.now.timestamp(), clock.range[1], clock.share) == (99, None, None)
+    assert (clock.now.timestamp(), clock.range[1], clock.fraction) == (99, None, None)
 
 
 def two_sources(clock: ReplayClock | None = None, machine: object = None, **options: object) -> wb.Stream:

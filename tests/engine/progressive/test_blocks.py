@@ -28,15 +28,15 @@ def test_a_first_answer_waits_for_a_part_of_a_large_block(query: str, stored: st
                             wb.read_parquet(tmp_path / "log.parquet", time="at"))
     progress = stream.progressive(every="10%", block_rows=200)
     first = next(progress)
-    if not progress.why:
+    if not progress.fallback_reason:
         assert first.metrics.rows <= (40 if stored == "in memory" else 100)
         assert len(progress.blocks) in (31, 32, 35)
         assert first.table.num_rows or query == "joined"  # of so few rows none may have a partner
     for answer in itertools.islice(progress, 4):
         assert answer.table.num_rows
-    if not progress.why:
+    if not progress.fallback_reason:
         assert progress.phases == 1  # a block alone says nothing that may be false: the others have all of the error
-        progress.prefer(between=(1_000, 2_000))
+        progress.prioritize(between=(1_000, 2_000))
         assert progress.phases == 2
     assert rows(progress.finish()) == rows(stream.collect())
 
@@ -74,8 +74,8 @@ def test_how_many_rows_windows_have_is_said_before_a_row_is_read(windows: Any, t
         without.setattr(ParquetFiles, "_decode", None)
         first = next(progress)
     assert (first.metrics.rows, first.final) == (0, False)
-    assert "0.0% of the rows read; 0 of " in first.words
-    assert first.words.endswith("groups that were not seen yet may be missing")
+    assert "0.0% of the rows read; 0 of " in first.summary
+    assert first.summary.endswith("groups that were not seen yet may be missing")
     answers = [first, *progress]
     assert len(answers) == 12
     for answer in answers:

@@ -89,7 +89,7 @@ def test_they_are_narrow_enough_to_be_of_use() -> None:
     assert half.error_of("total") < 0.1
     assert half.error_of("usual") < 0.1
     assert half.error_of("n") == 0  # blocks lie within the window
-    assert "guaranteed intervals: they hold for any values within the known bounds" in half.words
+    assert "guaranteed intervals: they hold for any values within the known bounds" in half.summary
     assert "guaranteed" in repr(half)
 
 
@@ -104,7 +104,7 @@ def test_what_has_no_bound_has_no_interval_and_says_why(values: Any) -> None:
     query = log(burst(np.random.default_rng(5))).tumbling_window(ROWS).aggregate(**values)
     half, _ = query.progressive(at=[0.5], block_rows=BLOCK, intervals="guaranteed")
     assert half.table["v_high"].to_pylist() == [None]
-    assert "v without a guaranteed interval: " in half.words
+    assert "v without a guaranteed interval: " in half.summary
 
 
 @pytest.mark.parametrize("odd", (np.nan, np.inf))
@@ -113,7 +113,7 @@ def test_values_that_are_not_finite_leave_no_bound(odd: float) -> None:
     x[7] = odd
     half, _ = log(x).tumbling_window(ROWS).aggregate(**VALUES).progressive(at=[0.5], intervals="guaranteed")
     assert half.table["total_high"].to_pylist() == [None]
-    assert "total, usual without a guaranteed interval: col.x is not a finite number in all rows" in half.words
+    assert "total, usual without a guaranteed interval: col.x is not a finite number in all rows" in half.summary
 
 
 def test_a_renamed_column_has_the_bounds_of_what_it_is() -> None:
@@ -140,7 +140,7 @@ def test_files_without_statistics_have_no_bounds(tmp_path: Path) -> None:
     query = wb.read_parquet(tmp_path / "log.parquet", time="at").tumbling_window(ROWS).aggregate(**VALUES)
     half, _ = query.progressive(at=[0.5], order="random", intervals="guaranteed")
     assert half.table["total_high"].to_pylist() == [None]
-    assert "total, usual without a guaranteed interval: there are no statistics of" in half.words
+    assert "total, usual without a guaranteed interval: there are no statistics of" in half.summary
 
 
 @pytest.mark.parametrize("kind", ("exact", None, True, 3))
@@ -161,7 +161,7 @@ def test_they_go_on_where_they_were_kept(tmp_path: Path) -> None:
     query = log(burst(np.random.default_rng(5))).group_by("k").tumbling_window(ROWS).aggregate(**VALUES)
     once = query.progressive(at=[0.3, 0.6], seed=3, block_rows=BLOCK, intervals="guaranteed")
     next(once)
-    once.keep(tmp_path / "kept")
+    once.save(tmp_path / "kept")
     again = query.progressive(at=[0.6], resume=tmp_path / "kept", seed=3, block_rows=BLOCK, intervals="guaranteed")
     assert next(again).table.equals(next(once).table)
     with pytest.raises(wb.errors.CheckpointError, match="another query"):
@@ -177,7 +177,7 @@ def test_steering_leaves_them_true() -> None:
         progress = query.progressive(every="20%", seed=seed, block_rows=BLOCK, intervals="guaranteed")
         for number, answer in enumerate(progress):
             if number == 1:
-                progress.prefer(between=(2_000, 2_500))
+                progress.prioritize(between=(2_000, 2_500))
             for row in answer.table.to_pylist():
                 stated += 3
                 false += sum(not row[f"{name}_low"] <= exact[row["k"]][name] <= row[f"{name}_high"] for name in VALUES)

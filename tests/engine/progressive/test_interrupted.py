@@ -91,7 +91,7 @@ def _read_on(progress: wb.ProgressiveQuery) -> None:
 
 def _steer(progress: wb.ProgressiveQuery) -> None:
     next(progress)
-    progress.prefer(between=(ROWS // 2, ROWS))
+    progress.prioritize(between=(ROWS // 2, ROWS))
     _read_on(progress)
 
 

@@ -109,7 +109,7 @@ def test_what_was_not_seen_is_not_said_to_be_none() -> None:
             assert row["n_low"] <= 100 <= row["n_high"]
             assert row["share_low"] is None
             assert row["rate_low"] is None
-            assert "not enough was seen" in answer.words
+            assert "not enough was seen" in answer.summary
             assert answer.error_of("rate") == np.inf
 
 
@@ -122,16 +122,16 @@ def test_words_do_not_take_counts_that_are_certain_for_all_that_is_known() -> No
         means, rows = answer.errors[~answer.exact, 1], len(answer.exact)
         known, unknown = means[np.isfinite(means)], np.isinf(means).sum()
         assert not answer.errors[:, 0].any()
-        said = [f"{answer.share:.1%} of the rows read", f"{answer.settled} of {rows} rows exact"]
+        said = [f"{answer.fraction_read:.1%} of the rows read", f"{answer.settled} of {rows} rows exact"]
         if unknown:
             said.append(f"of {unknown} rows not enough was seen for an interval of m")
         said.append("n known of all these rows")
         if len(known):
             said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are known)")
-        assert answer.words.startswith("; ".join(said))
-        assert ("others within" in answer.words) == (len(known) > 0)
-    assert "others within" not in early[0].words
-    assert "not enough" not in early[-1].words
+        assert answer.summary.startswith("; ".join(said))
+        assert ("others within" in answer.summary) == (len(known) > 0)
+    assert "others within" not in early[0].summary
+    assert "not enough" not in early[-1].summary
 
 
 def test_a_variance_is_not_below_zero() -> None:
@@ -244,7 +244,7 @@ def test_an_interval_of_a_quantile_narrows_where_one_has_steered() -> None:
     true, = query.collect()["middle"].to_pylist()
     progress = query.progressive(at=[0.3, 0.5, 0.7], block_rows=50, seed=2)
     first = next(progress).table.to_pylist()[0]
-    progress.prefer(between=(0, 4_000))
+    progress.prioritize(between=(0, 4_000))
     *_, late, last = (answer.table.to_pylist()[0] for answer in progress)
     assert first["middle_low"] <= late["middle_low"] <= true <= late["middle_high"] <= first["middle_high"]
     assert late["middle"] == pytest.approx(true, rel=0.1)
@@ -273,7 +273,7 @@ def test_in_the_order_of_time_values_that_only_grow_have_a_lower_end() -> None:
     *early, last = query.progressive(every="30%", order="time")
     assert len(early) >= 3
     for answer in early:
-        assert "kinds can only grow" in answer.words
+        assert "kinds can only grow" in answer.summary
         assert "middle_low" not in answer.table.column_names
         for row in answer.table.to_pylist():
             assert row["kinds"] == row["kinds_low"] <= truth[row["start"]]["kinds"]
@@ -405,7 +405,7 @@ def test_large_integers_are_told_apart_where_floats_are_not() -> None:
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(largest=wb.max(col.id))
     *_, last = query.progressive()
     assert last.ranking(1) == (True, [{"k": 1}])
-    assert last.compare({"k": 0}, {"k": 1}).words == "0 < 1 (largest), exactly"
+    assert last.compare({"k": 0}, {"k": 1}).summary == "0 < 1 (largest), exactly"
     for row in last.table.to_pylist():
         assert int(row["largest_low"]) <= row["largest"] <= int(row["largest_high"])
 
@@ -426,7 +426,7 @@ def test_a_sum_that_leaves_its_type_only_on_the_way_ends_no_reading() -> None:
     table = pa.table({"at": np.arange(rows), "x": values})
     query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(total=wb.sum(col.x))
     for seed in range(8):
-        progress = query.progressive(every="3%", block_rows=100, seed=seed).prefer(between=(0, rows // 2))
+        progress = query.progressive(every="3%", block_rows=100, seed=seed).prioritize(between=(0, rows // 2))
         *early, last = (answer.table for answer in progress)
         assert early
         assert last["total"].to_pylist() == query.collect()["total"].to_pylist()

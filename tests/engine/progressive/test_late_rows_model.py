@@ -140,7 +140,7 @@ def test_one_interval_covers_what_was_not_read_and_what_has_not_come() -> None:
         there = query.on(log(rest.slice(0, stop)))
         for answer in there.progressive(at=[0.3, 0.5, 0.8], late=late, seed=seed, block_rows=64):
             paths.look(seed, answer.table, truth)
-        assert answer.last
+        assert answer.all_read
         assert not answer.final
         *_, now = there.progressive(at=[0.5], seed=seed, block_rows=64)
         for row in now.table.to_pylist()[-3:-1]:
@@ -202,7 +202,7 @@ def test_values_are_scaled_by_what_is_expected() -> None:
     assert 1000 <= row["n_high"] <= 1020
     assert row["total"] == pytest.approx(1000, rel=2e-3)
     assert row["mean_low"] is None  # nothing has varied
-    assert "of the newest 3 windows 6.8% of the rows are expected to be late, at most 8" in answer.words
+    assert "of the newest 3 windows 6.8% of the rows are expected to be late, at most 8" in answer.summary
 
 
 def test_rows_that_are_dropped_are_not_waited_for() -> None:
@@ -248,13 +248,13 @@ def test_too_few_windows_say_nothing_and_words_say_so() -> None:
     query = log(rest).tumbling_window(WINDOW * 4).aggregate(n=wb.count())
     *_, answer, _ = query.on(live(log(rest))).progressive(every=300, late=late)
     assert answer.table["n_high"].null_count == len(answer.table) - answer.settled
-    assert "how many at most is not known: the model has" in answer.words
-    assert "and 49 are needed" in answer.words
+    assert "how many at most is not known: the model has" in answer.summary
+    assert "and 49 are needed" in answer.summary
     assert answer.settled == 0
     nothing = wb.lateness(log(rest.slice(0, 0)))
     *_, answer, _ = query.on(live(log(rest))).progressive(every=300, late=nothing)
     assert answer.settled == 0
-    assert "the model has 0 whole windows" in answer.words
+    assert "the model has 0 whole windows" in answer.summary
     assert nothing.missing(WINDOW, after=[0])["at_most"].to_pylist() == [None]
 
 
@@ -278,7 +278,7 @@ def test_it_is_kept_and_gone_on_with(tmp_path: Any) -> None:
     query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
     progress = query.progressive(at=[0.3, 0.6], late=late, block_rows=64)
     next(progress)
-    progress.keep(tmp_path / "kept")
+    progress.save(tmp_path / "kept")
     on = query.progressive(at=[0.6], late=late, block_rows=64, resume=tmp_path / "kept")
     assert next(on).table.equals(next(progress).table)
     with pytest.raises(wb.WhimbrelError, match="kept by another query"):

@@ -35,13 +35,13 @@ def asked(log: wb.Stream) -> wb.Stream:
 def test_claims_are_remembered_and_verified(asked: wb.Stream) -> None:
     progress = asked.progressive(at=[0.3], block_rows=50)
     first = next(progress)
-    right = progress.remember(first.compare({"k": "a"}, {"k": "b"}, "n"))
+    right = progress.add_claim(first.compare({"k": "a"}, {"k": "b"}, "n"))
     assert right.confidence > 0.95
-    assert right.words.startswith("a > b (n), ")
+    assert right.summary.startswith("a > b (n), ")
     wrong = wb.Comparison("n", {"k": "c"}, {"k": "a"}, 5.0, 0.6)
-    progress.remember(wrong)
+    progress.add_claim(wrong)
     last = next(progress)
-    assert [verdict.holds for verdict in progress.remembered] == [True, False]
+    assert [verdict.holds for verdict in progress.claims] == [True, False]
     assert last.overturned[0].left == {"k": "c"}
     assert last.compare({"k": "a"}, {"k": "b"}).confidence == 1
 
@@ -50,22 +50,22 @@ def test_claims_are_saved_with_the_notebook_that_shows_them(asked: wb.Stream, tm
     progress = asked.progressive(at=[0.3, 0.6, 0.9], block_rows=50)
     claim = next(claim for claim in (answer.compare({"k": "a"}, {"k": None}, "n") for answer in progress)
                  if 0.5 < claim.confidence < 1)
-    progress.remember(claim)
-    data, metadata = DisplayFormatter().format(progress.remembered)
-    assert data["text/plain"] == f"[{claim.words}: holds]"
+    progress.add_claim(claim)
+    data, metadata = DisplayFormatter().format(progress.claims)
+    assert data["text/plain"] == f"[{claim.summary}: holds]"
     output = nbformat.v4.new_output("execute_result", data, metadata=metadata)
     cells = [nbformat.v4.new_code_cell(outputs=[output]) for _ in range(2)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "saved.ipynb")
-    progress.keep(tmp_path / "kept")
+    progress.save(tmp_path / "kept")
     for later in (asked.progressive(), asked.progressive(block_rows=50, resume=tmp_path / "kept")):
         if not later.claims:
-            assert later.recall(tmp_path / "saved.ipynb") == [claim]
+            assert later.load_claims(tmp_path / "saved.ipynb") == [claim]
         later.finish()
-        assert [verdict.words for verdict in later.remembered] == [f"{claim.words}: holds"]
+        assert [verdict.summary for verdict in later.claims] == [f"{claim.summary}: holds"]
     nbformat.write(nbformat.v4.new_notebook(), tmp_path / "other.ipynb")
     for name in ("other.ipynb", "kept", "none"):
         with pytest.raises(PlanError, match="claims"):
-            progress.recall(tmp_path / name)
+            progress.load_claims(tmp_path / name)
 
 
 def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_come_are_overturned() -> None:
@@ -73,14 +73,14 @@ def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_
     rows, rare = 20_000, 100
     table = pa.table({"at": np.arange(rows), "k": (np.arange(rows) >= rows - rare).astype(int), "x": np.arange(rows)})
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(n=wb.count())
-    progress = query.progressive(every="5%").prefer(between=(0, rows // 2))
-    right = progress.remember(wb.Comparison("n", {"k": 0}, {"k": 1}, 5.0, 1.0))
-    gone = progress.remember(wb.Comparison("n", {"k": 0}, {"k": 2}, 5.0, 0.97))
-    assert [verdict.words for verdict in progress.remembered] == [
+    progress = query.progressive(every="5%").prioritize(between=(0, rows // 2))
+    right = progress.add_claim(wb.Comparison("n", {"k": 0}, {"k": 1}, 5.0, 1.0))
+    gone = progress.add_claim(wb.Comparison("n", {"k": 0}, {"k": 2}, 5.0, 0.97))
+    assert [verdict.summary for verdict in progress.claims] == [
         "0 > 1 (n), exactly: not known yet", "0 > 2 (n), 97%: not known yet"]
     *early, last = progress
     assert [answer.overturned for answer in early] == [()] * len(early)
-    assert [verdict.words for verdict in progress.remembered] == [
+    assert [verdict.summary for verdict in progress.claims] == [
         "0 > 1 (n), exactly: holds", "0 > 2 (n), 97%: overturned, 0 ? 2 (n), no such value"]
     assert [claim.right for claim in last.overturned] == [gone.right]
     assert right.confidence == 1
@@ -88,18 +88,18 @@ def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_
 
 def test_claims_without_a_window_are_not_known_where_there_are_several(log: wb.Stream) -> None:
     progress = log.group_by("k").tumbling_window(ROWS // 3).aggregate(n=wb.count()).progressive(every="5%")
-    progress.remember(wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0))
+    progress.add_claim(wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0))
     progress.finish()
-    assert [verdict.words for verdict in progress.remembered] == ["a > b (n), exactly: not known yet"]
+    assert [verdict.summary for verdict in progress.claims] == ["a > b (n), exactly: not known yet"]
 
 
 def test_keys_of_numpy_are_written_down_as_any(log: wb.Stream, tmp_path: Path) -> None:
     query = log.select(k=col.i % 3).group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
     progress = query.progressive()
     *_, last = progress
-    claim = progress.remember(last.compare({"k": np.int64(0)}, {"k": np.int32(2)}, "n"))
-    progress.keep(tmp_path / "kept")
-    assert query.progressive(resume=tmp_path / "kept").claims == [claim]
+    claim = progress.add_claim(last.compare({"k": np.int64(0)}, {"k": np.int32(2)}, "n"))
+    progress.save(tmp_path / "kept")
+    assert [kept.claim for kept in query.progressive(resume=tmp_path / "kept").claims] == [claim]
 
 
 def test_claims_of_another_query_are_not_taken(asked: wb.Stream, log: wb.Stream, tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_claims_of_another_query_are_not_taken(asked: wb.Stream, log: wb.Stream,
     progress = asked.progressive()
     for claim in (other, wb.Comparison("n", {"z": 1}, {"z": 2}, 5.0, 1.0)):
         with pytest.raises(PlanError, match="no such values"):
-            progress.remember(claim)
+            progress.add_claim(claim)
     with pytest.raises(PlanError, match="no such values"):
-        log.progressive().remember(mine)
+        log.progressive().add_claim(mine)
     for claims, found in (([mine, other], [mine]), ([other], None)):
         output = nbformat.v4.new_output("display_data", {}, metadata=Verdicts(
             Verdict(claim, claim) for claim in claims)._repr_mimebundle_()[1])
@@ -117,6 +117,6 @@ def test_claims_of_another_query_are_not_taken(asked: wb.Stream, log: wb.Stream,
         nbformat.write(notebook, tmp_path / "saved.ipynb")
         if found is None:
             with pytest.raises(PlanError, match="None of the claims"):
-                progress.recall(tmp_path / "saved.ipynb")
+                progress.load_claims(tmp_path / "saved.ipynb")
         else:
-            assert progress.recall(tmp_path / "saved.ipynb") == found
+            assert progress.load_claims(tmp_path / "saved.ipynb") == found

@@ -85,10 +85,10 @@ def test_any_order_and_any_steering_ends_in_the_one_answer(log: wb.Stream, files
     for answer in itertools.islice(progress, stop):  # and later on from here
         assert answer.metrics.rows > seen or answer.final
         seen = answer.metrics.rows
-        _ = answer.table, answer.words, answer.error
-        if not progress.why and data.draw(st.booleans()):
+        _ = answer.table, answer.summary, answer.relative_error
+        if not progress.fallback_reason and data.draw(st.booleans()):
             start = data.draw(st.integers(0, 2_900))
-            progress.prefer(col.k == data.draw(st.sampled_from("abc")), between=(start, start + 400),
+            progress.prioritize(col.k == data.draw(st.sampled_from("abc")), between=(start, start + 400),
                             order=data.draw(st.sampled_from([None, "newest", "random"])))
     assert rows(progress.finish()) == rows(asked.collect())
     assert progress.latest is not None
@@ -110,9 +110,9 @@ def test_every_answer_has_intervals_and_the_last_one_none_left(log: wb.Stream) -
                 assert (low is None or low <= row[name])
                 assert (high is None or row[name] <= high)
     half = early[len(early) // 2]
-    assert 0 < half.error < 1
-    assert "at every look" in half.words
-    assert (last.error, last.final, last.settled) == (0.0, True, 4)
+    assert 0 < half.relative_error < 1
+    assert "at every look" in half.summary
+    assert (last.relative_error, last.final, last.settled) == (0.0, True, 4)
     for row in last.table.to_pylist():
         assert row["total_low"] == row["total"] == row["total_high"] == truth[row["k"]]["total"]
 
@@ -128,7 +128,7 @@ def test_intervals_hold_at_every_look(data: str) -> None:
 
 def test_windows_of_a_preferred_time_are_exact_first(log: wb.Stream) -> None:
     progress = log.tumbling_window(100).aggregate(n=wb.count()).progressive(every=1, block_rows=100, order="random")
-    progress.prefer(between=(1_000, 1_300))
+    progress.prioritize(between=(1_000, 1_300))
     answers = [next(progress) for _ in range(10)]
     exact = answers[-1].table.slice(0, answers[-1].settled)
     assert {1_000, 1_100, 1_200} <= set(exact["start"].to_pylist())
@@ -139,7 +139,7 @@ def test_a_column_can_be_preferred_where_rows_of_a_kind_lie_together() -> None:
     table = pa.table({"at": np.arange(1_000), "k": np.arange(1_000) // 100})
     progress = wb.from_arrow(table, time="at").group_by("k").tumbling_window(1_000).aggregate(n=wb.count()).progressive(
         every=1, block_rows=50)
-    progress.prefer(col.k == 7)
+    progress.prioritize(col.k == 7)
     assert [next(progress).table["k"].to_pylist() for _ in range(2)] == [[7], [7]]
 
 
@@ -162,10 +162,10 @@ def test_a_file_of_few_row_groups_is_sampled_from_memory(tmp_path: Path) -> None
     source = wb.read_parquet(tmp_path / "log.parquet", time="at")
     progress = QUERIES["windows"](source).progressive(at=[0.3])
     answer = next(progress)
-    assert (progress.why, answer.table["start"].null_count) == ("", 0)
-    assert answer.share is not None
-    assert answer.share < 0.32
-    progress.prefer(between=(1_000, 1_100))
+    assert (progress.fallback_reason, answer.table["start"].null_count) == ("", 0)
+    assert answer.fraction_read is not None
+    assert answer.fraction_read < 0.32
+    progress.prioritize(between=(1_000, 1_100))
     assert rows(progress.finish()) == rows(QUERIES["windows"](source).collect())
 
 
@@ -173,7 +173,7 @@ def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
     asked = log.tumbling_window(3_000).aggregate(total=wb.sum(col.x))
     progress = asked.progressive(every="1%", block_rows=30)
     *_, stopped = progress.until(error="10%")
-    assert stopped.error <= 0.1
+    assert stopped.relative_error <= 0.1
     assert not stopped.final
     *_, last = progress
     assert last.final
@@ -193,8 +193,8 @@ def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path)
     for progress in (whole, kept):
         for _ in range(3):
             next(progress)
-        progress.prefer(between=(500, 900))
-    kept.keep(tmp_path / "kept")
+        progress.prioritize(between=(500, 900))
+    kept.save(tmp_path / "kept")
     later = asked.progressive(every="10%", block_rows=100, resume=tmp_path / "kept")
     there = {answer.metrics.rows: answer.table for answer in later}  # the first one at once, then at the same rows
     here = {answer.metrics.rows: answer.table for answer in whole}
@@ -211,7 +211,7 @@ def test_values_of_the_first_group_are_known_when_a_second_one_comes(log: wb.Str
     asked = log.tumbling_window(500).aggregate(kinds=wb.count_distinct(col.i))
     progress = asked.progressive(every="5%", order="oldest", block_rows=100)
     assert next(progress).table.num_rows == 1
-    progress.keep(tmp_path / "kept")
+    progress.save(tmp_path / "kept")
     for going in (progress, asked.progressive(every="5%", order="oldest", block_rows=100, resume=tmp_path / "kept")):
         *_, last = going
         assert rows(last.table.select(["start", "end", "kinds"])) == rows(asked.collect())
@@ -256,12 +256,12 @@ def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: 
         for number, answer in enumerate(progress):
             yield progress, answer
             if number == 3:
-                progress.prefer(between=(500, 900))
+                progress.prioritize(between=(500, 900))
             if number == 6:
                 progress.finish()
 
     def told(answer: wb.Estimate) -> tuple[pa.Table, str]:
-        return answer.table, answer.words
+        return answer.table, answer.summary
 
     at_once = [told(answer) for _, answer in answers()]
     later = [told(answer) for answer in [answer for _, answer in answers()][::-1]][::-1]
@@ -351,9 +351,9 @@ def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, 
     place = TABLE.column_names.index(column)
     changed = pa.concat_tables([TABLE.slice(0, 100).set_column(place, column, TABLE.column(column).slice(200, 100)),
                                 TABLE.slice(100)])
-    progress = asked(opened(TABLE)).progressive(every="60%", seed=1).prefer(between=(0, 60))
+    progress = asked(opened(TABLE)).progressive(every="60%", seed=1).prioritize(between=(0, 60))
     next(progress)
-    progress.keep(tmp_path / "kept")
+    progress.save(tmp_path / "kept")
     again = asked(wb.from_arrow(pa.concat_tables([TABLE.slice(0, 999), TABLE.slice(999)]), time="at", name="log")
                   if stored == "in memory" else wb.read_parquet(tmp_path / "log.parquet", time="at"))
     assert rows(again.progressive(resume=tmp_path / "kept").finish()) == rows(asked(opened(TABLE)).collect())
@@ -375,7 +375,7 @@ def test_answers_come_every_span_of_time_or_at_shares(log: wb.Stream, query: str
     asked = QUERIES[query](log)
     assert [answer.final for answer in asked.progressive(every="1h")][-2:] in ([False, True], [True])
     assert len(list(asked.progressive(every="1h"))) <= 2
-    shares = [answer.share for answer in asked.progressive(at=[0.2, 0.6])]
+    shares = [answer.fraction_read for answer in asked.progressive(at=[0.2, 0.6])]
     assert len(shares) <= 3
     assert shares[-1] == 1
 
@@ -384,13 +384,13 @@ def test_what_means_nothing_is_neither_preferred_nor_claimed(log: wb.Stream) -> 
     progress = QUERIES["whole"](log).progressive(every="1%", block_rows=50)
     answer = next(progress)
     with pytest.raises(PlanError, match="empty"):
-        progress.prefer(between=(900, 500))
+        progress.prioritize(between=(900, 500))
     with pytest.raises(PlanError, match="No row"):
-        progress.prefer(between=(50_000, 60_000))
+        progress.prioritize(between=(50_000, 60_000))
     claim = answer.compare({"k": "a"}, {"k": "a"}, "n")
-    assert "not known" in claim.words
+    assert "not known" in claim.summary
     with pytest.raises(PlanError, match="no claim"):
-        progress.remember(claim)
+        progress.add_claim(claim)
     assert not progress.claims
 
 
@@ -432,7 +432,7 @@ def test_what_was_kept_at_the_end_is_the_answer(log: wb.Stream, tmp_path: Path) 
     query = QUERIES["whole"](log)
     progress = query.progressive()
     exact = progress.finish()
-    progress.keep(tmp_path / "kept")
+    progress.save(tmp_path / "kept")
     assert rows(query.progressive(resume=tmp_path / "kept").finish()) == rows(exact)
     answer, = query.progressive(resume=tmp_path / "kept")
     assert answer.final
@@ -468,12 +468,12 @@ def test_what_has_no_interval_says_why(log: wb.Stream) -> None:
     for query, why in (("sessions", "ranges of its time need rows from all over its source"),
                        ("lists", "collect(col.i) cannot be merged from parts"), ("overlapping", "windows overlap")):
         progress = QUERIES[query](log).progressive(every="50%")
-        assert why in next(progress).words
+        assert why in next(progress).summary
         with pytest.raises(PlanError, match="order of time"):
-            progress.prefer(col.i > 3)
+            progress.prioritize(col.i > 3)
     few = log.tumbling_window(3_000).aggregate(n=wb.count())
-    assert "too few for a sample" in few.progressive(block_rows=ROWS // 5).why
-    assert few.progressive(block_rows=ROWS // 5, order="random").why == ""
+    assert "too few for a sample" in few.progressive(block_rows=ROWS // 5).fallback_reason
+    assert few.progressive(block_rows=ROWS // 5, order="random").fallback_reason == ""
     with pytest.raises(PlanError, match="cannot be read in the order"):
         log.where(col.i > 3).progressive(order="random")
 

@@ -105,14 +105,14 @@ def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], quer
     asked = QUERIES[query](sources[source])
     exact = asked.collect()
     progress = asked.progressive(every="4%", seed=3)
-    assert progress.why == ""
+    assert progress.fallback_reason == ""
     early = list(itertools.islice(progress, 9))
     assert all(answer.table.num_rows for answer in early)
-    progress.prefer(between=(12_000, 13_000))
+    progress.prioritize(between=(12_000, 13_000))
     _ = next(progress).table
-    progress.keep(tmp_path / "kept")
+    progress.save(tmp_path / "kept")
     again = asked.progressive(every="50%", seed=3, resume=tmp_path / "kept")
-    progress.prefer(order="newest")
+    progress.prioritize(order="newest")
     _ = next(progress)
     assert rows(progress.finish()) == rows(again.finish()) == rows(exact)
     for answer in (progress.latest, again.latest):
@@ -194,8 +194,8 @@ def test_a_history_in_the_order_of_arrival_is_sorted_first() -> None:
     log = wb.from_arrow(came, time="at", arrival="came", name="log").drop("came")
     for query in ("small side", "nested", "with an aggregate"):
         progress = QUERIES[query](log).progressive(every="10%")
-        assert progress.why == ""
-        assert all("others within" in answer.words for answer in itertools.islice(progress, 8, 9))
+        assert progress.fallback_reason == ""
+        assert all("others within" in answer.summary for answer in itertools.islice(progress, 8, 9))
         assert rows(progress.finish()) == rows(QUERIES[query](log).collect())
 
 
@@ -205,7 +205,7 @@ def test_what_no_range_of_time_is_enough_for_is_answered_in_the_order_of_time(so
                       n=wb.sum(col.n)),
                   log.set_duration(None).join(quotes(), on="k").tumbling_window(500).aggregate(n=wb.count())):
         progress = query.progressive(every="20%")
-        assert "from all over its source" in progress.why
+        assert "from all over its source" in progress.fallback_reason
         assert rows(progress.finish()) == rows(query.collect())
     with pytest.raises(PlanError, match="from all over its source"):
         log.set_duration(None).join(quotes(), on="k").tumbling_window(500).aggregate(n=wb.count()).progressive(
@@ -217,7 +217,7 @@ def test_a_log_is_not_read_to_know_that_ranges_will_not_do(sources: dict[str, wb
     monkeypatch.setattr("whimbrel.progressive.sampling.range_source.InMemorySource", None)
     query = sources["few row groups"].group_by("k").session_window(30).aggregate(n=wb.count()).tumbling_window(
         500).aggregate(n=wb.sum(col.n))
-    assert "from all over its source" in query.progressive().why
+    assert "from all over its source" in query.progressive().fallback_reason
 
 
 def test_rows_out_of_order_are_an_error_in_their_range(sources: dict[str, wb.Stream]) -> None:
@@ -235,7 +235,7 @@ def test_a_side_that_is_not_in_order_is_read_whole(sources: dict[str, wb.Stream]
     query = sources["memory"].asof_join(side.select("k", "quote"), on="k").tumbling_window(20_000).aggregate(
         quoted=wb.count(col.quote))
     progress = query.progressive(every="10%")
-    assert progress.why == ""
+    assert progress.fallback_reason == ""
     assert rows(progress.finish()) == rows(query.collect())
 
 

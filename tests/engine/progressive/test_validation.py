@@ -41,24 +41,24 @@ def refused(call: Callable[[], object], told: str) -> None:
     (col.k == "a", "int64 and string"), (col.k + 1, "true or false")])
 def test_conditions_are_true_or_false_of_rows_of_the_source(query: wb.Stream, condition: Any, told: str) -> None:
     progress = query.progressive()
-    refused(lambda: progress.prefer(condition), told)
+    refused(lambda: progress.prioritize(condition), told)
     assert progress.finish().num_rows == 3
 
 
 def test_a_column_that_is_not_read_or_only_made_on_the_way_can_be_preferred(log: wb.Stream, query: wb.Stream) -> None:
-    assert query.progressive(block_rows=100).prefer(col.word == "a").finish().num_rows == 3
+    assert query.progressive(block_rows=100).prioritize(col.word == "a").finish().num_rows == 3
     nested = log.group_by("k").tumbling_window(20).aggregate(n=wb.count()).group_by("k").tumbling_window(ROWS)
     progress = nested.aggregate(most=wb.max(col.n)).progressive()
-    assert not progress.why
-    refused(lambda: progress.prefer(col.zz == 1), "no column 'zz'")
-    assert progress.prefer(col.word == "a", col.n > 3).finish()["most"].to_pylist() == [7, 7, 7]
+    assert not progress.fallback_reason
+    refused(lambda: progress.prioritize(col.zz == 1), "no column 'zz'")
+    assert progress.prioritize(col.word == "a", col.n > 3).finish()["most"].to_pylist() == [7, 7, 7]
 
 
 @pytest.mark.parametrize("steered", [
     {"order": "x"}, {"order": "time"}, {"order": 1}, {"between": 5}, {"between": (5,)}, {"between": (5, 6, 7)},
     {"between": "ab"}, {"between": (None, 5)}, {"between": (1.5, 9)}])
 def test_orders_and_ranges_of_time(query: wb.Stream, steered: dict[str, Any]) -> None:
-    refused(lambda: query.progressive().prefer(**steered), "order|range|moment|plain integers")
+    refused(lambda: query.progressive().prioritize(**steered), "order|range|moment|plain integers")
 
 
 @pytest.mark.parametrize("asked", [
@@ -126,12 +126,12 @@ def test_places_and_claims(query: wb.Stream, tmp_path: Any) -> None:
     next(progress)
     for place in (tmp_path, tmp_path / "nope" / "x"):
         with pytest.raises(CheckpointError, match="Nothing can be written there") as error:
-            progress.keep(place)
+            progress.save(place)
         assert str(place) in error.value.where
     for nothing in (None, 4):
-        refused(lambda: progress.keep(nothing), "is no path")  # type: ignore[arg-type]  # noqa: B023
-        refused(lambda: progress.recall(nothing), "is no path")  # type: ignore[arg-type]  # noqa: B023
-        refused(lambda: progress.remember(nothing), "is no claim")  # type: ignore[arg-type]  # noqa: B023
+        refused(lambda: progress.save(nothing), "is no path")  # type: ignore[arg-type]  # noqa: B023
+        refused(lambda: progress.load_claims(nothing), "is no path")  # type: ignore[arg-type]  # noqa: B023
+        refused(lambda: progress.add_claim(nothing), "is no claim")  # type: ignore[arg-type]  # noqa: B023
 
 
 @pytest.mark.parametrize(("asked", "told"), [

@@ -58,8 +58,8 @@ def test_before_and_after_are_the_whole(tmp_path: Path, rows: int) -> None:
     assert later.wait(30)
     assert facts(pa.concat_tables([settled(run), settled(later)])) == facts(query(events()).collect())
     metrics = later.metrics
-    assert (metrics.rows, metrics.share) == (ROWS, 1.0)
-    assert metrics.forgotten_rows == settled(run).num_rows
+    assert (metrics.rows, metrics.fraction_read) == (ROWS, 1.0)
+    assert metrics.evicted_rows == settled(run).num_rows
     assert metrics.settled_rows == len(facts(query(events()).collect()))
 
 

@@ -18,7 +18,7 @@ def query() -> wb.Stream:
 
 def test_progress_refines_to_the_exact_answer() -> None:
     answers = list(query().progressive(every="10%", order="time"))
-    shares = [answer.metrics.share for answer in answers]
+    shares = [answer.metrics.fraction_read for answer in answers]
     assert 0 < shares[0] <= 0.3  # at once, not when it is over
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
@@ -52,7 +52,8 @@ def test_an_empty_log_gives_an_empty_answer_of_the_declared_schema() -> None:
     assert answer.num_rows == 0
     assert answer.schema == query().collect().schema
     assert list(query().on(empty).batches()) == []
-    assert [(snapshot.final, snapshot.metrics.share) for snapshot in query().on(empty).progressive()] == [(True, 1.0)]
+    answers = query().on(empty).progressive()
+    assert [(answer.final, answer.metrics.fraction_read) for answer in answers] == [(True, 1.0)]
 
 
 @pytest.mark.parametrize("every", ["often", "0%", "101%", 0, -5])

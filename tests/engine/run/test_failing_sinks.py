@@ -131,7 +131,7 @@ def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.
     sink = wb.sinks.kafka("none", servers)
     sink.patience_s = 2.0
     run = query().start(sink=sink)
-    until(lambda: run.metrics.sink == f"no broker answers at {servers}")
+    until(lambda: run.metrics.sink_error == f"no broker answers at {servers}")
     assert repr(run) == f"<Run running; its sink waits: no broker answers at {servers}>"
     assert ended(run, WAIT_S)
     assert "were not taken: no broker answers" in str(run.error)

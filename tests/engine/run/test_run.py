@@ -42,7 +42,7 @@ def test_a_run_ends_with_the_answer_that_collect_gives() -> None:
     assert last.final
     assert last.settled == last.table.num_rows
     assert last.table.equals(query(wb.from_arrow(LOG, time="at")).collect())
-    assert last.metrics.share == 1.0
+    assert last.metrics.fraction_read == 1.0
     assert last.metrics.rows == 2_000
 
 
@@ -127,7 +127,7 @@ def test_results_beyond_what_is_kept_are_forgotten_and_counted() -> None:
     metrics = run.metrics
     table = run.snapshot().table
     assert metrics.settled_rows == 2_000
-    assert metrics.forgotten_rows == 2_000 - table.num_rows
+    assert metrics.evicted_rows == 2_000 - table.num_rows
     assert 300 <= table.num_rows < 2_000
     assert table["at"].to_pylist()[-1] == 1_999
 
@@ -135,7 +135,7 @@ def test_results_beyond_what_is_kept_are_forgotten_and_counted() -> None:
 def test_a_run_that_keeps_nothing_counts_what_went_out() -> None:
     run = wb.from_arrow(LOG, time="at").where(col.x > 0).start(keep_rows=0)  # rows that are filtered out are marked
     assert run.wait(60)
-    assert (run.metrics.settled_rows, run.metrics.forgotten_rows, run.snapshot().table.num_rows) == (1_714, 1_714, 0)
+    assert (run.metrics.settled_rows, run.metrics.evicted_rows, run.snapshot().table.num_rows) == (1_714, 1_714, 0)
 
 
 def test_waiting_for_something_newer_ends_behind_the_step_that_brought_it() -> None:

@@ -242,7 +242,7 @@ def test_rows_that_were_forgotten_stay_so() -> None:
     clock.seek(15_000)
     assert clock.wait(60)
     shown = run.snapshot()
-    assert shown.metrics.forgotten_rows <= shown.metrics.settled_rows
+    assert shown.metrics.evicted_rows <= shown.metrics.settled_rows
     assert shown.table.num_rows - shown.settled <= 7  # windows that are open, of 60 late ticks
     clock.resume()
     assert run.wait(60)
@@ -308,5 +308,5 @@ def test_age_is_told_of_the_newest_row_and_share_of_time() -> None:
     assert clock.wait(30)
     metrics = run.snapshot().metrics
     assert metrics.age_s == 15
-    assert metrics.share == pytest.approx(70 / 85)
+    assert metrics.fraction_read == pytest.approx(70 / 85)
     run.stop()

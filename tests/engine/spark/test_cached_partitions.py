@@ -44,7 +44,7 @@ def test_partitions_come_in_random_order_with_intervals_that_meet_in_the_answer(
         query = query_of(cached)
         progress = query.progressive(every="1%", seed=3)
         answers = list(progress)
-        assert progress.why == ""
+        assert progress.fallback_reason == ""
         assert len(answers) == PARTITIONS - 1
         assert [row["n"] for row in answers[-1].table.to_pylist()] == [29 * 200 / 5] * 5
         exact = {row["key"]: row for row in query.collect().to_pylist()}
@@ -64,9 +64,9 @@ def test_a_range_of_time_is_read_first_and_finishing_reads_the_rest(computed: Da
     cached = computed.where("ms < 90").cache()
     try:
         hours = wb.from_spark(cached.select("at", "ms"), time="at").tumbling_window("10h").aggregate(n=wb.count())
-        progress = hours.progressive(every=1, seed=2).prefer(between=("1970-01-03T12", "1970-01-04"))
+        progress = hours.progressive(every=1, seed=2).prioritize(between=("1970-01-03T12", "1970-01-04"))
         for answer in progress:
-            if answer.share > 0.2:
+            if answer.fraction_read > 0.2:
                 break
         settled = answer.table.slice(0, answer.settled)["start"].cast(pa.string()).to_pylist()
         assert any(start.startswith("1970-01-03 12") for start in settled)
@@ -85,9 +85,9 @@ def test_it_goes_on_elsewhere_where_several_partitions_are_one_block(spark: Spar
         progress = query.progressive(every="1%", seed=3, block_rows=150)
         assert progress.blocks.rows.tolist() == [200] * 20
         for answer in progress:
-            if answer.share > 0.3:
+            if answer.fraction_read > 0.3:
                 break
-        progress.keep(tmp_path / "kept")
+        progress.save(tmp_path / "kept")
         later = query.progressive(every="1%", block_rows=150, resume=tmp_path / "kept")
         assert later.scan.rows_read == progress.scan.rows_read == 1_400
         assert rows_of(later.finish()) == rows_of(query.collect())
@@ -116,7 +116,7 @@ def test_rows_that_are_made_again_otherwise_are_refused(spark: SparkSession, tmp
 def test_a_frame_that_is_not_cached_is_answered_in_the_order_of_time(computed: DataFrame) -> None:
     query = query_of(computed)
     progress = query.progressive()
-    assert "no end, or no blocks" in progress.why
+    assert "no end, or no blocks" in progress.fallback_reason
     assert rows_of(progress.finish()) == rows_of(query.collect())
 
 
@@ -145,6 +145,6 @@ def test_a_join_of_cached_frames_says_what_is_not_known_of_them(computed: DataFr
     try:
         log = wb.from_spark(cached, time="at")
         joined = log.join(log.where(col.ms > 99), on="key").tumbling_window("1d").aggregate(n=wb.count())
-        assert "nobody knows how many rows one of its sources has" in joined.progressive().why
+        assert "nobody knows how many rows one of its sources has" in joined.progressive().fallback_reason
     finally:
         cached.unpersist()

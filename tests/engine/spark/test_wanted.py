@@ -203,7 +203,7 @@ def test_files_are_read_block_by_block_for_early_answers(frame: DataFrame) -> No
     """Each answer is an estimate of the whole, the last one is exact."""
     log = wb.from_spark(frame, time="t").where(col.key >= 0)
     progress = log.group_by("kind").tumbling_window("1d").aggregate(n=wb.count()).progressive("20%")
-    assert progress.why == ""
+    assert progress.fallback_reason == ""
     first, *_, last = progress
     assert sum(first.table["n"].to_pylist()) > 0
     assert sum(last.table["n"].to_pylist()) == ROWS

@@ -241,7 +241,7 @@ def test_early_answers_are_shown_as_such_beside_a_run() -> None:
     """A served view of them was run to its end: no interval, no word of how good it is, and no rule to stop."""
     history = wb.from_arrow(TABLE, time="at", name="log").group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
     early = history.progressive(every="10%", seed=1).until(seconds=1e-9)
-    board = Dashboard("Both", {"early": early.view(kind="bar"), "plain": early.again(), "run": COUNTS})
+    board = Dashboard("Both", {"early": early.view(kind="bar"), "plain": early.restart(), "run": COUNTS})
     there = board.share()
     page = Page()
     try:

@@ -76,11 +76,11 @@ def together(statuses: Sequence[Status]) -> Status:
 
     >>> one = Status("finished", 1.0, (("rows", "7"),))
     >>> together([one, Status("running", 0.5, (("rows", "7"), ("late", "2")))])
-    Status(state='running', share=0.5, facts=(('rows', '7'), ('late', '2')), failure=None, playback=None)
+    Status(state='running', fraction_read=0.5, facts=(('rows', '7'), ('late', '2')), failure=None, playback=None)
     """
     order = ("failed", "running", "paused", "stopped", "finished")
     first = min(statuses, key=lambda status: order.index(status.state))
-    shares = [status.share for status in statuses]
+    shares = [status.fraction_read for status in statuses]
     share = None if any(each is None for each in shares) else min(each for each in shares if each is not None)
     facts: dict[str, str] = {}
     for status in statuses:
@@ -95,8 +95,8 @@ def facts_html(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def _head_html(status: Status) -> str:
-    width = 100 if status.state == "finished" else 100 * (status.share or 0)
+    width = 100 if status.state == "finished" else 100 * (status.fraction_read or 0)
     state = f'<span class="state"><span class="sign">{SIGNS[status.state]}</span>{status.state}</span>'
-    return (f'<div class="head">{state}<span class="last">Last frame</span><span>{status.share_words}</span></div>'
+    return (f'<div class="head">{state}<span class="last">Last frame</span><span>{status.fraction_summary}</span></div>'
             f'<div class="track" role="progressbar" aria-valuenow="{width:.0f}">'
             f'<div class="read" style="width:{width:.1f}%"></div></div>')

@@ -140,12 +140,12 @@ def touch(widget: Any, name: str, value: object) -> None:
 
 
 def _strip_html(status: Status) -> str:
-    width = 100 if status.state == "finished" else 100 * (status.share or 0)
+    width = 100 if status.state == "finished" else 100 * (status.fraction_read or 0)
     state = f'<span class="state"><span class="sign">{SIGNS[status.state]}</span>{status.state}</span>'
     state += '<span class="last">Last frame</span>'
     track = f'<div class="track" role="progressbar" aria-label="Read" aria-valuenow="{width:.0f}">'
     return (f'<div class="head">{state}{track}<div class="read" style="width:{width:.1f}%"></div></div>'
-            f'<span class="share">{status.share_words}</span></div>')
+            f'<span class="share">{status.fraction_summary}</span></div>')
 
 
 def _facts_html(status: Status) -> str:

@@ -127,7 +127,7 @@ class Transport:
             touch(self._speed, "options", {_speed_words(speed): speed for speed in speeds})
         touch(self._speed, "value", playback.speed)
         if self._seek is not None and time.monotonic() - self._dragged_s > _DRAGGED_S:
-            touch(self._seek, "value", round(playback.share or 0.0, 4))
+            touch(self._seek, "value", round(playback.fraction or 0.0, 4))
         self._silent = False
 
     def _make(self) -> None:

@@ -46,7 +46,7 @@ class Refining(Folds):
 
     def pick(self, mark: Mark) -> None:
         """Read first what a mark stands for, or a stretch of time."""
-        self._feed.prefer(mark)
+        self._feed.prioritize(mark)
 
     def _does(self, name: str, gesture: Callable[[ProgressiveRun], object]) -> pn.widgets.Button:
         button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))

@@ -31,8 +31,8 @@ class PrioritizePanel:
         self._feed = feed
         self._refused = ""
         self._row, self._other = self._choice("row"), self._choice("against")
-        self._first = self._button("Read it first", lambda: feed.prefer(Mark(key=self._row.value)))
-        self._all = self._button("Read all alike", lambda: feed.refine(ProgressiveRun.prefer_all))
+        self._first = self._button("Read it first", lambda: feed.prioritize(Mark(key=self._row.value)))
+        self._all = self._button("Read all alike", lambda: feed.refine(ProgressiveRun.prioritize_all))
         self._claim = self._button("Remember claim", self._remember)
         self._note = Text("", margin=(0, 8), styles={"font-size": "12px", "opacity": ".75"})
         self.panel = pn.Column(
@@ -49,7 +49,7 @@ class PrioritizePanel:
             if choice.options != options:
                 kept = choice.value if choice.value in options else next(iter(options[place:]), None)
                 choice.param.update(options=options, value=kept)
-        steers = isinstance(run, ProgressiveRun) and not run.progress.why and run.can_finish
+        steers = isinstance(run, ProgressiveRun) and not run.progress.fallback_reason and run.can_finish
         touch(self._first, "disabled", not (steers and options))
         touch(self._all, "disabled", not (steers and quality is not None and bool(quality.first)))
         touch(self._claim, "disabled", len(options) < 2)
@@ -61,7 +61,7 @@ class PrioritizePanel:
         if columns.value is not None and left != right:
             self._refused = ""
             try:
-                self._feed.refine(lambda run: run.remember(left, right, columns.value or ""))
+                self._feed.refine(lambda run: run.add_claim(left, right, columns.value or ""))
             except PlanError as error:
                 self._refused = escape(f"{error.what} {error.hint}")
             self.draw()

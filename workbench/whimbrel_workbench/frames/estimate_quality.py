@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Final, Literal
 
-from whimbrel_workbench.frames.format_numbers import share_words
+from whimbrel_workbench.frames.format_numbers import format_fraction
 
 Ends = Literal["both", "low", "high", "none"]
 """Which ends of intervals can be known of a value: a maximum is a lower bound so far, a first value is neither."""
@@ -22,14 +22,14 @@ class Bound:
 
     Parameters
     ----------
-    seconds, share : float
+    seconds, fraction_read : float
         Spent reading, and the part of the rows that was read.
     within : float
         Of the largest interval, as a share of its value; NaN where none was known.
     """
 
     seconds: float
-    share: float
+    fraction_read: float
     within: float
 
 
@@ -77,7 +77,7 @@ class Quality:
     first : str
         What is read first; empty: all alike.
     final : bool
-    remembered : tuple of Remembered
+    pinned : tuple of Remembered
     names : tuple of str
         Rows of which a claim can be made, as words.
     late : tuple of str
@@ -97,7 +97,7 @@ class Quality:
     goal: float
     first: str
     final: bool
-    remembered: tuple[PinnedClaim, ...] = ()
+    pinned: tuple[PinnedClaim, ...] = ()
     names: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
 
@@ -130,9 +130,9 @@ class Quality:
                 some = "" if self.known == left else f" of {self.known:,} of {left:,} rows"
                 return f"known{some}; rows not exact yet"
             case _ if self.known == left:
-                return f"within {share_words(self.within)} {sure}"
+                return f"within {format_fraction(self.within)} {sure}"
             case _:
-                return f"{self.known:,} of {left:,} estimates within {share_words(self.within)} {sure}"
+                return f"{self.known:,} of {left:,} estimates within {format_fraction(self.within)} {sure}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -144,40 +144,43 @@ class Quality:
         exact = "complete as far as the model tells" if self.late else "exact"
         said = [f"{self.exact:,} of {self.rows:,} rows {exact}"]
         if self.ends == "both" and self.known > _FEW and self.within:
-            said.append(f"half of the estimates within {share_words(self.half)}")
+            said.append(f"half of the estimates within {format_fraction(self.half)}")
         if self.ends == "both" and (unknown := self.rows - self.exact - self.known):
             said.append(f"{unknown:,} not known yet within 100%")
         if self.unseen >= 1:
             said.append("groups that were not seen yet may be missing")
         elif self.unseen:
-            said.append(f"groups not yet seen: only such as are in fewer than {share_words(self.unseen)} of the blocks")
+            said.append(f"groups not yet seen: only those in fewer than {format_fraction(self.unseen)} of the blocks")
         return (*said, *self.late, *((f"read first: {self.first}",) if self.first else ()))
 
     @property
     def outlook(self) -> str:
         """How long the goal and the end will take at the pace so far; empty where nobody can know."""
-        if self.final or not self.history or not 0 < self.history[-1].share < 1:
+        if self.final or not self.history or not 0 < self.history[-1].fraction_read < 1:
             return ""
         began, now = self.history[0], self.history[-1]
-        if now.seconds <= began.seconds or now.share <= began.share:
+        if now.seconds <= began.seconds or now.fraction_read <= began.fraction_read:
             return ""
-        per_s = (now.share - began.share) / (now.seconds - began.seconds)  # what came before the first look is no pace
-        end = f"{_about((1 - now.share) / per_s)} to exact"
-        reached = 0.0 if self.first or self.ends != "both" else share_at(now, self.goal)
-        return f"{_about((reached - now.share) / per_s)} to {share_words(self.goal)}, {end}" if reached else end
+        # What was read before the first update says nothing of the speed.
+        per_s = (now.fraction_read - began.fraction_read) / (now.seconds - began.seconds)
+        end = f"{_about((1 - now.fraction_read) / per_s)} to exact"
+        reached = 0.0 if self.first or self.ends != "both" else fraction_at(now, self.goal)
+        if not reached:
+            return end
+        return f"{_about((reached - now.fraction_read) / per_s)} to {format_fraction(self.goal)}, {end}"
 
 
-def share_at(now: Bound, goal: float) -> float:
+def fraction_at(now: Bound, goal: float) -> float:
     """The share of the rows at which a bound will be reached; 0 where that is not known or it is reached.
 
     With blocks drawn without replacement a bound shrinks as sqrt((1 - share) / share).
 
-    >>> round(share_at(Bound(1.0, 0.1, 0.03), 0.01), 3), share_at(Bound(1.0, 0.1, 0.01), 0.02)
+    >>> round(fraction_at(Bound(1.0, 0.1, 0.03), 0.01), 3), fraction_at(Bound(1.0, 0.1, 0.01), 0.02)
     (0.5, 0.0)
     """
-    if isnan(now.within) or now.within <= goal or not 0 < now.share < 1:
+    if isnan(now.within) or now.within <= goal or not 0 < now.fraction_read < 1:
         return 0.0
-    odds = (1 - now.share) / now.share * (goal / now.within) ** 2
+    odds = (1 - now.fraction_read) / now.fraction_read * (goal / now.within) ** 2
     return 1 / (1 + odds)
 
 

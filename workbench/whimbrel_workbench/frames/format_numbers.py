@@ -41,10 +41,10 @@ def moved_words(before: float, now: float) -> str:
     return ("+" if by > 0 else "-") + value_words(abs(by)) if by and not isnan(by) else ""
 
 
-def share_words(share: float) -> str:
+def format_fraction(share: float) -> str:
     """A small share in percent, with two digits.
 
-    >>> share_words(0.021), share_words(0.3), share_words(0.00123), share_words(2.5)
+    >>> format_fraction(0.021), format_fraction(0.3), format_fraction(0.00123), format_fraction(2.5)
     ('2.1%', '30%', '0.12%', '250%')
     """
     return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
@@ -80,7 +80,7 @@ def interval_words(value: float, low: float, high: float) -> str:
     share = within(value, low, high)
     if value - low < high - value and share >= 1 and low >= 0:  # "±" would tell of values that cannot be
         return f"{said}, from {value_words(low)} to {value_words(high)}"
-    return f"{said} ± {share_words(share) if share < 1 else value_words(max(high - value, value - low))}"
+    return f"{said} ± {format_fraction(share) if share < 1 else value_words(max(high - value, value - low))}"
 
 
 def between_words(state: str, low: float, high: float) -> str:

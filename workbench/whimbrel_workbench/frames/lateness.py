@@ -20,9 +20,9 @@ class LateStep:
     ----------
     ticks : int
     words : str
-    rows, share : int, float
+    rows, fraction : int, float
         Rows on this step, and what part they are of all.
-    lost, share_lost : int, float
+    lost, fraction_lost : int, float
         Rows that are later, which this latency would lose.
     changed : str
         How many results would be others; empty where nobody knows.
@@ -31,9 +31,9 @@ class LateStep:
     ticks: int
     words: str
     rows: int
-    share: float
+    fraction: float
     lost: int
-    share_lost: float
+    fraction_lost: float
     changed: str = ""
 
 
@@ -73,7 +73,7 @@ def late_rows(source: str, of: str, late_by: Mapping[int, int], unit: TickUnit, 
     Examples
     --------
     >>> for step in late_rows("log", "the log", {0: 90, 5: 6, 60: 4}, "s").steps:
-    ...     print(step.words, step.rows, step.lost, step.share_lost)
+    ...     print(step.words, step.rows, step.lost, step.fraction_lost)
     0 90 10 0.1
     5s 6 4 0.04
     1m 4 0 0.0
@@ -83,8 +83,8 @@ def late_rows(source: str, of: str, late_by: Mapping[int, int], unit: TickUnit, 
     steps, below = [], 0
     for end in ends:
         upto = sum(count for late, count in late_by.items() if late <= end)
-        share, share_lost = ((upto - below) / rows, (rows - upto) / rows) if rows else (0.0, 0.0)
-        steps.append(LateStep(end, show_ticks(end, unit), upto - below, share, rows - upto, share_lost,
+        fraction, fraction_lost = ((upto - below) / rows, (rows - upto) / rows) if rows else (0.0, 0.0)
+        steps.append(LateStep(end, show_ticks(end, unit), upto - below, fraction, rows - upto, fraction_lost,
                               (changed or {}).get(end, "")))
         below = upto
     return SourceLateness(source, of, rows, tuple(steps))

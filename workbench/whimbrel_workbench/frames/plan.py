@@ -29,7 +29,7 @@ class PlanStep:
     rows_in, rows_out, held : int
     rows_per_s : float
         Rows that it takes in, lately.
-    seconds, share : float
+    seconds, fraction : float
         Its own time, and what part it is of that of all operators.
     """
 
@@ -40,7 +40,7 @@ class PlanStep:
     held: int
     rows_per_s: float
     seconds: float
-    share: float
+    fraction: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Playback:
         The simulated instant; None before the first row.
     first, last : datetime, int or None
         The first and the last arrival of the log, where they are known.
-    share : float or None
+    fraction : float or None
         How much of the time between them has passed, 0 to 1.
     speed : float
         Seconds of the log per second, or ticks; may be infinite.
@@ -40,18 +40,18 @@ class Playback:
     now: Moment
     first: Moment
     last: Moment
-    share: float | None
+    fraction: float | None
     speed: float
     followed: bool = True
 
-    def at(self, share: float) -> Moment:
-        """The instant at a share of the time between the first and the last arrival."""
+    def at(self, fraction: float) -> Moment:
+        """The instant at a fraction of the time between the first and the last arrival."""
         match self.first, self.last:
             case datetime(tzinfo=tzinfo() as zone) as first, datetime() as last:
                 begin, end = first.astimezone(UTC), last.astimezone(UTC)  # in one zone Python counts by the wall
-                return (begin + share * (end - begin)).astimezone(zone)
+                return (begin + fraction * (end - begin)).astimezone(zone)
             case datetime() as first, datetime() as last:
-                return first + share * (last - first)
+                return first + fraction * (last - first)
             case int() as first, int() as last:
-                return min(first + round(Fraction(share) * (last - first)), last)
+                return min(first + round(Fraction(fraction) * (last - first)), last)
         return None

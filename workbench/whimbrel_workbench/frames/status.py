@@ -27,7 +27,7 @@ class Status:
 
     Parameters
     ----------
-    share : float or None
+    fraction_read : float or None
         Part of the source's rows that was read, 0 to 1; None when the source has no known end.
     facts : tuple of (str, str)
         Name and words of every other indicator, in reading order.
@@ -36,16 +36,16 @@ class Status:
     """
 
     state: State
-    share: float | None
+    fraction_read: float | None
     facts: tuple[tuple[str, str], ...]
     failure: Failure | None = None
     playback: Playback | None = None
 
     @property
-    def share_words(self) -> str:
-        if self.share is None:
+    def fraction_summary(self) -> str:
+        if self.fraction_read is None:
             return "open end"
         if self.state == "finished":
             return "100% read"
         # 99.96% is not yet everything: never round up to a finished run.
-        return f"{min(floor(self.share * 1000), 999) / 10:.1f}% read"
+        return f"{min(floor(self.fraction_read * 1000), 999) / 10:.1f}% read"

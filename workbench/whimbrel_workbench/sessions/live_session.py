@@ -175,7 +175,7 @@ class LiveSession:
         Beside other runs that read the same replay it goes by their clock.
         """
         if self.progress is not None:
-            self.progress = self.progress if self._run is None else self.progress.again()
+            self.progress = self.progress if self._run is None else self.progress.restart()
             self.follow(ProgressiveRun(self.progress, self._schema, self._keys))
             return
         try:
@@ -273,13 +273,13 @@ class LiveSession:
         if run.state not in _ENDED and (self._looking is None or not self._looking.is_alive()):
             self._look_on()
 
-    def prefer(self, mark: Mark) -> None:
+    def prioritize(self, mark: Mark) -> None:
         """Let what a mark stands for be read first, or a stretch of time."""
         first, last = mark.at, mark.to
         if first is not None and last is not None:
-            self.refine(lambda run: run.prefer_stretch(first, last))
+            self.refine(lambda run: run.prioritize_range(first, last))
         elif (row := self.row_of(mark)) is not None:
-            self.refine(lambda run: run.prefer_row(row))
+            self.refine(lambda run: run.prioritize_row(row))
 
     def choose_value(self, name: str) -> None:
         """Put another column on the value axis, at once."""
@@ -459,7 +459,7 @@ def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | No
 
 def _look(run: Run) -> tuple[Snapshot, Result]:
     shot = run.snapshot()
-    return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.forgotten_rows, rearranged=shot.rearranged)
+    return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.evicted_rows, rearranged=shot.rearranged)
 
 
 def _raw(query: Stream | LatencyBands) -> bool:

@@ -14,7 +14,7 @@ from whimbrel.kernels import KeyTable
 from whimbrel.progressive import Estimate
 from whimbrel_workbench.frames.arrow_values import floats
 from whimbrel_workbench.frames.estimate_quality import PinnedClaim
-from whimbrel_workbench.frames.format_numbers import share_words
+from whimbrel_workbench.frames.format_numbers import format_fraction
 from whimbrel_workbench.frames.labels import labels
 
 Places = NDArray[np.int64]
@@ -33,12 +33,12 @@ class Compared:
         The pinned values of every number, by their names.
     outside : frozenset of int
         Exact rows that lie outside the interval that was pinned.
-    remembered : Remembered
+    pinned : PinnedClaim
     """
 
     then: pa.Table
     outside: frozenset[int]
-    remembered: PinnedClaim
+    pinned: PinnedClaim
 
 
 class Pinned:
@@ -61,7 +61,7 @@ class Pinned:
         numbers = [field.name for field in table.schema if _is_number(field.type)]
         self._values = table.select([name for name in numbers if name in names and name not in (*self._subject, "end")])
         self._ends = table.select([name for name in numbers if name not in names])
-        self._words = f"the picture at {share_words(answer.share or 0.0)} of the rows"
+        self._words = f"the picture at {format_fraction(answer.fraction_read or 0.0)} of the rows"
 
     def beside(self, table: pa.Table, settled: int, value: str, *, final: bool) -> Compared:
         """Compare with a later answer, of which so many rows are exact."""
@@ -114,7 +114,7 @@ class Pinned:
                 was, now = was[there], now[there]
                 size = np.abs(np.where(now == 0, was, now))
                 worst = float((np.abs(now - was) / np.where(size == 0, 1.0, size)).max())
-                said += f"; {len(now):,} of its values were off by up to {share_words(worst)}"
+                said += f"; {len(now):,} of its values were off by up to {format_fraction(worst)}"
         return PinnedClaim(self._words, "exact", said + _new_words(new))
 
 

@@ -27,7 +27,7 @@ class PlanWatch:
         >>> from whimbrel.run.operator_metrics import OperatorMetrics
         >>> steps = OperatorMetrics("log", (), 9, 9, 0.25, 0), OperatorMetrics("where(x)", (0,), 9, 4, 0.75, 0)
         >>> seen = PlanWatch().look(Metrics(elapsed_s=2.0, steps=steps), {})
-        >>> [(step.name, step.place.above, step.rows_per_s, step.share) for step in seen.steps]
+        >>> [(step.name, step.place.above, step.rows_per_s, step.fraction) for step in seen.steps]
         [('log', (), 4.5, 0.25), ('where(x)', (0,), 4.5, 0.75)]
         """
         spent = sum(step.seconds for step in metrics.steps)

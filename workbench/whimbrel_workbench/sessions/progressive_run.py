@@ -87,13 +87,14 @@ class ProgressiveRun:
     def metrics(self) -> Metrics:
         if self.progress.latest is not None:
             return self.progress.latest.metrics
-        return Metrics(share=None if self.progress.why else 0.0)  # blocks are counted before the first is read
+        # Blocks are counted before the first is read.
+        return Metrics(fraction_read=None if self.progress.fallback_reason else 0.0)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Indicators of the reading; how good the answer is, is told elsewhere."""
         metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
-        order = "in the order of time" if self.progress.why else self.progress.scan.order
+        order = "in the order of time" if self.progress.fallback_reason else self.progress.scan.order
         return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
                 *((("waits", f"good enough: {self._met}"),) if self._met and self._state == "paused" else ()))
 
@@ -117,7 +118,7 @@ class ProgressiveRun:
             pinned = self._pinned.beside(table, settled, value, final=answer.final)
         flagged = (pinned.outside if pinned else frozenset()) | self._overturned(table)
         result = Result(table, (settled,), before=pinned and pinned.then, flagged=flagged,
-                        intervals=None if answer.why and not answer.final else answer.table.select(bounds))
+                        intervals=None if answer.fallback_reason and not answer.final else answer.table.select(bounds))
         return Snapshot(table, settled, version, answer.metrics, answer.final), result
 
     def quality(self, value: str | None) -> Quality | None:
@@ -126,16 +127,16 @@ class ProgressiveRun:
         if answer is None or value is None or self._dropped:
             return None
         within, half, known = bounds_of(answer).get(value, UNKNOWN)
-        now = Bound(self._reading_s, answer.share or 0.0, within)
-        history = [Bound(seconds, share, found.get(value, UNKNOWN)[0]) for seconds, share, found in self._bounds
-                   if share < now.share]
+        now = Bound(self._reading_s, answer.fraction_read or 0.0, within)
+        history = [Bound(seconds, fraction, found.get(value, UNKNOWN)[0]) for seconds, fraction, found in self._bounds
+                   if fraction < now.fraction_read]
         error = self.progress.rule.error
         return Quality(
             value, ends_of(answer, value), rows=len(answer.table), exact=answer.settled, known=known, half=half,
-            confidence=answer.confidence, unseen=answer.unseen, why=answer.why,
+            confidence=answer.confidence, unseen=answer.unseen, why=answer.fallback_reason,
             history=(*thinned(history, _MAX_BOUNDS), now), goal=error if error is not None else next_goal(within),
-            first=self._first_words(), final=answer.final, remembered=self._remembered(value),
-            names=self._names(answer), late=tuple(answer.late_words))
+            first=self._first_words(), final=answer.final, pinned=self._pinned_claims(value),
+            names=self._names(answer), late=tuple(answer.late_summary))
 
     # As a run is steered.
 
@@ -167,7 +168,7 @@ class ProgressiveRun:
         with self._changed:
             return self._changed.wait_for(lambda: self._state != "running", timeout)
 
-    def prefer_stretch(self, first: float, last: float) -> None:
+    def prioritize_range(self, first: float, last: float) -> None:
         """Read first what lies between two positions of the axis of time."""
         kind = self._schema.field("start").type
         try:
@@ -179,9 +180,9 @@ class ProgressiveRun:
             return
         self._prefer(words, (), (begin, max(end, begin + 1)))
 
-    def prefer_row(self, row: pa.Table) -> None:
+    def prioritize_row(self, row: pa.Table) -> None:
         """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
-        if self.progress.why:
+        if self.progress.fallback_reason:
             return
         found = sought(self.progress, row, [key for key in self._keys if key in row.column_names])
         between, words = None, found.words
@@ -195,24 +196,24 @@ class ProgressiveRun:
             return
         self._prefer(", ".join(words) or "this row", found.conditions, between)
 
-    def prefer_all(self) -> None:
+    def prioritize_all(self) -> None:
         """Read all that is left alike."""
         if self._first or self._refused:
-            self._order(self.progress.prefer)
+            self._order(self.progress.prioritize)
             self._first = self._steered = self._refused = ""
 
-    def remember(self, left: str, right: str, value: str) -> None:
+    def add_claim(self, left: str, right: str, value: str) -> None:
         """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
         answer = self.progress.latest
         assert answer is not None, "there are no names before there is an answer"
         named = labels(answer.table, self._keys)
         if gone := {left, right} - {*named.names}:
-            raise PlanError(f"The latest answer has no row {min(gone)}.", where="remember(...)",
+            raise PlanError(f"The latest answer has no row {min(gone)}.", where="add_claim(...)",
                             hint="choose among the rows it has now")
         rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
                 for name in (left, right)]
         this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)
-        self.progress.remember(answer.compare(this, other, value))
+        self.progress.add_claim(answer.compare(this, other, value))
         self._tell()
 
     def pin(self) -> None:
@@ -267,7 +268,7 @@ class ProgressiveRun:
         answer = next(self.progress, None)
         self._reading_s += time.perf_counter() - began
         latest = self.progress.latest
-        if latest is not None and latest.last:
+        if latest is not None and latest.all_read:
             self._judge(latest)
             self._become("finished", *_READING)
         elif answer is None:
@@ -284,16 +285,16 @@ class ProgressiveRun:
         if self._bounds and not answer.final and self._judging_s > _JUDGING * self._reading_s:
             return
         began = time.perf_counter()
-        self._bounds.append((self._reading_s, answer.share or 0.0, bounds_of(answer)))
+        self._bounds.append((self._reading_s, answer.fraction_read or 0.0, bounds_of(answer)))
         # The first times wait for the compiler, which says nothing of the times to come.
         self._judging_s += time.perf_counter() - began if len(self._bounds) > _WARM_BOUNDS else 0.0
 
     def _prefer(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
         def order() -> None:
-            if self.progress.why:
+            if self.progress.fallback_reason:
                 return
             try:
-                self.progress.prefer(*conditions, between=between)
+                self.progress.prioritize(*conditions, between=between)
             except WhimbrelError:  # a stretch beside the rows
                 self._refuse(f"{words}: no row lies there, nothing can come first")
                 return
@@ -309,7 +310,7 @@ class ProgressiveRun:
         self._tell()
 
     def _first_words(self) -> str:
-        if self.progress.why or self.progress.scan.next is None:
+        if self.progress.fallback_reason or self.progress.scan.next is None:
             return ""
         first = self._first
         if first and len(self.progress.scan.later):
@@ -340,17 +341,17 @@ class ProgressiveRun:
 
     # What is said of it.
 
-    def _remembered(self, value: str) -> tuple[PinnedClaim, ...]:
-        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.progress.remembered]
+    def _pinned_claims(self, value: str) -> tuple[PinnedClaim, ...]:
+        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.progress.claims]
         answer = self.progress.latest
         if self._pinned is not None and answer is not None:
             found.append(self._pinned.beside(answer.table.select(self._schema.names), answer.settled, value,
-                                             final=answer.final).remembered)
+                                             final=answer.final).pinned)
         return tuple(found)
 
     def _overturned(self, table: pa.Table) -> frozenset[int]:
         names = {labels(pa.Table.from_pylist([dict(row)]), list(row)).names[0]
-                 for verdict in self.progress.remembered if not verdict.holds
+                 for verdict in self.progress.claims if not verdict.holds
                  for row in (verdict.claim.left, verdict.claim.right)}
         if not names:
             return frozenset()
@@ -368,8 +369,8 @@ class ProgressiveRun:
 
 
 def _verdict(claim: Comparison, now: Comparison, *, holds: bool) -> PinnedClaim:
-    return PinnedClaim(claim.words, "overturned" if not holds else "holds" if now.confidence == 1 else "open",
-                       now.words)
+    return PinnedClaim(claim.summary, "overturned" if not holds else "holds" if now.confidence == 1 else "open",
+                       now.summary)
 
 
 def _one_window(table: pa.Table) -> bool:

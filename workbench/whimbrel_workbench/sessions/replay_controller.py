@@ -99,4 +99,4 @@ def playback_of(clock: ReplayClock | None, state: State) -> Playback | None:
     # A run that is only slow reads on by itself: nobody has to press play for it.
     going = "playing" if clock.state == "waiting" and state == "running" else clock.state
     followed = state not in ("stopped", "failed") or len(clock.followers) > 0
-    return Playback(going, clock.now, *clock.range, clock.share, clock.speed, followed)
+    return Playback(going, clock.now, *clock.range, clock.fraction, clock.speed, followed)

@@ -33,19 +33,19 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         *_counted("lost", [feed.lost for feed in metrics.feeds.values()]),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
-        *((("sink waits", metrics.sink),) if metrics.sink and state == "running" else ()),
+        *((("sink waits", metrics.sink_error),) if metrics.sink_error and state == "running" else ()),
         *told,
-        *((("forgotten", f"{metrics.forgotten_rows:,} rows"),) if metrics.forgotten_rows else ()),
+        *((("forgotten", f"{metrics.evicted_rows:,} rows"),) if metrics.evicted_rows else ()),
     )
     held = state == "running" and playback is not None and playback.state == "paused"
-    return Status("paused" if held else state, metrics.share, facts,
+    return Status("paused" if held else state, metrics.fraction_read, facts,
                   failure_of(error) if error is not None else None, playback)
 
 
 def progress_status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
                        facts: tuple[tuple[str, str], ...]) -> Status:
     """The indicators of early answers, whose rows come in any order: they have no watermark, and none is late."""
-    return Status(state, metrics.share, facts, failure_of(error) if error is not None else None)
+    return Status(state, metrics.fraction_read, facts, failure_of(error) if error is not None else None)
 
 
 def _counted(name: str, feeds: Iterable[Mapping[str, int]]) -> tuple[tuple[str, str], ...]:

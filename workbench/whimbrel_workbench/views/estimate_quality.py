@@ -7,8 +7,8 @@ from math import isnan, log
 from typing import Final
 
 from whimbrel_workbench.frames import PinnedClaim, Quality
-from whimbrel_workbench.frames.estimate_quality import Bound, share_at
-from whimbrel_workbench.frames.format_numbers import share_words
+from whimbrel_workbench.frames.estimate_quality import Bound, fraction_at
+from whimbrel_workbench.frames.format_numbers import format_fraction
 from whimbrel_workbench.views.palette import COLOURS, CSS, GRID, INK
 
 QUALITY_CSS: Final = CSS + """
@@ -47,10 +47,10 @@ def quality_html(quality: Quality) -> str:
             f'<div class="quiet">{escape("; ".join(quality.notes))}</div>')
 
 
-def pinned_html(remembered: tuple[PinnedClaim, ...]) -> str:
+def pinned_html(pinned: tuple[PinnedClaim, ...]) -> str:
     """What was pinned, and what became of it."""
     rows = "".join(f'<li class="{each.verdict}"><b>{_VERDICTS[each.verdict]}</b><span>{escape(each.words)}</span>'
-                   f'<span class="quiet">now: {escape(each.now)}</span></li>' for each in remembered)
+                   f'<span class="quiet">now: {escape(each.now)}</span></li>' for each in pinned)
     return f'<ul aria-label="Remembered">{rows}</ul>' if rows else ""
 
 
@@ -63,10 +63,10 @@ def sparkline_svg(history: tuple[Bound, ...], goal: float, *, goes_on: bool = Tr
     if len(known) < 2:
         return ""
     now = known[-1]
-    ahead = share_at(now, goal) if goes_on and not final else 0.0
+    ahead = fraction_at(now, goal) if goes_on and not final else 0.0
     began, spent = known[0].seconds, now.seconds - known[0].seconds
-    moved = now.share - known[0].share
-    ahead_s = spent * (ahead - now.share) / moved if ahead and moved else 0.0
+    moved = now.fraction_read - known[0].fraction_read
+    ahead_s = spent * (ahead - now.fraction_read) / moved if ahead and moved else 0.0
     until = max(history[-1].seconds, now.seconds) if final else now.seconds + min(ahead_s, 2 * spent)
     top, low = max(each.within for each in known), min(each.within for each in known)
     low, bottom = (low, _BOTTOM + _ABOVE_ZERO) if final else (min(goal, low), _BOTTOM)
@@ -79,15 +79,15 @@ def sparkline_svg(history: tuple[Bound, ...], goal: float, *, goes_on: bool = Tr
 
     line = "L".join(f"{x(each.seconds):.1f} {y(each.within):.1f}" for each in known)
     dotted, end_px, along_px = "", y(now.within), x(until if final else now.seconds)
-    aim_px, aim, fell_to = y(goal), share_words(goal), now.within
+    aim_px, aim, fell_to = y(goal), format_fraction(goal), now.within
     if final:
         end_px = aim_px = _HEIGHT - _BOTTOM
         line, aim, fell_to = f"{line}L{x(until):.1f} {end_px:.1f}", "0", 0.0
     elif until > now.seconds:
         dotted = (f'<path d="M{x(now.seconds):.1f} {y(now.within):.1f} L{x(until):.1f} {y(goal):.1f}" fill="none" '
                   f'stroke="{COLOURS[0]}" stroke-width="1.4" stroke-dasharray="1.5 3"/>')
-    return (f'<svg role="img" aria-label="The bound fell from {share_words(known[0].within)} to '
-            f'{share_words(fell_to)}" width="{_WIDTH}" height="{_HEIGHT}">'
+    return (f'<svg role="img" aria-label="The bound fell from {format_fraction(known[0].within)} to '
+            f'{format_fraction(fell_to)}" width="{_WIDTH}" height="{_HEIGHT}">'
             f'<path d="M{_LEFT} {aim_px:.1f} H{_WIDTH - _RIGHT}" stroke="{GRID}" stroke-dasharray="3 3"/>'
             f'<text x="{_WIDTH - _RIGHT + 4}" y="{aim_px + 3.5:.1f}" font-size="11" fill="{INK}">'
             f'{aim}</text>'

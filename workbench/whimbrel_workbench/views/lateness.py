@@ -49,7 +49,7 @@ def sentence(step: LateStep) -> str:
     """
     changed = f", and change {step.changed} results" if step.changed and step.changed != "none" else (
         ", and change no result" if step.changed else "")
-    return f"At {step.words} you would lose {_share(step.share_lost)} of events{changed}."
+    return f"At {step.words} you would lose {_share(step.fraction_lost)} of events{changed}."
 
 
 def _table(source: SourceLateness, asked: Sequence[int]) -> str:
@@ -59,7 +59,7 @@ def _table(source: SourceLateness, asked: Sequence[int]) -> str:
     head = (f"{escape(source.source)}: {late:,} of {source.rows:,} events came behind a later one "
             f"({escape(source.of)}).")
     telling = next((step for step in source.steps if step.ticks in asked), None) or next(
-        (step for step in source.steps if step.share_lost < 0.01), source.steps[-1])
+        (step for step in source.steps if step.fraction_lost < 0.01), source.steps[-1])
     heads = ("late by up to", "", "events", "so many are later", "share", "results that change")
     titles = "".join(f"<th>{each}</th>" for each in heads)
     return (f'<div class="quiet">{head}</div><div class="scroll"><table aria-label="lateness"><thead><tr>{titles}'
@@ -71,7 +71,7 @@ def _row(step: LateStep, maximum: int, *, asked: bool) -> str:
     first = "not late" if not step.ticks else escape(step.words)
     sign = ' class="asked" aria-current="true"' if asked else ""
     return (f'<tr{sign}><td>{"▸ " if asked else ""}{first}</td><td class="rows">{bar}</td><td>{step.rows:,}</td>'
-            f"<td>{step.lost:,}</td><td>{_share(step.share_lost)}</td><td>{escape(step.changed) or '·'}</td></tr>")
+            f"<td>{step.lost:,}</td><td>{_share(step.fraction_lost)}</td><td>{escape(step.changed) or '·'}</td></tr>")
 
 
 def _share(share: float) -> str:

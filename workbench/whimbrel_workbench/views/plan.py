@@ -112,8 +112,8 @@ def _line(step: PlanStep, plan: PlanFrame, wide: int) -> str:
     counts = "".join(f"<td>{cell}</td>" for cell in (
         f"{step.rows_in:,}", f"{step.rows_out:,}", rate_words(step.rows_per_s).removesuffix(" rows/s"),
         f"{step.held:,}"))
-    spent = (f'<span class="track"><span class="bar" style="width:{100 * step.share:.1f}%"></span></span>'
-             f'<span class="took">{_seconds(step.seconds)} · {step.share:.0%}</span>')
+    spent = (f'<span class="track"><span class="bar" style="width:{100 * step.fraction:.1f}%"></span></span>'
+             f'<span class="took">{_seconds(step.seconds)} · {step.fraction:.0%}</span>')
     return (f'<tr><td class="graph" style="min-width:{wide}px">{_lines(step, wide)}{dot}</td>'
             f'<td class="step">{escape(step.name)}</td>{counts}<td class="spent">{spent}</td></tr>')
 

@@ -19,11 +19,11 @@ from whimbrel_workbench.views.table import table_html
 def still_html(frame: Frame, *, unfolded: bool = False) -> str:
     """Picture, indicators and query text of a frame; no script, no style sheet, nothing fetched."""
     status = frame.status
-    facts = " · ".join(f"{name} {words}" for name, words in (("", status.share_words), *status.facts))
+    facts = " · ".join(f"{name} {words}" for name, words in (("", status.fraction_summary), *status.facts))
     query = (f'<details{" open" * unfolded}><summary>query</summary>'
              f'<pre style="font-size:12px">{escape(frame.query)}</pre></details>')
     failure = failure_html(status.failure) if status.failure else ""
-    quality = quality_html(frame.quality) + pinned_html(frame.quality.remembered) if frame.quality else ""
+    quality = quality_html(frame.quality) + pinned_html(frame.quality.pinned) if frame.quality else ""
     return (f'<div style="max-width:900px;font-size:13px">{quality}{_picture(frame)}{failure}'
             f'<div style="font-size:12px;opacity:.75">Last frame, {escape(status.state)}: {escape(facts.strip())}'
             f" · whimbrel {whimbrel.__version__}</div>"

@@ -119,7 +119,7 @@ class ReplayClock:
         return first, last
 
     @property
-    def share(self) -> float | None:
+    def fraction(self) -> float | None:
         """How much of the range has passed, 0 to 1; None while its end is not known."""
         if self._at is None or self._first is None or not self._ends:
             return None

@@ -48,7 +48,7 @@ class Comparison:
     confidence: float
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Such as ``JFK > LGA, 97%``."""
         there = not math.isnan(self.difference)
         sign = "?" if not there else ">" if self.difference > 0 else "<" if self.difference < 0 else "="
@@ -61,7 +61,7 @@ class Comparison:
         return f"{_name(self.left)} {sign} {_name(self.right)} ({self.value}), {sure}"
 
     def __repr__(self) -> str:
-        return self.words
+        return self.summary
 
     def unknown(self, *, certain: bool = False) -> Comparison:
         """The same of which nothing is known; or never will be, because there is no such row."""
@@ -88,13 +88,13 @@ class Verdict:
         return unknown or bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What changed."""
         found = "holds" if not math.isnan(self.now.difference) else "not known yet"
-        return f"{self.claim.words}: {found if self.holds else f'overturned, {self.now.words}'}"
+        return f"{self.claim.summary}: {found if self.holds else f'overturned, {self.now.summary}'}"
 
     def __repr__(self) -> str:
-        return self.words
+        return self.summary
 
 
 def compared(sample: SampleState, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,

@@ -42,7 +42,7 @@ class Estimate:
     version : int
     final : bool
     confidence : float
-    why : str
+    fallback_reason : str
         Why there are no intervals; empty where there are.
 
     Attributes
@@ -52,25 +52,26 @@ class Estimate:
         (null: not known). First the rows that are exact, then those that are not, each in the order of start.
     settled : int
         How many rows of the table are exact.
-    share : float or None
+    fraction_read : float or None
         Of the source's rows, how many were read.
-    error : float
+    relative_error : float
         How far the farther end of an interval is from its value, at most, as a share of the value; infinite where one
         is not known, 0 at the end.
-    words : str
+    summary : str
         What a reader should know beside the table.
-    last : bool
+    all_read : bool
         Nothing is left to read.
     """
 
-    def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, why: str = "",
+    def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, fallback_reason: str = "",
                  moment: Moment | None = None, alpha: float = 0.05,
                  rows: Callable[[], pa.Table] | None = None, settled: int | None = None,
                  growing: Sequence[str] = ()) -> None:
-        self.metrics, self.version, self.final, self.confidence, self.why = metrics, version, final, confidence, why
+        self.metrics, self.version, self.final = metrics, version, final
+        self.confidence, self.fallback_reason = confidence, fallback_reason
         self._moment, self._alpha, self._rows, self._settled = moment, alpha, rows, settled
         self._growing = growing
-        self.last = final
+        self.all_read = final
         self.overturned: tuple[Comparison, ...] = ()
 
     @property
@@ -79,8 +80,8 @@ class Estimate:
         return None if self._moment is None else self._moment.sample
 
     @property
-    def share(self) -> float | None:
-        return self.metrics.share
+    def fraction_read(self) -> float | None:
+        return self.metrics.fraction_read
 
     @cached_property
     def table(self) -> pa.Table:
@@ -95,7 +96,7 @@ class Estimate:
         return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
 
     @property
-    def unscaled(self) -> pa.Table:
+    def raw_table(self) -> pa.Table:
         """At the end, the answer of the rows that were read, whatever rows are late."""
         return self.table
 
@@ -139,7 +140,7 @@ class Estimate:
     def _known_sample(self, asked: str) -> SampleState:
         """What is known of how far off values are, for who asks for this."""
         if self.sample is None:
-            raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where=asked,
+            raise PlanError(f"Nothing is known of how far off it is: {self.fallback_reason}.", where=asked,
                             hint="the first answer.settled rows of answer.table are exact")
         return self.sample
 
@@ -188,7 +189,7 @@ class Estimate:
         return out
 
     @property
-    def error(self) -> float:
+    def relative_error(self) -> float:
         return 0.0 if self.final else self.error_of(None)
 
     def error_of(self, value: str | None) -> float:
@@ -217,7 +218,7 @@ class Estimate:
             Default: the first value.
         """
         if self.sample is None:
-            raise PlanError(f"Nothing is known of how far off it is: {self.why}.", where="compare(...)",
+            raise PlanError(f"Nothing is known of how far off it is: {self.fallback_reason}.", where="compare(...)",
                             hint="compare rows of the final table")
         number = 0 if value is None else self._value(value)
         return compared(self.sample, self._value_names[number], number, left, right, numbers=self.numbers,
@@ -253,14 +254,14 @@ class Estimate:
         return certain, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         if self.final:
             return "final: all rows were read"
-        read = "" if self.share is None else f"{self.share:.1%} of the rows read; "
-        if self.why or not self._judged:
+        read = "" if self.fraction_read is None else f"{self.fraction_read:.1%} of the rows read; "
+        if self.fallback_reason or not self._judged:
             minimum = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
             exact = f"{self.settled:,} rows exact; " if self.settled else ""
-            return f"{read}{exact}values so far, no interval is known: {self.why}{minimum}"
+            return f"{read}{exact}values so far, no interval is known: {self.fallback_reason}{minimum}"
         asked = {self._value(name): name for name in self._told}
         errors = self.errors[self._estimated][:, list(asked)]
         names = np.array(list(asked.values()), np.object_)
@@ -284,7 +285,7 @@ class Estimate:
         if self.unseen:
             said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
                         f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
-        said += [*self.late_words, *(f"overturned: {claim.words}" for claim in self.overturned)]
+        said += [*self.late_summary, *(f"overturned: {claim.summary}" for claim in self.overturned)]
         return "; ".join(said)
 
     def _kind(self, known: bool) -> list[str]:
@@ -296,14 +297,14 @@ class Estimate:
         return ["approximate intervals: " + (_OF_DRAWN if self.sample.statistics is None else _OF_ALL)] if known else []
 
     @property
-    def late_words(self) -> list[str]:
+    def late_summary(self) -> list[str]:
         """What is said of rows that are late, where somebody asked."""
         return []
 
     @cached_property
     def unseen(self) -> float:
         """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
-        return 0.0 if self.last or self.sample is None else self.sample.unseen(1 - self.confidence)
+        return 0.0 if self.all_read or self.sample is None else self.sample.unseen(1 - self.confidence)
 
     @property
     def _value_names(self) -> list[str]:
@@ -349,7 +350,7 @@ class Estimate:
         return rows[order], table.take(Column(pa.int64(), order).to_arrow())
 
     def __repr__(self) -> str:
-        return f"Estimate: {self.words}"
+        return f"Estimate: {self.summary}"
 
 
 def bounds(sample: SampleState, alpha: float) -> tuple[Array, Array]:

@@ -52,7 +52,7 @@ def claims_in(path: Path, where: str) -> list[Comparison]:
                         hint="give the path of a notebook that was saved") from None
     if not found:
         raise PlanError("No cell of it shows claims.", where=where,
-                        hint="end a cell with progress.remembered, and save the notebook")
+                        hint="end a cell with progress.claims, and save the notebook")
     return [claim for place, claim in enumerate(found) if claim not in found[:place]]
 
 

@@ -55,7 +55,7 @@ class LateEstimate(Estimate):
         return self._at(self._alpha)[0]
 
     @property
-    def late_words(self) -> list[str]:
+    def late_summary(self) -> list[str]:
         return self._look.words(self._alpha)
 
     @property
@@ -113,7 +113,7 @@ class LateBlocks(LateEstimate):
         self.last, self._newest_tick = last, newest_tick
 
     @property
-    def unscaled(self) -> pa.Table:
+    def raw_table(self) -> pa.Table:
         assert self.sample is not None
         if self._rows is not None:
             return self._rows()
@@ -126,7 +126,7 @@ class LateBlocks(LateEstimate):
         return np.asarray(super().exact & ~self._look.open)
 
     @property
-    def late_words(self) -> list[str]:
+    def late_summary(self) -> list[str]:
         return self._look.words((1 - SAMPLED) * self._alpha)
 
     @cached_property

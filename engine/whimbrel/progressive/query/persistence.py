@@ -37,7 +37,7 @@ def write(progress: ProgressiveQuery, path: Place) -> None:
     state = state_of({
         "of": _identity(progress), "rows": _rows(progress, scan.read), "panes": progress.merged.panes,
         "windows": progress.merged.windows, "scan": scan.state_parts(),
-        "phases": progress.phases, "claims": written(progress.claims),
+        "phases": progress.phases, "claims": written(progress.added_claims),
         "looked": progress.merged.statistics is not None,
         "known": progress.merged.before is not None, "low": before[0], "high": before[1]})
     try:
@@ -75,7 +75,7 @@ def go_on(progress: ProgressiveQuery, path: Place) -> None:
     progress.scan.restore_state(state["scan"])
     if state.get("looked"):
         progress.read_statistics()
-    progress.phases, progress.claims = state["phases"], read(state["claims"])
+    progress.phases, progress.added_claims = state["phases"], read(state["claims"])
     merged.before = (state["low"], state["high"]) if state["known"] else None
 
 

@@ -80,14 +80,14 @@ class ProgressiveQuery(Iterator[Estimate]):
         None: random where the query allows it, else the order of time.
     seed, block_rows : int, optional
     resume : str or path, optional
-        What :meth:`keep` wrote.
+        What :meth:`save` wrote.
     late : Late, optional
         How late rows are, for intervals that allow for those that have not come yet.
     intervals : {"approximate", "guaranteed"}
 
     Attributes
     ----------
-    why : str
+    fallback_reason : str
         Why rows are read in the order of time and no interval is known; empty where that is not so.
     latest : Estimate or None
         The last answer that was given.
@@ -103,7 +103,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         check_confidence(confidence, where=f"progressive(confidence={confidence!r})")
         check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progressive(seed={seed!r})",
                      hint="such as seed=1")
-        check_order(order, (None, *_ORDERS, "time"), call="progress")
+        check_order(order, (None, *_ORDERS, "time"), call="progressive")
         if block_rows is not None:
             check_number(block_rows, what="number of rows above 0", whole=True,
                          where=f"progressive(block_rows={block_rows!r})", hint="such as block_rows=10_000")
@@ -111,7 +111,7 @@ class ProgressiveQuery(Iterator[Estimate]):
             path_of(resume, where=f"progressive(resume={resume!r})")
         self.plan, self.looks, self.confidence, self.late = plan, looks, confidence, late
         self.latest: Estimate | None = None
-        self.claims: list[Comparison] = []
+        self.added_claims: list[Comparison] = []
         self.rule = Rule()
         self._turn = threading.RLock()
         self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows,
@@ -123,9 +123,10 @@ class ProgressiveQuery(Iterator[Estimate]):
         found = read_in_blocks(asked, block_rows) if order != "time" else "it was asked for in the order of time"
         if order is None and not isinstance(found, str) and len(found[2]) < FEWEST_BLOCKS:
             found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
-        self.why = found if isinstance(found, str) else ""
-        if late is not None and order is None and self.why and not late.live:
-            raise PlanError(f"It is not clear when {late.source.name} ends: {self.why}.", where="progressive(late=...)",
+        self.fallback_reason = found if isinstance(found, str) else ""
+        if late is not None and order is None and self.fallback_reason and not late.live:
+            raise PlanError(f"It is not clear when {late.source.name} ends: {self.fallback_reason}.",
+                            where="progressive(late=...)",
                             hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
         if isinstance(found, str):
             check_ends(plan, one_ended(plan))
@@ -165,11 +166,11 @@ class ProgressiveQuery(Iterator[Estimate]):
         with self._turn:
             if self._began is None:
                 self._began = time.perf_counter()
-            if self.latest is not None and not self.latest.last and self._stop():
+            if self.latest is not None and not self.latest.all_read and self._stop():
                 self.rule = Rule()  # iterating again goes on
                 raise StopIteration
             try:
-                answer = next(self._snapshots, None) if self.why else self._by_blocks()
+                answer = next(self._snapshots, None) if self.fallback_reason else self._by_blocks()
             except BaseException:  # interrupted, maybe: who iterates again goes on
                 self._snapshots = self._in_order_of_time()
                 raise
@@ -177,13 +178,13 @@ class ProgressiveQuery(Iterator[Estimate]):
                 raise StopIteration
             self._version += 1
             before, self.latest = self.latest, answer
-            if before is not None and self.claims and not self.why:
-                answer.overturned = tuple(verdict.now for verdict in self.remembered if not verdict.holds)
+            if before is not None and self.added_claims and not self.fallback_reason:
+                answer.overturned = tuple(verdict.now for verdict in self.claims if not verdict.holds)
             return answer
 
     # What can be asked of it.
 
-    def prefer(self, *conditions: Expr, between: tuple[Instant, Instant] | None = None,
+    def prioritize(self, *conditions: Expr, between: tuple[Instant, Instant] | None = None,
                order: Order | None = None) -> ProgressiveQuery:
         """Read first what may hold rows that meet all conditions; from now on, every row still once.
 
@@ -200,17 +201,17 @@ class ProgressiveQuery(Iterator[Estimate]):
         order : {"random", "newest", "oldest"}, optional
             The order of blocks from now on.
         """
-        if self.why:
-            raise PlanError(f"Rows are read in the order of time: {self.why}.", where="prefer(...)",
+        if self.fallback_reason:
+            raise PlanError(f"Rows are read in the order of time: {self.fallback_reason}.", where="prioritize(...)",
                             hint="narrow the query with where(...) instead")
         wanted = np.ones(len(self.blocks), np.bool_)
-        check_order(order, (None, *_ORDERS), call="prefer")
+        check_order(order, (None, *_ORDERS), call="prioritize")
         if conditions:
             check_conditions(conditions, self.states.condition_schema)
             wanted &= self.states.source.holding(self.blocks, conditions)
         if between is not None:
             schema = self.states.source.schema
-            where = f"prefer(between={between!r})"
+            where = f"prioritize(between={between!r})"
             if not isinstance(between, tuple | list) or len(between) != 2:
                 raise PlanError(f"{between!r} is no range of time.", where=where,
                                 hint="between=(begin, end), the end not included")
@@ -226,7 +227,7 @@ class ProgressiveQuery(Iterator[Estimate]):
             wanted &= within
         with self._turn, Interrupts():
             self._end_phase()
-            self.scan.prefer(wanted, order)
+            self.scan.prioritize(wanted, order)
             self.read_statistics()
         return self
 
@@ -246,11 +247,11 @@ class ProgressiveQuery(Iterator[Estimate]):
             Of which value. Default: error of all, ranking of the first.
         """
         if value is not None:
-            check_value(value, self.plan.schema.names if self.why or self._vague else self.division.told)
+            check_value(value, self.plan.schema.names if self.fallback_reason or self._vague else self.division.told)
         self.rule = rule(error, ranking_stable, seconds, value)
         return self
 
-    def remember(self, claim: Comparison) -> Comparison:
+    def add_claim(self, claim: Comparison) -> Comparison:
         """Keep a claim, such as ``answer.compare(...)`` makes, to see what becomes of it.
 
         Raises
@@ -259,41 +260,41 @@ class ProgressiveQuery(Iterator[Estimate]):
             When it is not known which of the two is larger, or it is of another query.
         """
         if not isinstance(claim, Comparison):
-            raise PlanError(f"{claim!r} is no claim.", where="remember(...)",
+            raise PlanError(f"{claim!r} is no claim.", where="add_claim(...)",
                             hint="remember what answer.compare(...) gives")
         if not self._is_of(claim):
-            raise PlanError(f"{claim.words}: this query has no such values.", where="remember(...)",
+            raise PlanError(f"{claim.summary}: this query has no such values.", where="add_claim(...)",
                             hint="remember what an answer of this query compares")
         if claim.confidence < _LEAST_CLAIMED:
-            raise PlanError(f"{claim.words}: there is no claim to keep.", where="remember(...)",
+            raise PlanError(f"{claim.summary}: there is no claim to keep.", where="add_claim(...)",
                             hint="read on until the intervals lie apart")
-        self.claims.append(claim)
+        self.added_claims.append(claim)
         return claim
 
-    def recall(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
-        """Remember the claims of this query that a saved notebook shows, where cells ended with :attr:`remembered`.
+    def load_claims(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
+        """Remember the claims of this query that a saved notebook shows, where cells ended with :attr:`claims`.
 
         Raises
         ------
         PlanError
             When there is none.
         """
-        where = f"recall({notebook!r})"
+        where = f"load_claims({notebook!r})"
         found = [claim for claim in claims_in(path_of(notebook, where=where), where=where) if self._is_of(claim)]
         if not found:
             raise PlanError("None of the claims there is of values of this query.", where=where,
                             hint="its values and keys must have the names they had")
-        self.claims += [claim for claim in found if claim not in self.claims]
+        self.added_claims += [claim for claim in found if claim not in self.added_claims]
         return found
 
     @property
-    def remembered(self) -> Verdicts:
+    def claims(self) -> Verdicts:
         """What became of every claim by the latest answer. At the end of a cell it is saved with the notebook."""
         answer = self.latest
         return Verdicts(Verdict(claim, claim.unknown()) if answer is None else answer.verdict(claim)
-                        for claim in self.claims)
+                        for claim in self.added_claims)
 
-    def keep(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write down what was read, so that ``query.progressive(resume=path)`` goes on from here, in any process.
 
         Raises
@@ -301,8 +302,8 @@ class ProgressiveQuery(Iterator[Estimate]):
         PlanError
             When rows are read in the order of time; a run has checkpoints of its own.
         """
-        if self.why:
-            raise PlanError(f"Rows are read in the order of time: {self.why}.", where="keep(...)",
+        if self.fallback_reason:
+            raise PlanError(f"Rows are read in the order of time: {self.fallback_reason}.", where="save(...)",
                             hint='query.start(checkpoints=wb.Checkpoints("folder"))')
         with self._turn:
             self.moments.merge()
@@ -322,9 +323,9 @@ class ProgressiveQuery(Iterator[Estimate]):
         finally:
             self._hurries = False
         assert self.latest is not None
-        return self.latest.unscaled.select(["start", "end", *self.plan.schema.names])
+        return self.latest.raw_table.select(["start", "end", *self.plan.schema.names])
 
-    def again(self) -> ProgressiveQuery:
+    def restart(self) -> ProgressiveQuery:
         """The same question once more, of which nothing was read yet."""
         looks = UpdateSchedule(self.looks.every, self.looks.seconds, self.looks.at)
         return ProgressiveQuery(self.plan, looks, **self._asked)
@@ -339,11 +340,11 @@ class ProgressiveQuery(Iterator[Estimate]):
         return display.mimebundle(self) if self.latest is None else ({"text/plain": repr(self)}, {})
 
     def __repr__(self) -> str:
-        return f"Progress: {'nothing was read yet' if self.latest is None else self.latest.words}"
+        return f"Progress: {'nothing was read yet' if self.latest is None else self.latest.summary}"
 
     def _is_of(self, claim: Comparison) -> bool:
         """Whether answers can be held to a claim."""
-        if self.why or self._vague:
+        if self.fallback_reason or self._vague:
             return False
         keys = {"start", *(name for name, _ in self.division.finish.of.keys)}
         return claim.value in self.division.told and {*claim.left, *claim.right} <= keys
@@ -356,7 +357,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
-        return snapshots(self.plan, self.looks, self.confidence, self.why, self.late)
+        return snapshots(self.plan, self.looks, self.confidence, self.fallback_reason, self.late)
 
     def _by_blocks(self) -> Estimate | None:
         """Read until an answer is due; None where nothing is left."""
@@ -375,7 +376,7 @@ class ProgressiveQuery(Iterator[Estimate]):
                     due = self._read_block()
             if due:
                 return self._estimate(self.scan.rows_read, total)
-        told = self.latest is not None and self.latest.last
+        told = self.latest is not None and self.latest.all_read
         return None if told else self._estimate(total, total)  # kept at the end, or interrupted after it
 
     def _compiler(self, *, first: bool) -> AbstractContextManager[None]:
@@ -463,7 +464,8 @@ class ProgressiveQuery(Iterator[Estimate]):
     def _estimate(self, rows: int, total: int) -> Estimate:
         began = time.perf_counter() if self._began is None else self._began
         elapsed = time.perf_counter() - began
-        metrics = Metrics(rows=rows, share=rows / total, elapsed_s=elapsed, rows_per_s=rows / max(elapsed, 1e-9))
+        metrics = Metrics(rows=rows, fraction_read=rows / total, elapsed_s=elapsed,
+                          rows_per_s=rows / max(elapsed, 1e-9))
         final = rows == total
         moments, merged, tail = self.moments, self.merged, self._tail
         moment = moments.now(self.scan.stand, last=final)
@@ -479,7 +481,7 @@ class ProgressiveQuery(Iterator[Estimate]):
                 return tail.of_values(moment.sample.answer)
         if self._vague:
             return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
-                            why=self._vague, settled=0)
+                            fallback_reason=self._vague, settled=0)
         if self.late is not None:
             return LateBlocks(metrics, self.late, int(self.blocks.latest.max()), version=self._version, last=final,
                               confidence=self.confidence, moment=moment, alpha=self._alpha, rows=finished)

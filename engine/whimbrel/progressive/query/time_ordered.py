@@ -40,6 +40,6 @@ def snapshots(plan: Node, schedule: UpdateSchedule, confidence: float, why: str,
 
 
 def _of_snapshot(snapshot: Snapshot, confidence: float, why: str, ends: Mapping[str, bool]) -> Estimate:
-    return Estimate(snapshot.metrics, version=snapshot.version, final=snapshot.final, confidence=confidence, why=why,
-                    rows=lambda: with_ends(snapshot.table, snapshot.settled, ends), settled=snapshot.settled,
-                    growing=[name for name, grows in ends.items() if grows])
+    return Estimate(snapshot.metrics, version=snapshot.version, final=snapshot.final, confidence=confidence,
+                    fallback_reason=why, rows=lambda: with_ends(snapshot.table, snapshot.settled, ends),
+                    settled=snapshot.settled, growing=[name for name, grows in ends.items() if grows])

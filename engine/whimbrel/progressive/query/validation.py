@@ -60,9 +60,9 @@ def check_conditions(conditions: Sequence[object], schema: Schema) -> None:
     """Refuse what is not true or false of rows of these columns."""
     for condition in conditions:
         if not isinstance(condition, Expr):
-            raise PlanError(f"{condition!r} is no condition.", where="prefer(...)",
-                            hint='compare columns of the source, such as prefer(col.origin == "JFK")')
-        where = f"prefer({condition.show()})"
+            raise PlanError(f"{condition!r} is no condition.", where="prioritize(...)",
+                            hint='compare columns of the source, such as prioritize(col.origin == "JFK")')
+        where = f"prioritize({condition.show()})"
         try:
             type_ = type_of(condition, schema, where=where)
         except (SchemaError, ExpressionError) as error:

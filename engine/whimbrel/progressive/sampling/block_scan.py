@@ -161,7 +161,7 @@ class Scan:
         """Whether to read these as one is worth while: each begins anew what decodes rows."""
         return self.blocks.in_order and len(self.rest) * _WORTH_ONE_PART <= int((~self.read).sum())
 
-    def prefer(self, wanted: Mask, order: Order | None = None) -> None:
+    def prioritize(self, wanted: Mask, order: Order | None = None) -> None:
         """From now on blocks that are wanted come first; what was read stays read."""
         self.order = order or self.order
         unread = np.flatnonzero(~self.read)

@@ -25,7 +25,7 @@ def test_more_rows_than_are_held_do_not_wait_longer_for_brokers(stops: bool) -> 
     sink.patience_s = 3600.0 if stops else 1.0
     run = rows(100).start(sink=sink)
     if stops:
-        until(lambda: run.metrics.sink)
+        until(lambda: run.metrics.sink_error)
         run.stop()
     assert ended(run, PATIENCE_S)
     assert isinstance(run.error, SinkError)

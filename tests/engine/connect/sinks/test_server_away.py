@@ -101,7 +101,7 @@ def holds_up_nobody(server: servers.Server, sink: wb.sinks.Sink, trouble: str) -
     waiting, going = wb.start(feed, feed.select("at"), sinks=[sink, None])
     until(lambda: going.metrics.rows > 50)
     with server.frozen():
-        until(lambda: waiting.metrics.sink == trouble)
+        until(lambda: waiting.metrics.sink_error == trouble)
         before = going.metrics.rows
         until(lambda: going.metrics.rows > before + 50)
         waiting.stop()
@@ -120,10 +120,10 @@ def says_nothing(server: servers.Server, sink: wb.sinks.Sink, folder: Path) -> s
     until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
     with server.frozen():
         more.set()
-        until(lambda: run.metrics.sink)
-        said = run.metrics.sink
+        until(lambda: run.metrics.sink_error)
+        said = run.metrics.sink_error
     assert run.wait(PATIENCE_S)
-    assert (run.state, run.error, run.metrics.sink) == ("finished", None, "")
+    assert (run.state, run.error, run.metrics.sink_error) == ("finished", None, "")
     return said
 
 
@@ -134,11 +134,11 @@ def goes_on(server: servers.Server, sink: wb.sinks.Sink, folder: Path, how: sign
     until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
     server.stop(how)
     more.set()
-    until(lambda: run.metrics.sink)
+    until(lambda: run.metrics.sink_error)
     assert "its sink waits" in repr(run)
     server.start()
     assert run.wait(PATIENCE_S)
-    assert (run.state, run.error, run.metrics.sink) == ("finished", None, "")
+    assert (run.state, run.error, run.metrics.sink_error) == ("finished", None, "")
 
 
 @pytest.mark.redis
@@ -182,11 +182,11 @@ def test_a_sink_waits_for_a_server_that_is_not_there_yet(tmp_path: Path) -> None
     server.port = servers.free_port()
     (more := threading.Event()).set()
     run = half_by_half(more).start(sink=wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}"))
-    until(lambda: run.metrics.sink)
+    until(lambda: run.metrics.sink_error)
     assert run.state == "running"
     with servers.running(server):
         assert run.wait(PATIENCE_S)
-        assert (run.error, run.metrics.sink, redis_rows(server.port)) == (None, "", list(range(ROWS)))
+        assert (run.error, run.metrics.sink_error, redis_rows(server.port)) == (None, "", list(range(ROWS)))
 
 
 @pytest.mark.postgres
@@ -248,7 +248,8 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
         until(lambda: len(redis_rows(server.port)) >= ROWS // 2 - 1)
         server.stop(signal.SIGKILL)
         more.set()
-        until(lambda: run.metrics.sink and sink._talk is not None and sink._talk.silent_s > retrying_sink._GRACE_S)
+        until(lambda: run.metrics.sink_error and sink._talk is not None
+              and sink._talk.silent_s > retrying_sink._GRACE_S)
         server.start()
         run.stop()
         assert run.wait(PATIENCE_S)
@@ -288,7 +289,7 @@ def test_who_answers_for_a_server_that_is_away_is_not_the_server(kind: str) -> N
     relay = Relay(servers.free_port())
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{relay.port}")
     run = wb.from_arrow({"at": [1]}, time="at").start(sink=sink)
-    until(lambda: run.metrics.sink)
+    until(lambda: run.metrics.sink_error)
     assert run.state == "running"
     run.stop()
     assert ended(run, PATIENCE_S)
@@ -363,7 +364,7 @@ def test_a_sink_that_waits_does_not_hold_up_its_neighbours(tmp_path: Path) -> No
     sink.patience_s = 3600.0
     asked = half_by_half(more)
     waiting, going = wb.start(asked, asked.where(wb.col.at % 2 == 0), sinks=[sink, wb.sinks.parquet(tmp_path / "out")])
-    until(lambda: any((tmp_path / "out").glob("rows-*.parquet")) and waiting.metrics.sink)
+    until(lambda: any((tmp_path / "out").glob("rows-*.parquet")) and waiting.metrics.sink_error)
     with servers.running(server):
         more.set()
         assert waiting.wait(PATIENCE_S)
@@ -398,7 +399,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
         server.stop()
         more.set()
         if checkpointed:
-            until(lambda: run.metrics.sink)
+            until(lambda: run.metrics.sink_error)
             run.stop()
         assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
