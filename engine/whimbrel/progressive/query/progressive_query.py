@@ -159,9 +159,6 @@ class ProgressiveQuery(Iterator[Estimate]):
                 go_on(self, resume)
         self._snapshots = self._in_order_of_time()
 
-    def __iter__(self) -> ProgressiveQuery:
-        return self
-
     def __next__(self) -> Estimate:
         with self._turn:
             if self._began is None:
@@ -464,8 +461,8 @@ class ProgressiveQuery(Iterator[Estimate]):
     def _estimate(self, rows: int, total: int) -> Estimate:
         began = time.perf_counter() if self._began is None else self._began
         elapsed = time.perf_counter() - began
-        metrics = Metrics(rows=rows, fraction_read=rows / total, elapsed_s=elapsed,
-                          rows_per_s=rows / max(elapsed, 1e-9))
+        rate = rows / max(elapsed, 1e-9)
+        metrics = Metrics(rows=rows, fraction_read=rows / total, elapsed_s=elapsed, rows_per_s=rate)
         final = rows == total
         moments, merged, tail = self.moments, self.merged, self._tail
         moment = moments.now(self.scan.stand, last=final)
