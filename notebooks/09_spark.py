@@ -70,9 +70,9 @@ for first in (0, 16):
             shutil.copy(file, arriving / f"{day.name}-{file.name}")
     run = live.start_on_spark(path=folder / "settled", checkpoint=folder / "checkpoint", available_now=True)
     run.wait()
-    print(run.progress)
+    print(run.last_batch)
 run.finish()
-late = run.progress.late_rows
+late = run.last_batch.late_rows
 
 # %% [markdown]
 # ## Do they agree?
