@@ -110,7 +110,7 @@ class LateBlocks(LateEstimate):
     def __init__(self, metrics: Metrics, late: Late, newest_tick: int, *, version: int, last: bool, confidence: float,
                  moment: Moment, alpha: float, rows: Callable[[], pa.Table] | None = None) -> None:
         super().__init__(metrics, late, version=version, confidence=confidence, moment=moment, alpha=alpha, rows=rows)
-        self.last, self._newest_tick = last, newest_tick
+        self.all_read, self._newest_tick = last, newest_tick
 
     @property
     def raw_table(self) -> pa.Table:
