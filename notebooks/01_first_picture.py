@@ -9,11 +9,11 @@
 # %% [markdown]
 # # A first picture
 #
-# You will see a year of flights become a table, and the same query become a chart that moves while the last month of
-# that year passes again, five thousand times faster.
+# You will see a year of flights as a table. Then the same query becomes a chart that moves during a replay of the last
+# month, five thousand times faster than life.
 #
-# The log holds every flight that left New York in 2013 and landed. A row becomes known when the aircraft lands, so a
-# long flight is reported hours after the short ones that left with it: nine rows in ten are out of order.
+# The log holds every flight that left New York in 2013 and landed. A row arrives when the aircraft lands, so the row of
+# a long flight arrives hours after those of short ones that left with it. Nine rows in ten are out of order.
 
 # %%
 import whimbrel as wb
@@ -23,8 +23,8 @@ from whimbrel.spark import has_java, local_session
 # %% [markdown]
 # ## History
 #
-# Spark loads the log where there is a Java runtime, Arrow where there is none; the rows are the same. `departure` is
-# when things happened, `landed` is when they became known.
+# Spark loads the log if there is a Java runtime, and Arrow otherwise; the rows are the same. `departure` is the event
+# time, `landed` is the arrival time.
 
 # %%
 log = wb.datasets.flights_file()
@@ -45,7 +45,7 @@ delays = flights.group_by("origin").tumbling_window("1h").aggregate(flights=wb.c
 print(delays.explain())
 
 # %% [markdown]
-# ## The back-test: the whole year, exact
+# ## The backtest: the whole year, exact
 
 # %%
 history = delays.collect()
@@ -54,8 +54,8 @@ history.slice(0, 6).to_pandas()
 # %% [markdown]
 # ## The same query, live
 #
-# `on` points the query at another source: the last month, passing again in the order in which the flights landed. A row
-# may be up to twelve hours late and still count. What can still change is drawn differently from what is settled. Five
+# `on` points the query at another source: a replay of the last month in the order in which the flights landed. A row
+# may be up to twelve hours late and still count. Provisional results are drawn differently from settled ones. Five
 # thousand times faster than life, a month takes nine minutes; the toolbar pauses and stops it.
 
 # %%
@@ -63,10 +63,10 @@ december = wb.replay(flights, speed=5000, start="2013-12-01", reorder_latency="1
 delays.on(december)
 
 # %% [markdown]
-# ## Is it the same answer?
+# ## Is it the same result?
 #
-# The chart above is still moving. Meanwhile the same replay runs once more as fast as it can, and its settled rows are
-# compared with the back-test's. The first day is left out: its early flights landed in November.
+# The chart above is still moving. Meanwhile the same replay runs once more at full speed, and its settled rows are
+# compared with the backtest's. The first day is left out: its early flights landed in November.
 
 # %%
 feed = wb.replay(flights, speed=float("inf"), start="2013-12-01", reorder_latency="12h")

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Windows and lifetimes, drawn
 #
-# You will see five events as bars on a line of time, and what each kind of window makes of how long they last. Then an
-# aggregate of them: a stair that changes where an event begins or ends.
+# You will see five events as bars on a time axis, and how each kind of window changes their lifetimes. Then you will
+# see an aggregate of them: a step function that changes when an event begins or ends.
 
 # %%
 import holoviews as hv
@@ -42,7 +42,7 @@ def drawn(stream, title):
 drawn(events, "as they came")
 
 # %% [markdown]
-# ## A window says how long an event counts
+# ## A window sets how long an event counts
 #
 # Nothing is aggregated yet: a window only gives every event another lifetime.
 
@@ -67,9 +67,9 @@ changed = {
 hv.Layout([drawn(stream, title) for title, stream in changed.items()]).cols(1).opts(toolbar=None)
 
 # %% [markdown]
-# ## An aggregate is true of every instant
+# ## An aggregate has a value at every instant
 #
-# Its value at a time is that of all events that are true then. So it changes where one begins, and where one ends.
+# Its value at a time is that of all events that are active then. It changes when an event begins or ends.
 
 # %%
 counted = events.sliding_window(6).aggregate(n=wb.count(), total=wb.sum(col.x))

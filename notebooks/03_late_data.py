@@ -7,10 +7,11 @@
 # ---
 
 # %% [markdown]
-# # Late data, and answers at several latencies
+# # Late data, and results at several latencies
 #
-# You will see how late rows of a log come, and a query answered early and again when late rows are in, from one reading
-# (Chandramouli, Goldstein and Li: Impatience is a virtue, ICDE 2018). What that costs: `10_figures_of_late_data`.
+# You will see the lateness of the rows of a log. Then one query gives an early result and its revisions from one pass
+# over the log (Chandramouli, Goldstein and Li: Impatience is a virtue, ICDE 2018). For its cost, see
+# `10_figures_of_late_data`.
 
 # %%
 import pandas as pd
@@ -19,7 +20,7 @@ import whimbrel as wb
 from whimbrel import col
 
 # %% [markdown]
-# ## How late do flights become known?
+# ## How late are the rows of flights?
 
 # %%
 flights = wb.read_parquet(wb.datasets.flights_file(), time="departure", arrival="landed", name="flights")
@@ -27,9 +28,9 @@ delays = flights.group_by("origin").tumbling_window("1d").aggregate(flights=wb.c
 wb.lateness(flights).at("1h", "3h", "12h", query=delays).to_pandas()
 
 # %% [markdown]
-# ## Three answers from one reading
+# ## Three results from one pass
 #
-# Each row says its band, whether it is new, the same, changed or gone since the band before, and what it was.
+# Each row has its band, its change since the band before (insert, unchanged, update or delete), and its earlier values.
 
 # %%
 bands = delays.at_latencies("1h", "3h", "12h")
@@ -40,7 +41,7 @@ answers[["start", "origin", "flights", "band", "change", "flights_before"]].head
 pd.crosstab(answers.band, answers.change)
 
 # %% [markdown]
-# The last answer is that of a query that waits for twelve hours from the start.
+# The last result is that of a query that waits for twelve hours from the start.
 
 # %%
 path = wb.datasets.flights_file()

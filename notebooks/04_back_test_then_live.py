@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Back-test, then live
+# # Backtest, then live
 #
-# You will see one query answered over eleven months of history at once, then going on into December while it happens.
-# At the end a table says whether both ways gave the same.
+# You will see one query run over eleven months of history and then continue with a replay of December. At the end a
+# table shows whether both gave the same result.
 
 # %%
 import whimbrel as wb
@@ -20,9 +20,9 @@ flights = wb.datasets.flights()
 delays = flights.group_by("origin").tumbling_window("1d").aggregate(flights=wb.count(), delay=wb.mean(col.dep_delay))
 
 # %% [markdown]
-# ## The back-test
+# ## The backtest
 #
-# All of the year, exact, in one table. Nothing about the query says where its rows come from.
+# All of the year, exact, in one table. The query does not depend on where its rows come from.
 
 # %%
 history = delays.collect()
@@ -32,7 +32,8 @@ print(f"{history.num_rows:,} days; the worst: {worst['origin']} on {worst['start
 # %% [markdown]
 # ## The same query, live
 #
-# December passes again, a day in about nine seconds. The clock can be held, stepped, hurried and set to any instant.
+# A replay of December takes about nine seconds per day. You can pause its clock, step it, speed it up and set it to any
+# instant.
 
 # %%
 clock = wb.ReplayClock(speed=10_000)
@@ -42,7 +43,7 @@ delays.on(december).view(y="delay")
 # %% [markdown]
 # ## Do they agree?
 #
-# The same replay as fast as it can be read, beside the back-test. The first day is left out: its early flights
+# The same replay runs at full speed and is compared with the backtest. The first day is left out: its early flights
 # landed in November, before the replay began.
 
 # %%

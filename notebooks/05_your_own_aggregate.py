@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Your own aggregate
 #
-# You will see an aggregate that Whimbrel does not have, written as four small functions, drawn over time, and how
-# fast it is beside the built-in mean.
+# You will see an aggregate that Whimbrel does not have, written as four small functions and drawn over time. Then its
+# speed is compared with the built-in mean.
 
 # %%
 import time
@@ -22,10 +22,10 @@ import whimbrel as wb
 from whimbrel import col
 
 # %% [markdown]
-# ## The root of the mean of squares
+# ## The root mean square
 #
-# It says how large values are, whatever their sign. The state is a pair: sum of squares, and how many. `merge` lets
-# windows be made of panes and threads share the work; `deaccumulate` lets rows leave a sliding window.
+# It measures how large values are, whatever their sign. The state is a pair: sum of squares and count. `merge` lets
+# windows use panes and threads share the work; `deaccumulate` lets rows leave a sliding window.
 
 # %%
 strength = wb.aggregate(
@@ -38,7 +38,7 @@ strength = wb.aggregate(
 )
 
 # %% [markdown]
-# ## On a signal that grows louder
+# ## A signal that grows louder
 
 # %%
 ROWS = 200_000
@@ -51,7 +51,7 @@ measured.view(y="strength")
 # %% [markdown]
 # ## Is it right?
 #
-# The same by NumPy, window by window.
+# The same with NumPy, window by window.
 
 # %%
 ours = measured.collect()["strength"].to_pylist()
@@ -61,8 +61,8 @@ print("agrees with NumPy:", np.allclose(ours, theirs))
 # %% [markdown]
 # ## How fast is it?
 #
-# Its functions are compiled like those of the built-in aggregates. The first run waits for the compiler, so it is
-# not timed.
+# Its functions are compiled like those of the built-in aggregates. The first run waits for the compiler, so it is not
+# timed.
 
 
 # %%

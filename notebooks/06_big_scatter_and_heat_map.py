@@ -9,8 +9,8 @@
 # %% [markdown]
 # # A big scatter, and a heat map
 #
-# You will see two million readings as one cloud: its colour says how many lie on each other, and zooming shows single
-# points again. Then the same readings as a heat map, a row for each sensor and a colour for each hour.
+# You will see two million readings as one scatter. Its color shows how many lie on each other, and zooming shows single
+# points again. Then you will see the same readings as a heat map, with a row for each sensor and a color for each hour.
 
 # %%
 import numpy as np
@@ -32,9 +32,9 @@ readings = wb.from_arrow(log, time="at", name="readings")
 # %% [markdown]
 # ## Every reading is a point
 #
-# Nothing is aggregated by the query, so the view draws points. A browser cannot draw two million of them: the kernel
-# counts how many fall on each pixel of what is in sight, and sends the counts. Zoom in with the wheel: they are counted
-# anew, and where few are left each is drawn on its own.
+# The query aggregates nothing, so the view draws points. A browser cannot draw two million of them. The kernel counts
+# the points in each pixel of the visible range, and sends the counts. Zoom in with the wheel: the points are counted
+# again, and if few are left, each is drawn separately.
 
 # %%
 cloud = readings.select(warmth=col.warmth).view(kind="scatter", y="warmth", title="Two million readings")
@@ -43,8 +43,8 @@ cloud
 # %% [markdown]
 # ## A row for each sensor
 #
-# More keys than a chart of lines can show become a heat map, also without `kind=`. A cell that may still change is
-# hatched. Brush over a cell to read it.
+# A heat map can show more keys than a line chart. It is the default for many keys, also without `kind=`. Provisional
+# cells are hatched. Point at a cell to read it.
 
 # %%
 per_hour = readings.group_by("sensor").tumbling_window("1h").aggregate(warmth=wb.mean(col.warmth), n=wb.count())
@@ -53,7 +53,7 @@ per_hour.view(title="Mean warmth by sensor and hour")
 # %% [markdown]
 # ## Is it right?
 #
-# The means by NumPy, and the number of points by the run of the first view.
+# The means with NumPy, and the number of points of the first view's run.
 
 # %%
 place = sensor * HOURS + hour

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Inside: plan, kernels, profile
 #
-# You will see what a query becomes before it runs, the code that is generated for it, where its time goes, and which
-# rows are behind one of its values.
+# You will see the optimized plan of a query, the code that is generated for it, its profile, and the source events of
+# one of its values.
 
 # %%
 import whimbrel as wb
@@ -25,9 +25,9 @@ delays = (
 )
 
 # %% [markdown]
-# ## The plan: as written, and as it runs
+# ## The plan and the optimized plan
 #
-# In brackets is what is known of each stream; it chooses among few variants of a kernel.
+# The brackets show the known properties of each stream. They choose among few variants of a kernel.
 
 # %%
 print(delays.explain())
@@ -35,22 +35,22 @@ print(delays.explain())
 # %% [markdown]
 # ## The code
 #
-# Thin glue over primitives that are written by hand. Each line of yours stands behind the line that it became.
+# It is a thin layer over handwritten primitives. Each line of yours follows the line that it became, as a comment.
 
 # %%
 print(delays.kernels())
 
 # %% [markdown]
-# ## Where the time goes
+# ## Profile the query
 
 # %%
 spent = delays.profile()
 spent.operators.to_pandas()
 
 # %% [markdown]
-# ## Behind a value
+# ## Trace a value to its events
 #
-# The rows that one day's value was made of, and the steps that they went through.
+# The source events of one day's value, and the steps that they went through.
 
 # %%
 row = delays.collect().to_pylist()[0]

@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Progressive answers
+# # Progressive queries
 #
-# You will see a query over twenty million rows answer after a hundredth of them, say how far off it may be, and
-# refine to the exact answer; then be steered, stopped, gone on with, and held to what it said.
+# You will see a query over twenty million rows give estimates after 1% of them, with confidence intervals, and converge
+# to the exact result. You will prioritize a week, stop, resume, and compare claims with the exact result.
 
 # %%
 import os
@@ -28,8 +28,9 @@ ROWS = int(os.environ.get("WHIMBREL_ROWS", "20_000_000"))
 # %% [markdown]
 # ## A log
 #
-# A year of requests to twelve services. Rows are in the order of time, and the services' response times drift, so that
-# rows that lie together are alike: blocks of the log differ more than chance would have it, and intervals know.
+# A year of requests to twelve services. Rows are in time order, and the response times of the services drift. Rows that
+# are close together are therefore alike, so blocks of the log differ more than by chance. The intervals account for
+# that.
 
 # %%
 chance = np.random.default_rng(11)
@@ -48,10 +49,10 @@ log = wb.from_arrow(pa.table({
 # %% [markdown]
 # ## A view
 #
-# `progressive(...)` at the end of a cell reads on by itself while other cells answer. Bars are hatched while they are
-# estimates, their whiskers hold the final values, and the curve beside the bound says whether waiting pays. Here it
-# stops at 2%: *Finish exactly* goes on. Click a bar, or drag over a stretch of time in a view of lines, and that is
-# read first; *Remember picture* pins what is said now, and holds it to the exact answer.
+# `progressive(...)` at the end of a cell reads in the background while other cells run. Hatched bars are estimates.
+# Their whiskers contain the final values, and the curve next to the bound shows whether waiting pays. This query stops
+# at 2%; *Finish query* reads the rest. Click a bar, or drag over a time range in a line chart, to read it first. *Pin
+# estimate* keeps the present values, to compare them with the exact result.
 
 # %%
 query = log.group_by("service").tumbling_window("3660d").aggregate(
@@ -65,8 +66,8 @@ fortnights.progressive(every="1%", block_rows=ROWS // 4_000 + 1, seed=5)
 # %% [markdown]
 # ## Refinement
 #
-# The same by hand. One window holds the year. Each answer has `n_low` and `n_high` beside `n`, and so on; an interval
-# holds at every look with 95%.
+# The same in code. One window holds the year. Each result has columns such as `n_low` and `n_high` for `n`. The
+# intervals are valid at all updates together, with 95% confidence.
 
 # %%
 progress = query.progressive(every="1%", seed=3)
@@ -104,9 +105,9 @@ hv.Curve([(each.fraction_read * 100, each.error_of("ms") * 100) for each in answ
          "rows read (%)", "largest error of a mean (%)").opts(width=520, height=240, color="#0072b2")
 
 # %% [markdown]
-# ## Remembering
+# ## Claims
 #
-# A claim made now is looked at again when the answer is exact.
+# A claim made now is checked when the result is exact.
 
 # %%
 claims = [progress.add_claim(answer.compare({"service": left}, {"service": right}, "ms"))
@@ -114,9 +115,9 @@ claims = [progress.add_claim(answer.compare({"service": left}, {"service": right
 claims
 
 # %% [markdown]
-# ## Steering
+# ## Priorities
 #
-# From here on the last week of June comes first. Rows that were read are not read again. Days of that week are exact
+# From here on the last week of June is read first. Rows that were read are not read again. Days of that week are exact
 # while most of the year is unread.
 
 # %%
@@ -133,8 +134,9 @@ print(f"the week is exact after {answer.fraction_read:.1%} of the rows: {len(exa
 # %% [markdown]
 # ## Rows that need others
 #
-# A request alone says neither to which team it belongs nor whether its hour was slow. Here ranges of time are sampled,
-# each of which is answered whole; the small table is read first. Seasons differ, and so do ranges: intervals know.
+# A single request shows neither its team nor whether its hour was slow. This query samples time ranges and evaluates
+# each range completely; the small table is read first. Seasons differ, and so do ranges. The intervals account for
+# that.
 
 # %%
 begin, end = (np.array([at.min(), at.max() + 1]) + 1_704_067_200).astype("datetime64[s]")
@@ -153,15 +155,15 @@ for question in (by_team, slow):
 # %% [markdown]
 # ## To the end
 #
-# Going on reads what is left, and the last answer is the one that a query without all this gives.
+# Resuming reads the remaining rows. The last result is that of the same query without sampling.
 
 # %%
 exact = progress.finish()
 whiskers(progress.latest)
 
 # %% [markdown]
-# What became of the claims. The metadata of this output holds them, and is saved with the notebook: `load_claims(...)`
-# remembers them in a later session.
+# The table shows what became of the claims. The metadata of this output holds them, and is saved with the notebook. In
+# a later session, `load_claims(...)` loads them.
 
 # %%
 progress.claims

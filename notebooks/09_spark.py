@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # A Spark table, back-tested, then taken live
+# # A Spark table, backtested, then taken live
 #
-# You will see one query answered over eleven months of a Spark table, by Spark's tasks and by this process; then the
-# same query follows December as its files arrive. At the end what it wrote is compared with the back-test.
+# You will see one query run over eleven months of a Spark table, by Spark's tasks and by this process. Then the same
+# query follows December as its files arrive. At the end its output is compared with the backtest.
 #
 # It needs `pip install 'whimbrel[spark]'` and a Java runtime, and no network.
 
@@ -30,10 +30,10 @@ flights = spark.read.parquet(str(wb.datasets.flights_file()))
         .write.partitionBy("day").option("path", str(folder / "flights")).saveAsTable("flights"))
 
 # %% [markdown]
-# ## The back-test
+# ## The backtest
 #
-# The log is a table's name and a range of time. Only the columns that the query asks for are read, and only folders and
-# files that can hold these days.
+# The log is a table's name and a time range. The query reads only the columns that it needs, and only folders and files
+# that can hold these days.
 
 # %%
 history = wb.from_spark("flights", time="departure", where=col.day < "2013-12-01", spark=spark)
@@ -53,9 +53,9 @@ print(f"{on_spark.num_rows:,} rows; Spark's tasks and this process agree: {rows_
 # %% [markdown]
 # ## Live
 #
-# December's files arrive, in two fortnights. Spark watches the folder; each micro-batch goes through tasks that keep
-# the query's state, and what is settled is written once, also if all of this is killed and started again. A flight is
-# known when it has landed: some do so a day after others that left later.
+# December's files arrive in two fortnights. Spark watches the folder, and each micro-batch goes through tasks that keep
+# the query's state. Settled rows are written once, even if everything is killed and started again. The row of a flight
+# arrives when it has landed, for some a day after others that left later.
 
 # %%
 days = sorted(day for day in (folder / "flights").glob("day=*") if day.name >= "day=2013-12-01")
@@ -77,7 +77,7 @@ late = run.last_batch.late_rows
 # %% [markdown]
 # ## Do they agree?
 #
-# The same days of the table, asked at once.
+# The same days of the table, queried at once.
 
 # %%
 december = wb.from_spark("flights", time="departure", where=col.day >= "2013-12-01", spark=spark)

@@ -7,11 +7,11 @@
 # ---
 
 # %% [markdown]
-# # What several latencies cost
+# # The cost of several latencies
 #
 # You will see the figures of a paper on late data (Chandramouli, Goldstein and Li: Impatience is a virtue, ICDE 2018),
-# measured with this engine. They say how disordered logs are, what sorting costs, and what three answers from one
-# reading cost.
+# measured with this engine. They show how disordered logs are, what sorting costs, and what three results from one pass
+# cost.
 #
 # The paper's logs are not public. `bench/disordered.py` makes logs like them, of 20 million rows.
 
@@ -41,8 +41,8 @@ LOGS = {"CloudLog": disordered.cloud_log(ROWS), "AndroidLog": disordered.android
 # %% [markdown]
 # ## Table I: how disordered the logs are
 #
-# `inversions` are pairs of rows in the wrong order. `distance` is the largest distance of such a pair, in rows.
-# `runs` are sorted pieces, and `interleaved` is how many sorted runs the log can be dealt to.
+# The column `inversions` counts pairs of rows in the wrong order. The largest distance of such a pair, in rows, is
+# `distance`. Sorted pieces are counted in `runs`. The fewest sorted runs that the log can be dealt to are `interleaved`.
 
 # %%
 MEASURES = ("inversions", "distance", "runs", "interleaved")
@@ -62,10 +62,10 @@ table_of(
 ).view(kind="table", title="Disorder of 20 million rows")
 
 # %% [markdown]
-# ## Figure 2: when rows happened, in the order of their arrival
+# ## Figure 2: event times in the order of arrival
 #
-# One row of 200 is drawn. A sorted log would be one line. In the first log servers were cut off and sent later what
-# they had kept. In the second log devices collect for hours and send everything at once.
+# One row of 200 is drawn. A sorted log would be one line. In the first log, servers lost their connection and sent
+# their rows later. In the second log, devices collect rows for hours and send everything at once.
 
 # %%
 SHARES = {name: (times[::200] - times.min()) / (times.max() - times.min()) for name, times in LOGS.items()}
@@ -83,11 +83,11 @@ arrivals("CloudLog")
 arrivals("AndroidLog")
 
 # %% [markdown]
-# ## Figure 5: sorted runs while rows come
+# ## Figure 5: sorted runs while rows arrive
 #
-# Patience sort keeps every run until the end. Impatience sort gives out what is finished at each punctuation and
-# removes runs that are empty. After the failure in the first log 363 runs fall to a handful again. The devices of the
-# second log are all late all the time, so there is little to remove.
+# Patience sort keeps every run until the end. Impatience sort emits finished rows at each punctuation and removes empty
+# runs. After the failure in the first log, 363 runs fall to a handful again. The devices of the second log are always
+# late, so there is little to remove.
 
 # %%
 LATENCY = {"CloudLog": 60_000_000, "AndroidLog": 86_400_000}
@@ -113,9 +113,9 @@ runs_of("AndroidLog")
 # %% [markdown]
 # ## Measured beforehand
 #
-# What follows takes an hour at full size, so it was measured before: `make figures` writes it to `bench/figures`. Every
-# answer was compared before a time was taken. Sides of a comparison ran in turn. A ratio above 1 is in our favour.
-# `--quick` in a command below means two million rows instead of twenty.
+# The following figures take an hour at full size, so they were measured before: `make figures` writes them to
+# `bench/figures`. All results were compared before a time was taken. The compared systems ran in turn. A ratio above 1
+# is in our favour. In the commands, `--quick` means two million rows instead of twenty.
 
 # %%
 MEASURED = [json.loads((ROOT / "bench" / "figures" / f"{name}.json").read_text()) for name in ("sorting", "latencies")]
@@ -153,7 +153,7 @@ values("C offline")
 ratios("C offline, batches")
 
 # %% [markdown]
-# ## Figure 8: sorting as rows come
+# ## Figure 8: sorting rows as they arrive
 #
 # The number of rows between punctuations goes from 10 to a million. Two ideas of the paper are switched off in turn:
 # merging the smallest runs first (Huffman), and trying the run of the row before (speculation).
@@ -174,10 +174,10 @@ values("C online")
 ratios("C sort as needed")
 
 # %% [markdown]
-# ## Table II: how complete an answer is, and how long it takes
+# ## Table II: how complete a result is, and how long it takes
 #
-# Three latencies of one query. "Together" is one reading with three answers; the other ways answer one latency.
-# Waiting is counted in windows, in event time, from the end of a window to its answer.
+# Three latencies of one query. "Together" is one pass with three results; the other ways give one latency. Waiting is
+# counted in windows, in event time, from the end of a window to its result.
 
 # %%
 figures = [row for row in ALL if "limit" in row]
@@ -186,10 +186,10 @@ table_of(case=[row["case"] for row in figures], value=[row["value"] for row in f
     kind="table", title="Completeness and waiting")
 
 # %% [markdown]
-# ## Figure 10: throughput and memory of three answers
+# ## Figure 10: throughput and memory of three results
 #
-# "Basic" answers three latencies with the whole query three times. "Smallest only" drops what comes later. "Largest
-# only" makes everybody wait. Memory is what the engine buffers at most.
+# "Basic" runs the whole query three times, once for each latency. "Smallest only" drops later rows. "Largest only"
+# makes every result wait. Memory is the maximum that the engine buffers.
 
 # %%
 ratios("D")
@@ -201,9 +201,9 @@ ratios("D", "MB buffered")
 values("D", "MB buffered")
 
 # %% [markdown]
-# ## What to remember
+# ## Conclusion
 #
-# Three answers together need less memory than one answer that waits for everything, and the last one is the same.
+# Three results together need less memory than one result that waits for everything, and the last one is the same.
 
 # %%
 counted = measured.where((col.workload == "D") & (col.metric == "MB buffered") & (col.peer == "largest only")).collect()

@@ -9,12 +9,12 @@
 # %% [markdown]
 # # Live on Kafka, killed, and started again
 #
-# You will see one query answered over a year of flights; then, in a process of its own, over the log up to an evening
-# and what a Kafka topic brings from there. The process is killed twice while rows come. At the end its settled table
-# is compared with the back-test.
+# You will see one query run over a year of flights. Then a separate process runs it over the log up to an evening, and
+# continues with a Kafka topic from there. The process is killed twice while rows arrive. At the end its settled table
+# is compared with the backtest.
 #
-# It needs `pip install 'whimbrel[kafka]'` and no broker: Kafka's client brings a small one, which lives in this
-# notebook. With a broker of your own, set `servers` to its address.
+# It needs `pip install 'whimbrel[kafka]'` and no broker: Kafka's client contains a small one, which runs in this
+# notebook. To use your own broker, set `servers` to its address.
 
 # %%
 import shutil
@@ -40,9 +40,9 @@ servers = f"{broker.host}:{broker.port}"
 # %% [markdown]
 # ## The query
 #
-# It is written to a file, since two processes run it: this one asks `delays` of the whole log, the other one asks the
-# same of a history and the feed that goes on from it. Both know some flights: who has come already is told by
-# carrier, flight and departure. Flights are known when they have landed, at most 12 hours after they left.
+# It is written to a file, because two processes run it. This one runs `delays` over the whole log. The other one runs
+# it over a hybrid source: a history, and then the feed. Both contain some flights, and duplicates are found by carrier,
+# flight and departure. The row of a flight arrives when it has landed, at most 12 hours after it left.
 
 # %%
 (folder / "live.py").write_text('''
@@ -77,7 +77,7 @@ sys.path.insert(0, str(folder))
 from live import delays, topic
 
 # %% [markdown]
-# ## The back-test
+# ## The backtest
 
 # %%
 back_test = delays.collect()
@@ -87,7 +87,7 @@ print(f"{back_test.num_rows:,} quarters of an hour; the worst: {worst['origin']}
 # %% [markdown]
 # ## Live
 #
-# What landed before midnight (UTC) of the last day is in a file, and the process begins with it.
+# A file holds the flights that landed before midnight (UTC) of the last day. The process begins with it.
 
 # %%
 START, CUT, END = (pa.scalar(text).cast(pa.timestamp("ms", "UTC"))
@@ -123,8 +123,8 @@ wait_for(by_history)
 print(f"{by_history:,} rows settled by the history alone")
 
 # %% [markdown]
-# From half an hour before its end on, a replay of the landings writes the topic, a thousand times as fast as they were.
-# All goes to one partition, which keeps it in order. What the history had already is left out.
+# A replay of the landings writes the topic, a thousand times as fast as they were. It begins half an hour before the
+# end of the history. All rows go to one partition, which keeps their order. Rows of the history are left out.
 
 # %%
 landings = wb.read_parquet(wb.datasets.flights_file(), time="landed", name="landings")
@@ -135,8 +135,8 @@ delays.on(topic(servers)).view(y="delay")
 # %% [markdown]
 # ## Killed, twice
 #
-# Whenever six more quarters of an hour are settled, the process is killed, as by a machine that goes down, and started
-# again. It goes on from its newest checkpoint, which knows the place in the topic, the open windows, and the flights of
+# After each six more settled quarters of an hour, the process is killed, as by a machine that goes down, and started
+# again. It resumes from its newest checkpoint, which has the offset in the topic, the open windows, and the flights of
 # the last day.
 
 # %%
@@ -152,7 +152,7 @@ for more in (6, 12):
 # %% [markdown]
 # ## The same table?
 #
-# When the last flight has landed, all that was due must be there: each row once, with the values of the back-test.
+# When the last flight has landed, all rows must be there: each once, with the values of the backtest.
 
 # %%
 feeding.wait()

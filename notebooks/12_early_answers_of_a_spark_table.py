@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Early answers of a Spark table
+# # Estimates from a Spark table
 #
-# You will see twenty million rows that Spark wrote answered after a hundredth of them, refined, steered, stopped and
-# gone on with, and what was claimed on the way held to the exact answer.
+# You will see a query over twenty million rows that Spark wrote give estimates after 1% of them. You will refine,
+# prioritize, stop and resume it, and compare a claim with the exact result.
 #
 # It needs `pip install 'whimbrel[spark]'` and a Java runtime, and no network.
 
@@ -33,9 +33,9 @@ folder = Path(tempfile.mkdtemp(prefix="whimbrel-"))
 # %% [markdown]
 # ## A table
 #
-# A year of requests to twelve services, written by Spark's tasks in the order of time. Their response times drift with
-# the seasons. Times are written as `TIMESTAMP_MICROS`, so that footers say from when to when the rows of a file are:
-# that is what a scan in any order goes by.
+# A year of requests to twelve services, written by Spark's tasks in time order. Their response times drift with the
+# seasons. Times are written as `TIMESTAMP_MICROS`, so that footers have the time range of each row group. A scan in any
+# order needs these.
 
 # %%
 spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
@@ -53,8 +53,8 @@ requests.write.parquet(str(folder / "requests"))
 # %% [markdown]
 # ## Refinement
 #
-# `from_spark` of a DataFrame that is nothing but files leaves them to Arrow. Row groups come in random order, the
-# intervals hold at every look, and here it is enough when no mean is farther off than 5%.
+# If a DataFrame is nothing but files, `from_spark` lets Arrow read them. Row groups come in random order, the intervals
+# are valid at every update, and this query stops when no mean has an error above 5%.
 
 # %%
 log = wb.from_spark(spark.read.parquet(str(folder / "requests")), time="at", name="requests")
@@ -69,23 +69,23 @@ print(answer.summary)
 answer.table.to_pandas()[["service", "n", "n_low", "n_high", "ms", "ms_low", "ms_high"]].round(1)
 
 # %% [markdown]
-# The same as a view: it reads on by itself while other cells answer, and stops at 2%.
+# The same as a view. It reads in the background while other cells run, and stops at 2%.
 
 # %%
 services.progressive(every="1%", seed=5).until(error="2%", value="ms").view(kind="bar", y="ms")
 
 # %% [markdown]
-# ## Remembering
+# ## Claims
 #
-# What is certain enough now is claimed.
+# Claim what is certain enough now.
 
 # %%
 progress.add_claim(answer.compare({"service": "web"}, {"service": "search"}, "n"))
 
 # %% [markdown]
-# ## Steering
+# ## Priorities
 #
-# A week of June comes first: its days are exact while most of the year is unread.
+# A week of June is read first: its days are exact while most of the year is unread.
 
 # %%
 days = log.tumbling_window("1d").aggregate(n=wb.count(), ms=wb.mean(col.ms))
@@ -101,14 +101,14 @@ print(f"the week is exact after {answer.fraction_read:.1%} of the rows: {len(exa
 # %% [markdown]
 # ## To the end
 #
-# It was stopped at 5%; going on reads only what is left. The claim is held to the exact answer.
+# The query stopped at 5%; resuming reads only the remaining rows. The claim is compared with the exact result.
 
 # %%
 exact = progress.finish()
 progress.claims
 
 # %% [markdown]
-# That is the answer of a query without all this, and that of Spark's own tasks.
+# That is the result of a query without sampling, and that of Spark's own tasks.
 
 # %%
 whole, on_spark = services.collect(), services.collect(on=spark)
@@ -123,10 +123,10 @@ same = rows_of(exact) == rows_of(whole) == rows_of(on_spark) and np.allclose(
 same
 
 # %% [markdown]
-# ## A DataFrame that is computed
+# ## A computed DataFrame
 #
-# Once it is cached its partitions are what comes in random order. They are counted first, by a Spark job, and what
-# Spark sends later is held to that.
+# After it is cached, its partitions are the blocks that come in random order. A Spark job counts them first, and the
+# rows that Spark sends later must agree with these counts.
 
 # %%
 slow = requests.where("service != 'cron'").selectExpr("at", "service", "ms > 150 as slow").cache()
