@@ -42,7 +42,7 @@ LOGS = {"CloudLog": disordered.cloud_log(ROWS), "AndroidLog": disordered.android
 # ## Table I: how disordered the logs are
 #
 # The column `inversions` counts pairs of rows in the wrong order. The largest distance of such a pair, in rows, is
-# `distance`. Sorted pieces are counted in `runs`. The fewest sorted runs that the log can be dealt to are `interleaved`.
+# `distance`. Sorted pieces are counted in `runs`. The fewest sorted runs for dealing out the log are `interleaved`.
 
 # %%
 MEASURES = ("inversions", "distance", "runs", "interleaved")
