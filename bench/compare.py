@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.sides import Ours, Ran, differ, ready, recorded
-from whimbrel.kernels import finish_compiling, patience
+from whimbrel.kernels import finish_compiling, wait_for_compiler
 from whimbrel.run import pipeline
 
 REPEATS = 5
@@ -120,7 +120,7 @@ def warm(run: Callable[[], Any], ran: Ran) -> Any:
 
     A run of few rows asks for nothing to be compiled, since it would be done sooner without. Here it asks for all.
     """
-    with recorded(ran), patience(), mock.patch.object(pipeline, "_WORTH_COMPILING_ROWS", 0):
+    with recorded(ran), wait_for_compiler(), mock.patch.object(pipeline, "_WORTH_COMPILING_ROWS", 0):
         return run()
 
 

@@ -21,7 +21,7 @@ import whimbrel as wb
 from bench.coverage import LOOKS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.value_state import Drawn
@@ -268,7 +268,7 @@ def queries(path: Path) -> Iterator[tuple[str, str, int, Mapping[str, wb.Stream]
 
 def run(paths: Sequence[Path], seeds: int, *, sums: bool = False) -> Iterator[str]:
     """A line for each file, number, key and value; of sums and what is made of them alone, if that is asked for."""
-    with patience():
+    with wait_for_compiler():
         for path in paths:
             for name, key, groups, asked in queries(path):
                 kept = shuffled(asked["kept"], seeds // _FEWER) if seeds >= _FEWER and not sums else {}

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from bench.compare import Row, compare
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.expr import Expr, col, evaluate, split
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 
 ROWS, QUICK_ROWS = 2_000_000, 500_000
 WORDS = (
@@ -28,7 +28,7 @@ WORDS = (
 
 def run(*, quick: bool) -> Iterator[Row]:
     """Rows of figures in million phrases a second; bytes and gigabytes a second are printed beside."""
-    with patience():
+    with wait_for_compiler():
         yield from _plain(QUICK_ROWS if quick else ROWS)
 
 

@@ -19,7 +19,7 @@ from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, measure_disorder
-from whimbrel.kernels import Compiled, patience, time_order
+from whimbrel.kernels import Compiled, time_order, wait_for_compiler
 from whimbrel.kernels.primitives.sorting import impatience as primitive
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     """Rows of figures: times and four 32-bit columns in memory; output pages are fresh on both sides."""
     rows = QUICK_ROWS if quick else ROWS
     made = {"CloudLog-like": disordered.cloud_log(rows), "AndroidLog-like": disordered.android_log(rows)}
-    with patience():
+    with wait_for_compiler():
         for name, times in made.items():
             print(f"   {name}: {measure_disorder(times)}; the paper's: {disordered.PAPER[name.removesuffix('-like')]}")
         for name, times in made.items():

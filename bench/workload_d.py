@@ -21,7 +21,7 @@ from bench.kept_memory import give_back_memory
 from bench.sides import Ours, ready
 from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.run import Execution
@@ -121,14 +121,14 @@ def ways(log: Log, query: str) -> dict[str, Ours[dict[int, wb.Stream]]]:
 
 def throughput(log: Log, query: str) -> Iterator[Row]:
     """The three together against each other way."""
-    with patience():
+    with wait_for_compiler():
         peers = ways(log, query)
         yield from compare("D", f"{log.name} {query}", log.source.rows or 0, peers.pop("together"), peers, _same)
 
 
 def buffered(log: Log, query: str) -> Iterator[Row]:
     """Bytes buffered at most, as the engine counts them, and as the process grew."""
-    with patience():
+    with wait_for_compiler():
         peaks = {way: _peaks(ready(side)[0]) for way, side in ways(log, query).items()}
     for metric, number in (("MB buffered", 0), ("MB grown", 1)):
         mine, *others = ((way, peak[number] / 1e6) for way, peak in peaks.items())
@@ -142,7 +142,7 @@ def buffered(log: Log, query: str) -> Iterator[Row]:
 def latencies(log: Log) -> Iterator[Figure]:
     """How complete an answer is at each latency, and how long after the end of its window it is settled (Q1)."""
     query = next(iter(QUERIES))
-    with patience():
+    with wait_for_compiler():
         for way in ("together", "smallest only", "largest only"):
             side = ways(log, query)[way]
             for which, (share, waits) in _settled(log, side.build()).items():

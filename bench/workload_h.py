@@ -27,7 +27,7 @@ from bench.progressivis_peer import MISSING, started
 from bench.ranged import ranged
 from bench.sides import Ours, Ran, collected, ready
 from whimbrel import col
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 
 ROWS, QUICK_ROWS = 20_000_000, 1_000_000
 FEWER_ROWS, QUICK_FEWER_ROWS = 2_000_000, 200_000
@@ -79,7 +79,7 @@ def run(*, quick: bool, logs: Path | None = None) -> Iterator[Row]:
         Question("TPC-H Q1", pricing.lineitem(rows), "ship", pricing.summary, pricing.SQL, pricing.BY_HAND,
                  pricing.same, pricing.KEYS, pricing.VALUES, "rows"),
     ]
-    with TemporaryDirectory() as folder, patience():
+    with TemporaryDirectory() as folder, wait_for_compiler():
         for question in asked:
             path = _written(question, folder)
             sources: dict[str, Callable[[], wb.Stream]] = {

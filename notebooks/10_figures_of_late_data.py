@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 from bench import disordered
 from bench.sorted_runs import runs_over_time
 from whimbrel.disorder import measure_disorder
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 
 ROWS = int(os.environ.get("WHIMBREL_ROWS", "20_000_000"))
 LOGS = {"CloudLog": disordered.cloud_log(ROWS), "AndroidLog": disordered.android_log(ROWS)}
@@ -46,7 +46,7 @@ LOGS = {"CloudLog": disordered.cloud_log(ROWS), "AndroidLog": disordered.android
 
 # %%
 MEASURES = ("inversions", "distance", "runs", "interleaved")
-with patience():  # until the loops are compiled
+with wait_for_compiler():  # until the loops are compiled
     FOUND = {name: measure_disorder(times) for name, times in LOGS.items()}
 
 
@@ -96,7 +96,7 @@ STEP = ROWS // 200
 
 def runs_of(name):
     """Runs of both sorts, by rows that came."""
-    with patience():
+    with wait_for_compiler():
         counts = {sort: runs_over_time(LOGS[name], every=STEP, latency=LATENCY[name], cuts=cuts)
                   for sort, cuts in (("Patience sort", False), ("Impatience sort", True))}
     table = {"row": np.tile(np.arange(1, ROWS // STEP + 1) * STEP, 2), "sort": np.repeat([*counts], ROWS // STEP),

@@ -24,7 +24,7 @@ from bench.compare import Row, compare, same_rows, taken, warm
 from bench.sides import Ours, collected, ready
 from bench.sorted_runs import runs_over_time
 from whimbrel import Stream, col
-from whimbrel.kernels import Compiled, patience, tier
+from whimbrel.kernels import Compiled, tier, wait_for_compiler
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
@@ -185,7 +185,7 @@ def test_a_quick_run_is_quick(name: str, tmp_path: Path) -> None:
 
 def test_runs_are_counted_with_and_without_what_punctuations_take_out() -> None:
     times = np.array([10, 20, 30, 1, 2, 3, 40, 50, 60], np.int64)
-    with patience():
+    with wait_for_compiler():
         assert runs_over_time(times, every=3, latency=0, cuts=False).tolist() == [1, 2, 2]
         assert runs_over_time(times, every=3, latency=15, cuts=True).tolist() == [1, 1, 1]
         assert runs_over_time(np.arange(5)[::-1].copy(), every=5, latency=0, cuts=False).tolist() == [5]

@@ -4,7 +4,7 @@ from whimbrel.disorder.disorder_metrics import Disorderliness, measure_disorder
 from whimbrel.disorder.edge_ingress import EdgeIngress
 from whimbrel.disorder.idle_advance import AdvancesWhenIdle
 from whimbrel.disorder.ingress import Ingress, timekeeper
-from whimbrel.disorder.late_fraction_model import Arrived, MissingShares
+from whimbrel.disorder.late_fraction_model import Arrived, MissingFractions
 from whimbrel.disorder.sorter import Sorter
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
            "Disorderliness",
            "EdgeIngress",
            "Ingress",
-           "MissingShares",
+           "MissingFractions",
            "Sorter",
            "measure_disorder",
            "timekeeper",

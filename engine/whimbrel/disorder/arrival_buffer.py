@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 _BATCH_ROWS = 65_536
 _SPARSE = 4
-_NONE_GONE: Mask = np.empty(0, np.bool_)
+_NONE_REMOVED: Mask = np.empty(0, np.bool_)
 
 
 class Arrivals:
@@ -25,7 +25,7 @@ class Arrivals:
         The number of each batch's first row.
     left : list of int
         How many rows of each batch wait.
-    gone : list of array of bool
+    removed : list of array of bool
         Which rows of each batch have left; empty where none has.
     following : int
         The number that the next row gets.
@@ -35,7 +35,7 @@ class Arrivals:
         self.batches: list[Batch] = []
         self.first: list[int] = []
         self.left: list[int] = []
-        self.gone: list[Mask] = []
+        self.removed: list[Mask] = []
         self.following = 0
 
     @property
@@ -50,7 +50,7 @@ class Arrivals:
 
     @property
     def nbytes(self) -> int:
-        return sum(batch.nbytes + gone.nbytes for batch, gone in zip(self.batches, self.gone, strict=True))
+        return sum(batch.nbytes + removed.nbytes for batch, removed in zip(self.batches, self.removed, strict=True))
 
     def add(self, batch: Batch) -> int:
         """Take in rows; answers with the number of the first."""
@@ -58,23 +58,23 @@ class Arrivals:
         self.first.append(self.following)
         self.left.append(len(batch))
         self.following += len(batch)
-        self.gone.append(_NONE_GONE)
+        self.removed.append(_NONE_REMOVED)
         return self.first[-1]
 
     def times(self) -> Array:
         """Times of the rows that wait, as they arrived."""
-        return np.concatenate([batch.sync[~gone] if len(gone) else batch.sync
-                               for batch, gone in zip(self.batches, self.gone, strict=True)])
+        return np.concatenate([batch.sync[~removed] if len(removed) else batch.sync
+                               for batch, removed in zip(self.batches, self.removed, strict=True)])
 
     def numbers(self) -> Array:
         """Numbers of the rows that wait, as they arrived."""
-        return np.concatenate([first + (np.flatnonzero(~gone) if len(gone) else np.arange(len(batch)))
-                               for batch, first, gone in zip(self.batches, self.first, self.gone, strict=True)])
+        return np.concatenate([first + (np.flatnonzero(~removed) if len(removed) else np.arange(len(batch)))
+                               for batch, first, removed in zip(self.batches, self.first, self.removed, strict=True)])
 
     def take_all(self, order: Array | None) -> list[Batch]:
         """All rows that wait, in this order of their arrival (None: as they came); they leave."""
-        batches = [batch.take(np.flatnonzero(~gone)) if len(gone) else batch
-                   for batch, gone in zip(self.batches, self.gone, strict=True)]
+        batches = [batch.take(np.flatnonzero(~removed)) if len(removed) else batch
+                   for batch, removed in zip(self.batches, self.removed, strict=True)]
         self._keep([])
         if order is None:
             return batches
@@ -85,12 +85,12 @@ class Arrivals:
         """The rows with these numbers, in this order; they leave."""
         first = np.array(self.first)
         ends = np.cumsum([len(batch) for batch in self.batches])
-        places = numbers - first[0]
+        indices = numbers - first[0]
         if ends[-1] != first[-1] + len(self.batches[-1]) - first[0]:  # batches between these have left
             which = np.searchsorted(first, numbers, "right") - 1
-            places = numbers - first[which] + (ends - np.diff(ends, prepend=0))[which]
-        out = _picked(self.batches, ends, places)
-        self._leave(places, ends)
+            indices = numbers - first[which] + (ends - np.diff(ends, prepend=0))[which]
+        out = _picked(self.batches, ends, indices)
+        self._leave(indices, ends)
         return out
 
     def tighten(self) -> tuple[Array, Array]:
@@ -100,41 +100,44 @@ class Arrivals:
         first = self.add(Batch.concat(rows)) if rows else 0
         return numbers, np.arange(first, first + len(numbers))
 
-    def _leave(self, places: Array, ends: Array) -> None:
-        places = np.sort(places)
-        low, high = np.searchsorted(ends, places[[0, -1]], "right").tolist()
-        cuts = [0, *np.searchsorted(places, ends[low : high + 1]).tolist()]
+    def _leave(self, indices: Array, ends: Array) -> None:
+        indices = np.sort(indices)
+        low, high = np.searchsorted(ends, indices[[0, -1]], "right").tolist()
+        cuts = [0, *np.searchsorted(indices, ends[low : high + 1]).tolist()]
         for number in range(low, high + 1):
             begin = int(ends[number]) - len(self.batches[number])
-            inside = places[cuts[number - low] : cuts[number - low + 1]]
+            inside = indices[cuts[number - low] : cuts[number - low + 1]]
             self.left[number] -= len(inside)
             if len(inside) and self.left[number]:
-                gone = self.gone[number] if len(self.gone[number]) else np.zeros(len(self.batches[number]), np.bool_)
-                gone[inside - begin] = True
-                self.gone[number] = gone
+                removed = self.removed[number]
+                if not len(removed):
+                    removed = np.zeros(len(self.batches[number]), np.bool_)
+                removed[inside - begin] = True
+                self.removed[number] = removed
         self._keep([number for number, left in enumerate(self.left) if left])
 
     def _keep(self, stay: list[int]) -> None:
         if len(stay) < len(self.left):
-            self.batches, self.gone = [self.batches[number] for number in stay], [self.gone[number] for number in stay]
+            self.batches = [self.batches[number] for number in stay]
+            self.removed = [self.removed[number] for number in stay]
             self.first, self.left = [self.first[number] for number in stay], [self.left[number] for number in stay]
 
     def fork(self) -> Arrivals:
-        twin = Arrivals()
-        twin.batches, twin.first, twin.left = list(self.batches), list(self.first), list(self.left)
-        twin.gone, twin.following = [gone.copy() for gone in self.gone], self.following
-        return twin
+        clone = Arrivals()
+        clone.batches, clone.first, clone.left = list(self.batches), list(self.first), list(self.left)
+        clone.removed, clone.following = [removed.copy() for removed in self.removed], self.following
+        return clone
 
 
-def _picked(batches: list[Batch], ends: Array, places: Array) -> list[Batch]:
+def _picked(batches: list[Batch], ends: Array, indices: Array) -> list[Batch]:
     """Rows by their place in batches put end to end, of which no more are put together than needed."""
-    steps = range(0, len(places), _BATCH_ROWS)
-    if len(places) * _SPARSE > ends[-1]:  # memory that is asked for at once is had sooner than piece by piece
-        whole = _rows_of(Batch.concat(batches), places)
+    steps = range(0, len(indices), _BATCH_ROWS)
+    if len(indices) * _SPARSE > ends[-1]:  # memory that is asked for at once is had sooner than piece by piece
+        whole = _rows_of(Batch.concat(batches), indices)
         return [whole.slice(start, start + _BATCH_ROWS) for start in steps]
     out = []
     for start in steps:
-        some = places[start : start + _BATCH_ROWS]
+        some = indices[start : start + _BATCH_ROWS]
         low, high = np.searchsorted(ends, [some.min(), some.max()], "right")
         between, begin = batches[low : high + 1], int(ends[low]) - len(batches[low])
         if ends[high] - begin > _SPARSE * len(some):  # one late row must not have all that came since put together
@@ -144,10 +147,10 @@ def _picked(batches: list[Batch], ends: Array, places: Array) -> list[Batch]:
     return out
 
 
-def _cut_out(batches: list[Batch], places: Array) -> tuple[list[Batch], Array]:
+def _cut_out(batches: list[Batch], indices: Array) -> tuple[list[Batch], Array]:
     """Only these rows of the batches, and where they are then."""
-    order = np.argsort(places)
-    inside = places[order]
+    order = np.argsort(indices)
+    inside = indices[order]
     ends = np.cumsum([len(batch) for batch in batches])
     cuts = [0, *np.searchsorted(inside, ends).tolist()]
     rows = [batch.take(inside[start:stop] - (end - len(batch)))

@@ -60,16 +60,16 @@ class EdgeIngress(Ingress):
             return []
         first = self.rows
         self.rows += len(batch)
-        told = batch.other == batch.sync
-        moments = self.time.follow(batch, told)
-        late = (batch.sync < moments.current) & ~told
+        is_punctuation = batch.other == batch.sync
+        moments = self.time.follow(batch, is_punctuation)
+        late = (batch.sync < moments.current) & ~is_punctuation
         if late.any() and self.disorder.late == "raise":
             raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
         self.watermark = self.time.now
         self.coming += int(np.count_nonzero(late & (batch.other == INF)))
         self._note_tight(batch, moments.current)
         rows = batch.having(sync=np.where(late, moments.current, batch.sync), ends=batch.other, ids=batch.sync)
-        self.sorter.add(rows.take(np.flatnonzero(~told)) if told.any() else rows)
+        self.sorter.add(rows.take(np.flatnonzero(~is_punctuation)) if is_punctuation.any() else rows)
         return self._released()
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
@@ -88,8 +88,8 @@ class EdgeIngress(Ingress):
 
     def _released(self) -> list[Batch]:
         """Rows whose time has come. Those that tight times put off by a tick are sorted in before what follows."""
-        come = int(np.searchsorted(self.tight, self.watermark, "right"))
-        times, self.tight = [*self.tight[:come].tolist(), self.watermark], self.tight[come:]
+        passed = int(np.searchsorted(self.tight, self.watermark, "right"))
+        times, self.tight = [*self.tight[:passed].tolist(), self.watermark], self.tight[passed:]
         return [joined for time in times for rows in self.sorter.release(time) if len(joined := self._join(rows))]
 
     def _join(self, rows: Batch) -> Batch:
@@ -101,7 +101,7 @@ class EdgeIngress(Ingress):
             return rows.having(ids=None)
         edges = rows.take(odd)
         assert edges.ids is not None
-        ids, other, gone = np.full(len(rows), -1), rows.other.copy(), np.zeros(len(rows), np.bool_)
+        ids, other, removed = np.full(len(rows), -1), rows.other.copy(), np.zeros(len(rows), np.bool_)
         too_soon = []
         for row, key, sync, first, end in zip(odd.tolist(), _keys(edges), edges.sync.tolist(), edges.ids.tolist(),
                                               edges.other.tolist(), strict=True):
@@ -116,12 +116,12 @@ class EdgeIngress(Ingress):
             else:
                 known = self._end(key, sync, late=sync > first)
             if known is None:
-                gone[row] = True
+                removed[row] = True
             else:
                 other[row], ids[row] = known
-        self.late_dropped += int(np.count_nonzero(gone)) - len(too_soon)
-        self.late_adjusted += int(np.count_nonzero(late & ~gone))
-        counted = gone | late
+        self.late_dropped += int(np.count_nonzero(removed)) - len(too_soon)
+        self.late_adjusted += int(np.count_nonzero(late & ~removed))
+        counted = removed | late
         counted[too_soon] = False
         if counted.any():
             self.time.count_late(rows.take(np.flatnonzero(counted)))
@@ -129,7 +129,7 @@ class EdgeIngress(Ingress):
             put_off = rows.take(np.array(too_soon))
             self.sorter.add(replace(put_off, sync=put_off.sync + 1))
         joined = rows.having(ends=other, ids=ids)
-        return joined.take(np.flatnonzero(~gone)) if gone.any() else joined
+        return joined.take(np.flatnonzero(~removed)) if removed.any() else joined
 
     def _begin(self, key: Key, sync: int, *, late: bool) -> tuple[int, int] | None:
         """No end known, and the id; None when the start is dropped."""

@@ -12,5 +12,5 @@ class AdvancesWhenIdle(Kernel):
     """A kernel that is given rows as they come, and follows how far time has come with them."""
 
     @abstractmethod
-    def come_to(self, time: int) -> list[Batch]:
+    def advance_idle(self, time: int) -> list[Batch]:
         """Go on as if the newest row of whatever is waited for were at this time; answer with what that completes."""

@@ -83,7 +83,7 @@ class Ingress(AdvancesWhenIdle):
             self.time.now = max(self.time.now, watermark)  # whoever says so knows more than the rows
         return self.sorter.release(INF if watermark == INF else self.watermark)
 
-    def come_to(self, time: int) -> list[Batch]:
+    def advance_idle(self, time: int) -> list[Batch]:
         passed = self.disorder.passed(time)
         return self.advance(passed) if passed > self.watermark else []
 
@@ -111,8 +111,8 @@ class Ingress(AdvancesWhenIdle):
         self.late_by[0] += len(late_by) - len(late)
         if len(late):
             spans = round_spans(self.source.schema.unit)
-            places = np.minimum(np.searchsorted(spans, late), len(spans) - 1)
-            self.late_by += np.bincount(places, minlength=len(spans))
+            indices = np.minimum(np.searchsorted(spans, late), len(spans) - 1)
+            self.late_by += np.bincount(indices, minlength=len(spans))
 
     def _late(self, batch: Batch, late: Mask, moments: ArrivalWatermarks, first: int) -> Batch:
         policy = self.disorder.late
@@ -120,10 +120,10 @@ class Ingress(AdvancesWhenIdle):
             raise self._error(batch, int(np.flatnonzero(late)[0]), moments, first)
         self.time.count_late(batch.take(np.flatnonzero(late)))
         moved, ends = np.where(late, moments.current, batch.sync), batch.other
-        gone = late if self.disorder.drops else moved >= ends
-        self.late_dropped += int(np.count_nonzero(gone))
-        self.late_adjusted += int(np.count_nonzero(late & ~gone))
-        return batch.having(sync=moved, ends=ends).take(np.flatnonzero(~gone))
+        removed = late if self.disorder.drops else moved >= ends
+        self.late_dropped += int(np.count_nonzero(removed))
+        self.late_adjusted += int(np.count_nonzero(late & ~removed))
+        return batch.having(sync=moved, ends=ends).take(np.flatnonzero(~removed))
 
     def _without_end(self, batch: Batch, first: int) -> SourceError:
         row, name = int(np.argmax(batch.sync)), self.source.time
@@ -144,11 +144,11 @@ class Ingress(AdvancesWhenIdle):
                 hint = ('give partitions a longer lag: wb.PartitionWatermarks(by=..., max_lag="..."); '
                         'or pass late="drop"/"adjust"')
         else:
-            promise = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
-            why = f"{shown} came after {when}, with {promise}"
+            bound = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
+            why = f"{shown} came after {when}, with {bound}"
         which = f"Row {first + row:,} of {self.source.name}{self.time.where(batch, row)}"
-        if place := self.source.lies_in(first + row):
-            which, hint = f"{which} ({place})", f"give the files as a list in the order of time; {hint}"
+        if location := self.source.lies_in(first + row):
+            which, hint = f"{which} ({location})", f"give the files as a list in the order of time; {hint}"
         return DisorderError(
             f"{which} is late by "
             f"{tell_ticks(passed - time, schema.unit)}: {why}.", where=f'time="{self.source.time}"', hint=hint)

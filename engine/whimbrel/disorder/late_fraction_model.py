@@ -50,19 +50,19 @@ class Arrived:
     kind: Array | None = None
 
     def missing(self, size_ticks: int, hop_ticks: int, first_tick: int, *, latency_ticks: int | None = None,
-                kind: int = 0) -> MissingShares:
+                kind: int = 0) -> MissingFractions:
         """What was missing of windows of a grid, of which one begins at `first_tick`.
 
         With a latency only rows count that were no later than that: others are in no answer.
         """
-        times, late_by = (part[self._places[kind]] for part in (self.times, self.late_by))
+        times, late_by = (part[self._indices[kind]] for part in (self.times, self.late_by))
         if latency_ticks is not None:
             kept = late_by <= latency_ticks
             times, late_by = times[kept], late_by[kept]
-        return MissingShares(times, late_by, size_ticks, hop_ticks, first_tick, self._span)
+        return MissingFractions(times, late_by, size_ticks, hop_ticks, first_tick, self._span)
 
     @cached_property
-    def _places(self) -> list[Array]:
+    def _indices(self) -> list[Array]:
         """The rows of each kind."""
         if self.kind is None:
             return [np.arange(len(self.times))]
@@ -78,7 +78,7 @@ class Arrived:
         return int(self.times[:begun].max()), int(self.times.max())
 
 
-class MissingShares:
+class MissingFractions:
     """Shares of the rows of windows that were missing when the newest time was so far past their end.
 
     Of each window of the log the share s is known at every age. A bound for a window to come is conformal [1, 2]: with
@@ -105,7 +105,7 @@ class MissingShares:
     ----------
     rows : numpy.ndarray of int64
         Of each window of the log that was whole: all of its rows had time to come.
-    shares : numpy.ndarray of float64
+    fractions : numpy.ndarray of float64
         By window and age.
     ages_ticks : numpy.ndarray of int64
         From 0 in steps that grow, to the first at which no row was missing. An age is how many ticks the newest time
@@ -138,11 +138,11 @@ class MissingShares:
         windows, past = self._past_end(times, late_by, panes + begin, begin, end)
         self.ages_ticks = _steps(int(past.max(initial=-1)) + 1)
         steps = len(self.ages_ticks)
-        place = np.searchsorted(self.ages_ticks, past, "right") - 1
-        came = np.bincount(windows * steps + place, minlength=count * steps).reshape(count, steps)
-        missing = came[:, ::-1].cumsum(axis=1)[:, ::-1][rows > 0]
+        index = np.searchsorted(self.ages_ticks, past, "right") - 1
+        arrived = np.bincount(windows * steps + index, minlength=count * steps).reshape(count, steps)
+        missing = arrived[:, ::-1].cumsum(axis=1)[:, ::-1][rows > 0]
         self.rows = rows[rows > 0]
-        self.shares = missing / self.rows[:, None]
+        self.fractions = missing / self.rows[:, None]
         self._expected = missing.sum(axis=0) / max(int(self.rows.sum()), 1)
 
     def _whole(self, span: tuple[int, int], latest_ticks: int) -> tuple[int, int]:
@@ -196,14 +196,14 @@ class MissingShares:
         numpy.ndarray of float64
             1 where nothing is known: of too few windows, or where shares differ too much.
         """
-        place = np.searchsorted(self.ages_ticks, ages_ticks, "right") - 1
+        index = np.searchsorted(self.ages_ticks, ages_ticks, "right") - 1
         maximum = np.ones(len(ages_ticks))
         if self.windows >= self.fewest(alpha):
-            total, windows = self.shares.sum(axis=0), self.windows + 1
+            total, windows = self.fractions.sum(axis=0), self.windows + 1
             rank = min(math.ceil(windows * (1 - alpha) - _CLOSE) + 1, self.windows)
             score = np.partition(self._scores, rank - 1)[rank - 1]
             for _ in range(1000):
-                before, maximum = maximum, np.minimum(score * _usual((total[place] + maximum) / windows, rows), 1.0)
+                before, maximum = maximum, np.minimum(score * _usual((total[index] + maximum) / windows, rows), 1.0)
                 if (before - maximum <= _CLOSE).all():
                     break
             maximum[ages_ticks >= self.end(alpha)] = 0.0
@@ -211,9 +211,9 @@ class MissingShares:
 
     @cached_property
     def _scores(self) -> Array:
-        mean = self.shares.sum(axis=0) / (self.windows + 1)
+        mean = self.fractions.sum(axis=0) / (self.windows + 1)
         usual = _usual(mean, self.rows[:, None])
-        return np.asarray((self.shares / usual).max(axis=1))
+        return np.asarray((self.fractions / usual).max(axis=1))
 
 
 def _usual(mean: Array, rows: Array) -> Array:

@@ -19,8 +19,8 @@ from whimbrel.plan import OrderingSpec
 Array = np.ndarray[Any, Any]
 
 _pass_time = Compiled(pass_time)
-_NOTHING_TOLD = np.empty(0, np.bool_)
-_NOTHING_TOLD.flags.writeable = False
+_NO_PUNCTUATION = np.empty(0, np.bool_)
+_NO_PUNCTUATION.flags.writeable = False
 
 
 class PartitionTime(Timekeeper):
@@ -59,20 +59,21 @@ class PartitionTime(Timekeeper):
         self.newest_of = np.empty(0, np.int64)
         self.late = np.empty(0, np.int64)
 
-    def follow(self, batch: Batch, told: Mask | None = None) -> ArrivalWatermarks:
+    def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:
         partitions = self._column(batch)
         numbers = self._numbers(batch)
-        low = self._low(batch.sync, None if told is None else (told, told & ~partitions.validity()))
+        of_all = None if is_punctuation is None else (is_punctuation, is_punctuation & ~partitions.validity())
+        low = self._low(batch.sync, of_all)
         current, newest = np.empty(len(batch), np.int64), np.empty(len(batch), np.int64)
         latency = self.disorder.reorder_latency
-        _pass_time(batch.sync, numbers, _NOTHING_TOLD if told is None else frozen(told), low,
+        _pass_time(batch.sync, numbers, _NO_PUNCTUATION if is_punctuation is None else frozen(is_punctuation), low,
                    -1 if latency is None else latency, self.passed, self.newest_of, current, newest)
         return ArrivalWatermarks(current, newest)
 
     def fork(self) -> PartitionTime:
-        twin = copy.copy(self)
-        twin.passed, twin.newest_of, twin.late = self.passed.copy(), self.newest_of.copy(), self.late.copy()
-        return twin
+        clone = copy.copy(self)
+        clone.passed, clone.newest_of, clone.late = self.passed.copy(), self.newest_of.copy(), self.late.copy()
+        return clone
 
     def where(self, batch: Batch, row: int) -> str:
         value, = self._column(batch).slice(row, row + 1).to_arrow().to_pylist()
@@ -97,11 +98,11 @@ class PartitionTime(Timekeeper):
         numbers = self.keys.ids([self._column(batch)], len(batch))
         missing = len(self.keys) - len(self.passed)
         if missing > 0:
-            room = max(missing, len(self.passed))
-            nothing = np.full(room, MIN_TIME)
+            extra = max(missing, len(self.passed))
+            nothing = np.full(extra, MIN_TIME)
             self.passed = np.concatenate([self.passed, nothing])
             self.newest_of = np.concatenate([self.newest_of, nothing])
-            self.late = np.concatenate([self.late, np.zeros(room, np.int64)])
+            self.late = np.concatenate([self.late, np.zeros(extra, np.int64)])
         return frozen(numbers)
 
     def _low(self, sync: Array, marks: tuple[Mask, Mask] | None) -> Array:
@@ -110,9 +111,9 @@ class PartitionTime(Timekeeper):
         newest = np.maximum(np.maximum.accumulate(seen), self.newest)
         low = np.broadcast_to(np.int64(self.now), sync.shape)
         if self.disorder.lag is not None:
-            behind = np.maximum(newest, MIN_TIME + self.disorder.lag) - self.disorder.lag
-            over = behind % self.disorder.every
-            low = np.maximum(low, np.where(behind < MIN_TIME + over, MIN_TIME, behind - over))
+            lagged = np.maximum(newest, MIN_TIME + self.disorder.lag) - self.disorder.lag
+            over = lagged % self.disorder.every
+            low = np.maximum(low, np.where(lagged < MIN_TIME + over, MIN_TIME, lagged - over))
         if marks is not None:
             low = np.maximum(low, np.maximum.accumulate(np.where(marks[1], sync, MIN_TIME)))
         self.newest, self.now = int(newest[-1]), int(low[-1])

@@ -84,9 +84,9 @@ class SortedRuns:
         self.numbers = new[np.minimum(np.searchsorted(old, self.numbers), len(old) - 1)]
 
     def fork(self) -> SortedRuns:
-        twin = copy.copy(self)
-        vars(twin).update({name: array.copy() for name, array in vars(self).items()})
-        return twin
+        clone = copy.copy(self)
+        vars(clone).update({name: array.copy() for name, array in vars(self).items()})
+        return clone
 
     def _state(self) -> tuple[Array, ...]:
         return self.times, self.numbers, self.after, self.free, self.runs, self.tails, self.scalars

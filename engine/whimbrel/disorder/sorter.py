@@ -99,6 +99,6 @@ class Sorter:
             yield times, np.arange(numbers, numbers + len(times)) if isinstance(numbers, int) else numbers
 
     def fork(self) -> Sorter:
-        twin = Sorter()
-        twin.arrivals, twin.runs, twin.fresh = self.arrivals.fork(), self.runs.fork(), list(self.fresh)
-        return twin
+        clone = Sorter()
+        clone.arrivals, clone.runs, clone.fresh = self.arrivals.fork(), self.runs.fork(), list(self.fresh)
+        return clone

@@ -41,14 +41,14 @@ class SourceTime(Timekeeper):
         self.newest = self.now = int(sync[-1])
         return True
 
-    def follow(self, batch: Batch, told: Mask | None = None) -> ArrivalWatermarks:
-        seen = batch.sync if told is None else np.where(told, MIN_TIME, batch.sync)
+    def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:
+        seen = batch.sync if is_punctuation is None else np.where(is_punctuation, MIN_TIME, batch.sync)
         newest = np.maximum(np.maximum.accumulate(seen), self.newest)
         current = np.broadcast_to(np.int64(self.now), seen.shape)
         if self.latency is not None:
             current = np.maximum(np.maximum(newest, MIN_TIME + self.latency) - self.latency, self.now)
-        if told is not None:
-            current = np.maximum(current, np.maximum.accumulate(np.where(told, batch.sync, MIN_TIME)))
+        if is_punctuation is not None:
+            current = np.maximum(current, np.maximum.accumulate(np.where(is_punctuation, batch.sync, MIN_TIME)))
         self.newest, self.now = int(newest[-1]), int(current[-1])
         return ArrivalWatermarks(current, newest)
 

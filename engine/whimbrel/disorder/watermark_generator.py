@@ -46,8 +46,8 @@ class Timekeeper(ABC):
         self.now = self.newest = MIN_TIME
 
     @abstractmethod
-    def follow(self, batch: Batch, told: Mask | None = None) -> ArrivalWatermarks:
-        """Let rows pass, at least one; those that are `told` are punctuations."""
+    def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:
+        """Let rows pass, at least one; those that are `is_punctuation` are punctuations."""
 
     @abstractmethod
     def fork(self) -> Self:

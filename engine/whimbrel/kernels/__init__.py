@@ -1,6 +1,6 @@
 """What moves rows: contracts, handwritten primitives, generated text, and the compiler behind them."""
 
-from whimbrel.kernels.cache import cache_directory, foundation, keeps_code
+from whimbrel.kernels.cache import cache_directory, dependency_digest, keeps_code
 from whimbrel.kernels.checked_arithmetic import has_power
 from whimbrel.kernels.compile import (
     Compiled,
@@ -10,14 +10,14 @@ from whimbrel.kernels.compile import (
     finish_compiling,
     forced_tier,
     load_text,
-    patience,
     refusal,
     tier,
+    wait_for_compiler,
     watched,
 )
 from whimbrel.kernels.compiled_function import CompiledForm, with_compiled_form
 from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
-from whimbrel.kernels.filter_rows import kept_rows
+from whimbrel.kernels.filter_rows import selected_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
 from whimbrel.kernels.scatter import marked, spread
 from whimbrel.kernels.state import FIXED, ObjectState, restored, state_of
@@ -39,23 +39,23 @@ __all__ = [
     "ascends",
     "cache_directory",
     "captured",
+    "dependency_digest",
     "encode_keys",
     "finish_compiling",
     "forced_tier",
-    "foundation",
     "has_power",
     "keeps_code",
-    "kept_rows",
     "load_text",
     "marked",
     "ordered",
-    "patience",
     "refusal",
     "restored",
+    "selected_rows",
     "spread",
     "state_of",
     "tier",
     "time_order",
+    "wait_for_compiler",
     "watched",
     "with_compiled_form",
     "with_gaps",

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 _ENGINE = Path(__file__).parent.parent
-_COMPILED_ROOMS = ("kernels/primitives", "kernels/intrinsics.py", "aggregates", "expr/scalar_functions.py")
+_COMPILED_PACKAGES = ("kernels/primitives", "kernels/intrinsics.py", "aggregates", "expr/scalar_functions.py")
 
 
 def cache_directory() -> Path:
@@ -37,7 +37,7 @@ def source_file(text: str, name: str) -> Path:
     Safe under concurrent processes (the file appears whole or not at all) and under a home that cannot be written
     (a private temporary directory serves this process instead).
     """
-    digest = hashlib.sha256(f"{foundation()}\n{text}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{dependency_digest()}\n{text}".encode()).hexdigest()[:16]
     path = _writable_directory() / f"{name}_{digest}.py"
     if not path.exists():
         handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".draft")
@@ -48,13 +48,13 @@ def source_file(text: str, name: str) -> Path:
 
 
 @functools.cache
-def foundation() -> str:
+def dependency_digest() -> str:
     """Hash of everything besides its own text that compiled code depends on."""
     digest = hashlib.sha256(sys.version.encode())
     for package in ("numba", "llvmlite", "numpy", "whimbrel"):
         digest.update(f"{package} {importlib.metadata.version(package)}".encode())
-    for room in _COMPILED_ROOMS:
-        path = _ENGINE / room
+    for folder in _COMPILED_PACKAGES:
+        path = _ENGINE / folder
         for file in [path] if path.suffix else sorted(path.rglob("*.py")):
             digest.update(str(file.relative_to(_ENGINE)).encode() + file.read_bytes())
     return digest.hexdigest()

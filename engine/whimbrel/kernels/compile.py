@@ -63,7 +63,7 @@ def finish_compiling() -> int:
 
 
 @contextlib.contextmanager
-def patience(max_s: float = math.inf) -> Iterator[None]:
+def wait_for_compiler(max_s: float = math.inf) -> Iterator[None]:
     """Wait for the compiler rather than start interpreted, so many seconds in all: right when only the end matters."""
     token = _patient_until.set(time.perf_counter() + max_s)
     try:
@@ -305,8 +305,8 @@ def refusal(function: Callable[..., Any], *arguments: Any) -> str | None:
         compiled.compile(tuple(numba.typeof(argument) for argument in arguments))
     except Exception as error:  # noqa: BLE001 - whatever the compiler dislikes is a reason
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = (line for line in lines if not line.startswith(("Failed in", "During", "File")))
-        return next(told, type(error).__name__).rstrip(":")
+        messages = (line for line in lines if not line.startswith(("Failed in", "During", "File")))
+        return next(messages, type(error).__name__).rstrip(":")
     return None
 
 
@@ -337,10 +337,10 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tu
         if name in scope:
             scope[name] = compiled(scope[name])
     closure = tuple(types.CellType(compiled(cell.cell_contents)) for cell in function.__closure__ or ())
-    twin = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, closure or None)
-    twin.__module__ = function.__module__
-    twin.__qualname__ = function.__qualname__
-    return twin
+    clone = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, closure or None)
+    clone.__module__ = function.__module__
+    clone.__qualname__ = function.__qualname__
+    return clone
 
 
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

@@ -65,10 +65,10 @@ class Kernel(ABC):
 
         Mutable arrays are copied; immutable batches and append-only tables are shared.
         """
-        twin = copy.copy(self)
+        clone = copy.copy(self)
         for name, value in vars(self).items():
-            setattr(twin, name, _fork(value))
-        return twin
+            setattr(clone, name, _fork(value))
+        return clone
 
     def state_parts(self) -> dict[str, Any]:
         """What it remembers, by attribute, for :func:`~whimbrel.kernels.state.state_of` to walk."""
@@ -107,14 +107,14 @@ class Stateless(Kernel):
         return [out] if len(out) else []
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.watermark = self.promise(watermark)
+        self.watermark = self.output_watermark(watermark)
         return []
 
     @abstractmethod
     def apply(self, batch: Batch) -> Batch:
         """The rows that come of these rows."""
 
-    def promise(self, watermark: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """The output frontier that follows from an input frontier."""
         return watermark
 

@@ -13,15 +13,15 @@ from whimbrel.kernels.primitives.rows import filter_rows as primitive
 
 Array = np.ndarray[Any, Any]
 
-_places_of = Compiled(primitive.places_of)
-_move_kept = Compiled(primitive.move_kept)
-_count_kept = Compiled(primitive.count_kept)
+_indices_of = Compiled(primitive.indices_of)
+_move_selected = Compiled(primitive.move_selected)
+_count_selected = Compiled(primitive.count_selected)
 _FEW_ROWS = 4_096
 _SPARSE = 16
 """Where at most one row in so many is kept, their places are looked up; else all rows are walked along."""
 
 
-def kept_rows(batch: Batch, kept: Mask, rows: int, storage: Storage | None = None) -> Batch:
+def selected_rows(batch: Batch, kept: Mask, rows: int, storage: Storage | None = None) -> Batch:
     """What :meth:`Batch.only` does with so many rows, but by compiled loops.
 
     Examples
@@ -35,17 +35,17 @@ def kept_rows(batch: Batch, kept: Mask, rows: int, storage: Storage | None = Non
     if len(kept) < _FEW_ROWS:
         return batch.only(kept, storage)
     batch = batch.having(absent=None)
-    found = (batch.take(_places(kept, rows), storage) if _SPARSE * rows <= len(kept) else
+    found = (batch.take(_indices(kept, rows), storage) if _SPARSE * rows <= len(kept) else
              _Moved(kept, rows, storage).batch(batch))
     return found if batch.gaps is None else found.having(gaps=(batch.gaps[0], INF))
 
 
-def _places(kept: Mask, rows: int) -> Array:
-    eights, places = kept[: len(kept) // 8 * 8].view(np.int64), np.empty(rows + 1, np.int64)
-    if not _places_of.ready(kept, eights, places):
+def _indices(kept: Mask, rows: int) -> Array:
+    eights, indices = kept[: len(kept) // 8 * 8].view(np.int64), np.empty(rows + 1, np.int64)
+    if not _indices_of.ready(kept, eights, indices):
         return np.flatnonzero(kept)
-    _places_of(kept, eights, places)
-    return places[:rows]
+    _indices_of(kept, eights, indices)
+    return indices[:rows]
 
 
 class _Moved:
@@ -65,27 +65,27 @@ class _Moved:
     def times(self, batch: Batch) -> Array:
         if batch.gaps is None or batch.gaps[0] != batch.gaps[1]:
             return self.array(batch.sync)
-        first, step, moved = int(batch.sync[0]), batch.gaps[0], self.room(batch.sync.dtype)
-        if not _count_kept.ready(self.kept, first, step, moved):
+        first, step, moved = int(batch.sync[0]), batch.gaps[0], self.buffer(batch.sync.dtype)
+        if not _count_selected.ready(self.kept, first, step, moved):
             return batch.sync[self.kept]
-        _count_kept(self.kept, first, step, moved)
+        _count_selected(self.kept, first, step, moved)
         return moved
 
     def column(self, column: Column) -> Column:
         if not isinstance(column.values, np.ndarray):
-            return column.take(_places(self.kept, self.rows))
+            return column.take(_indices(self.kept, self.rows))
         valid = None if column.valid is None else self.array(column.valid)
         return Column(column.type, self.array(column.values), valid)
 
     def array(self, array: Array) -> Array:
-        moved = self.room(array.dtype)
-        given, room = (each.view(f"i{array.itemsize}") for each in (array, moved))  # one loop for all types of a width
-        if not _move_kept.ready(self.kept, given, room):
+        moved = self.buffer(array.dtype)
+        given, buffer = (each.view(f"i{array.itemsize}") for each in (array, moved))  # one loop for each width
+        if not _move_selected.ready(self.kept, given, buffer):
             return array[self.kept]
-        _move_kept(self.kept, given, room)
+        _move_selected(self.kept, given, buffer)
         return moved
 
-    def room(self, dtype: np.dtype[Any]) -> Array:
+    def buffer(self, dtype: np.dtype[Any]) -> Array:
         if self.storage is None or dtype == np.bool_:  # Arrow packs them elsewhere
             return np.empty(self.rows, dtype)
         return self.storage.empty(self.rows, dtype)

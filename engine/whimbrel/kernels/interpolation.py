@@ -19,10 +19,10 @@ def between_floats(low: Array, high: Array, rest: Array, whole: int) -> Array:
     array([ 0. , -inf,  2.5])
     """
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        beside = np.isfinite(low) & np.isfinite(high) & (np.signbit(low) == np.signbit(high))
+        same_sign = np.isfinite(low) & np.isfinite(high) & (np.signbit(low) == np.signbit(high))
         along = low + (high - low) * (rest / whole)
         mixed = low * ((whole - rest) / whole) + high * (rest / whole)
-        return np.where((rest == 0) | (low == high), low, np.where(beside, along, mixed))
+        return np.where((rest == 0) | (low == high), low, np.where(same_sign, along, mixed))
 
 
 def between_integers(low: Array, high: Array, rest: Array, whole: int) -> tuple[Array, Array]:

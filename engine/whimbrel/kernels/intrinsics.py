@@ -26,9 +26,9 @@ def _prefetch() -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
         called = builder.module.declare_intrinsic("llvm.prefetch", [byte], asked)
-        builder.call(called, [place, read, keep, data])
+        builder.call(called, [address, read, keep, data])
         return context.get_dummy_value()
 
     @intrinsic  # type: ignore[untyped-decorator]

@@ -143,8 +143,8 @@ class ColumnKeys:
         """The values that have these ids; in a `storage`, where they stay."""
         if self.physical is None:
             known = None if self.null_id < 0 else ids != self.null_id
-            places = ids if known is None else np.where(ids > self.null_id, ids - 1, np.where(known, ids, 0))
-            codes = Column(pa.int32(), places.astype(np.int32, copy=False), known).to_arrow()
+            order = ids if known is None else np.where(ids > self.null_id, ids - 1, np.where(known, ids, 0))
+            codes = Column(pa.int32(), order.astype(np.int32, copy=False), known).to_arrow()
             return Column(self.type, pa.DictionaryArray.from_arrays(codes, self._dictionary))
         keys = self.integers.keys
         values = decode_keys(keys[ids] if storage is None else storage.take(keys, ids), self.physical)

@@ -44,8 +44,8 @@ def spread(values: Array, at: Array, first: int, length: int) -> Array:
     [0.0, 5.0, 0.0, 7.0]
     """
     wide = np.zeros(length, values.dtype)
-    given, room = (each.view(f"i{values.itemsize}") for each in (values, wide))  # one loop for all types of a width
-    arguments = frozen(given), frozen(at), first, room
+    given, target = (each.view(f"i{values.itemsize}") for each in (values, wide))  # one loop for all types of a width
+    arguments = frozen(given), frozen(at), first, target
     if _spread.ready(*arguments):
         _spread(*arguments)
     else:

@@ -71,8 +71,8 @@ def restored(value: Any, state: Any) -> Any:
         return value
     if isinstance(state, list | tuple):
         items = value if isinstance(value, list | tuple) else ()
-        return type(state)(restored(items[place] if place < len(items) else None, item)
-                           for place, item in enumerate(state))
+        return type(state)(restored(items[index] if index < len(items) else None, item)
+                           for index, item in enumerate(state))
     if isinstance(state, dict):
         known = value if isinstance(value, dict) else {}
         fixed = {key: item for key, item in known.items() if state_of(item) is FIXED}
@@ -80,10 +80,10 @@ def restored(value: Any, state: Any) -> Any:
     return state
 
 
-def restore_attributes(thing: Any, parts: dict[str, Any]) -> None:
+def restore_attributes(target: Any, parts: dict[str, Any]) -> None:
     """Put the state of each attribute back."""
     for name, part in parts.items():
-        setattr(thing, name, restored(getattr(thing, name, None), part))
+        setattr(target, name, restored(getattr(target, name, None), part))
 
 
 def _but_fixed(items: dict[Any, Any]) -> dict[Any, Any]:

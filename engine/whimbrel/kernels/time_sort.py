@@ -21,7 +21,7 @@ _deal_slices = Compiled(primitive.deal_slices)
 _sort_slices = Compiled(primitive.sort_slices)
 
 _FEW_ROWS = 4_096
-_LATE_SHARE = 8
+_LATE_DIVISOR = 8
 _SLICE_ROWS = 4_096
 _MAX_SLICE_ROWS = 8 * _SLICE_ROWS
 
@@ -90,7 +90,7 @@ def time_order(sync: Array) -> Array | None:
 
 def _late_merged(sync: Array) -> Array | None:
     """The order, where most rows are no more than a few places late."""
-    order, late = np.empty(len(sync), np.int64), np.empty(len(sync) // _LATE_SHARE, np.int64)
+    order, late = np.empty(len(sync), np.int64), np.empty(len(sync) // _LATE_DIVISOR, np.int64)
     found = int(_order_near(sync, late, order))
     if found < 0:
         return None
@@ -112,10 +112,10 @@ def _by_slices(sync: Array) -> Array:
     coarse = max(0, shift + row_bits - 63)
     order = np.empty(len(sync), np.int64)
     _deal_slices(sync, first, shift, coarse, row_bits, bounds - counts, order)
-    room = min(int(counts.max()), _MAX_SLICE_ROWS)
-    _sort_slices(sync, coarse, row_bits, bounds, order, np.empty(room, np.int64),
+    capacity = min(int(counts.max()), _MAX_SLICE_ROWS)
+    _sort_slices(sync, coarse, row_bits, bounds, order, np.empty(capacity, np.int64),
                  np.empty(1 << primitive.DIGIT_BITS, np.int64))
-    for crowded in np.flatnonzero(counts > room):
+    for crowded in np.flatnonzero(counts > capacity):
         rows = order[bounds[crowded] - counts[crowded] : bounds[crowded]]
         inside = time_order(sync[rows])
         if inside is not None:

@@ -15,12 +15,12 @@ from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
-from whimbrel.optimize.share_sources import read_once
-from whimbrel.optimize.share_subplans import share
+from whimbrel.optimize.share_sources import share_sources
+from whimbrel.optimize.share_subplans import share_subplans
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.optimize.two_phase_aggregate import split_windows
-from whimbrel.optimize.widen_hops import widen_hops
+from whimbrel.optimize.widen_windows import widen_windows
 from whimbrel.plan import Node, rewrite
 
 RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_session, absorb_panes)
@@ -42,7 +42,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
-    plans = sort_as_needed(split_latencies(read_once(push_down(share(rewrite(roots, widen_hops))))))
+    plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(rewrite(roots, widen_windows))))))
     # a loop over a beat takes numbers only: texts must be gone, if they can
     plans = fuse_periodic(prune_columns(plans))
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))

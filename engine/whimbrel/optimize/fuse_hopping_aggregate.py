@@ -23,7 +23,7 @@ def fuse_hopping_aggregate(node: Node) -> Node:
     if len(list(merge.op.algebra(below.op.rows))) < len(merge.op.measures):  # states that are no few numbers
         return node
     known, period, offset = merge.inputs[0].properties, node.op.period, node.op.offset
-    on_grid = known.intervals_only and known.beat is not None and known.beat.on(TimeGrid(period, offset))
+    on_grid = known.intervals_only and known.time_grid is not None and known.time_grid.on(TimeGrid(period, offset))
     if not on_grid or known.duration is None or known.duration % period:
         return node
     grid = WindowGrid(known.duration, period, offset)

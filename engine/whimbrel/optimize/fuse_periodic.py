@@ -38,7 +38,7 @@ from whimbrel.operators.periodic.steps import (
 )
 from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, reads_lifetime
 
-_MAX_PLACES = 1 << 20
+_MAX_SLOTS = 1 << 20
 """Longest window that a loop remembers."""
 
 _MAX_HELD = 1 << 14
@@ -68,25 +68,25 @@ def fuse_periodic(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _fused(node: Node) -> tuple[PeriodicLoop, list[Node]] | None:
-    for beat in _beats(node):
-        loop = _Loop(beat)
+    for spacing in _spacings(node):
+        loop = _Loop(spacing)
         last = loop.step(node)
         if last is None or not _worth(in_order(last)):
             continue
         try:
-            lasts = ticks_of(last, beat.period)
+            lasts = ticks_of(last, spacing.period)
         except ValueError:
             continue
-        if lasts is None or (beat.per and not _row_by_row(last, lasts, beat.period)):
+        if lasts is None or (spacing.per and not _row_by_row(last, lasts, spacing.period)):
             continue
         shown = tuple(dict.fromkeys(loop.shown[::-1]))
-        return PeriodicLoop(last=last, period=beat.period, lasts=lasts, per=beat.per, shown=shown,
+        return PeriodicLoop(last=last, period=spacing.period, lasts=lasts, per=spacing.per, shown=shown,
                       causal=node.properties.causal, unit=node.schema.unit), loop.inputs
     return None
 
 
 @dataclass(frozen=True, order=True)
-class _Beat:
+class _Spacing:
     """Ticks from one event to the next, how long each lasts, and the columns whose values have such a beat each."""
 
     period: int
@@ -94,31 +94,31 @@ class _Beat:
     per: tuple[str, ...] = ()
 
 
-_TICKS = _Beat(1, 1)
+_TICKS = _Spacing(1, 1)
 """Every tick is a point."""
 
 
-def _beats(node: Node) -> Iterator[_Beat]:
+def _spacings(node: Node) -> Iterator[_Spacing]:
     """Those on which a loop may run; the slowest first, as it has fewest places."""
     found: set[int] = set()
-    beats: set[_Beat] = set()
+    spacings: set[_Spacing] = set()
 
     def visit(below: Node) -> None:
         if id(below) not in found and isinstance(below.op, Operator):
             found.add(id(below))
             for each in below.inputs:
-                beats.update(_beats_of(each))
+                spacings.update(_spacings_of(each))
                 visit(each)
 
     visit(node)
-    return iter(sorted(beats, reverse=True))
+    return iter(sorted(spacings, reverse=True))
 
 
 @dataclass
 class _Loop:
     """What was found on the way down, for the places of a beat: inputs, and steps that are made already."""
 
-    beat: _Beat
+    spacing: _Spacing
     inputs: list[Node] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     made: dict[int, PeriodicStep | None] = field(default_factory=dict)
@@ -133,15 +133,15 @@ class _Loop:
     def _given(self, node: Node) -> PeriodicStep | None:
         if not _fixed(node.schema):
             return None
-        beats, port = _beats_of(node), len(self.inputs)
+        spacings, port = _spacings_of(node), len(self.inputs)
         # Who knows whether the points of two are the same, unless every tick is one?
-        if self.beat in beats and (self.beat == _TICKS or not self.inputs):
+        if self.spacing in spacings and (self.spacing == _TICKS or not self.inputs):
             self.inputs.append(node)
-            return InputStep(node.schema, (), port, self.beat.ticks, tuple(map(node.schema.index, self.beat.per)))
-        for beat in beats:
-            if beat.period == beat.ticks and not beat.per and not self.beat.per:
+            return InputStep(node.schema, (), port, self.spacing.ticks, tuple(map(node.schema.index, self.spacing.per)))
+        for spacing in spacings:
+            if spacing.period == spacing.ticks and not spacing.per and not self.spacing.per:
                 self.inputs.append(node)
-                return Sampled(node.schema, (), port, beat.period)
+                return Sampled(node.schema, (), port, spacing.period)
         return None
 
     def _operation(self, node: Node) -> PeriodicStep | None:
@@ -171,8 +171,8 @@ class _Loop:
                 return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
             case Where() if _written([op.condition], steps):
                 return FilterStep(node.schema, tuple(steps), op.condition)
-            case Shift() if op.amount % self.beat.period == 0:
-                return Moved(node.schema, tuple(steps), op.amount // self.beat.period)
+            case Shift() if op.amount % self.spacing.period == 0:
+                return Moved(node.schema, tuple(steps), op.amount // self.spacing.period)
             case Join() if op.how in ("inner", "left"):
                 return self._joined(op, node, steps)
             case GroupAggregate():
@@ -200,18 +200,18 @@ class _Loop:
         if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
             return None
         step = self.step(window.inputs[0])
-        if step is None or window.op.size % self.beat.period:
+        if step is None or window.op.size % self.spacing.period:
             return None
-        width = window.op.size // self.beat.period
+        width = window.op.size // self.spacing.period
         keys = [step.schema.index(expr.name) if isinstance(expr, Col) else -1 for _, expr in op.keys]
-        if width > _MAX_PLACES or sorted(keys) != sorted(keys_of(step) or ()):
+        if width > _MAX_SLOTS or sorted(keys) != sorted(keys_of(step) or ()):
             return None
         self.shown.append(window.op.show())
         if isinstance(window.op, SlidingWindow):
             return Slid(node.schema, (step,), width, op.measures, op.condition, tuple(keys))
         tumbling = window.op.size == window.op.hop and window.op.label == "start"
         # Points lie anywhere between those of a window's grid, unless every tick is one.
-        if not tumbling or self.beat != _TICKS or any(_timed(op, window.inputs[0].schema)):
+        if not tumbling or self.spacing != _TICKS or any(_timed(op, window.inputs[0].schema)):
             return None
         return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
 
@@ -224,11 +224,11 @@ def _worth(steps: Sequence[PeriodicStep]) -> bool:
 
 def _row_by_row(last: PeriodicStep, lasts: int, period: int) -> bool:
     """Whether rows of the result are of rows of one key at a time: each of one row and of a few before it."""
-    back, ahead = reach_of(last)
-    return lasts < period and ahead == 0 and back <= _MAX_BEFORE
+    back, forward = reach_of(last)
+    return lasts < period and forward == 0 and back <= _MAX_BEFORE
 
 
-def _beats_of(node: Node) -> list[_Beat]:
+def _spacings_of(node: Node) -> list[_Spacing]:
     """At which distances the events of a node may begin that never overlap, and how long each then lasts."""
     known = node.properties
     if known.apart is None or not known.intervals_only or node.reach is None:
@@ -236,8 +236,8 @@ def _beats_of(node: Node) -> list[_Beat]:
     lasts, period, per = known.duration or node.reach.longest, known.apart.period, tuple(sorted(known.apart.per))
     if lasts is None or (lasts > 1 and known.duration is None):  # some may last less
         return []
-    beats = [] if period is None or lasts > period else [_Beat(period, lasts, per)]
-    return [*beats, _TICKS] if lasts == 1 and not per and _TICKS not in beats else beats
+    spacings = [] if period is None or lasts > period else [_Spacing(period, lasts, per)]
+    return [*spacings, _TICKS] if lasts == 1 and not per and _TICKS not in spacings else spacings
 
 
 def _fixed(schema: Schema) -> bool:

@@ -16,21 +16,21 @@ def push_down(roots: Sequence[Node]) -> tuple[Node, ...]:
         for below in node.inputs:
             consumers.setdefault(id(below), []).append(node)
 
-    def told(node: Node) -> Node:
+    def pushed(node: Node) -> Node:
         if not isinstance(node.op, Source):
             return node
         source = node.op.where(list(_filters(node, consumers)))
         return node if source is node.op else Node(source)
 
-    return rewrite(roots, told)
+    return rewrite(roots, pushed)
 
 
 def _filters(node: Node, consumers: Mapping[int, Sequence[Node | None]]) -> Iterator[Expr]:
     """The conditions that every row of a node has to meet, since all that is made of it passes through them."""
-    ahead, = consumers[id(node)] if len(consumers[id(node)]) == 1 else [None]
-    if ahead is not None and isinstance(ahead.op, Where):
-        yield from _parts(ahead.op.condition)
-        yield from _filters(ahead, consumers)
+    consumer, = consumers[id(node)] if len(consumers[id(node)]) == 1 else [None]
+    if consumer is not None and isinstance(consumer.op, Where):
+        yield from _parts(consumer.op.condition)
+        yield from _filters(consumer, consumers)
 
 
 def _parts(condition: Expr) -> Iterator[Expr]:

@@ -9,7 +9,7 @@ from whimbrel.operators import Ingest, LatenessBand, LateRows, Sort
 from whimbrel.plan import Node, OrderingSpec, Source, UnsortedSource, WithOrdering, walk
 
 
-def read_once(roots: Sequence[Node]) -> tuple[Node, ...]:
+def share_sources(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Give late rows and bands their source as it comes; whoever wants it in order gets that from the same reading."""
     nodes = list(walk(roots))
     raw = {id(below): Node(UnsortedSource(WithOrdering(below.op,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from whimbrel.plan import Node, walk
 
 
-def share(roots: Sequence[Node]) -> tuple[Node, ...]:
+def share_subplans(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Make one node of those that are the same operator, as an object, over the same inputs; and one of each source.
 
     A query that is put on another source, or asked at several latencies, keeps its operators and gets new nodes.

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 from whimbrel.operators import GroupAggregate, HoppingWindow, LatenessBand, Sort, Union
-from whimbrel.optimize.two_phase_aggregate import in_steps
+from whimbrel.optimize.two_phase_aggregate import split_aggregate
 from whimbrel.plan import Node, Operator, walk
 
 
@@ -21,7 +21,7 @@ def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
     each band is aggregated to states, and the union is of those.
     """
     plan = _Plan(roots)
-    ends = {id(stretch.last): stretch for stretch in map(plan.stretch, plan.bands)}
+    ends = {id(segment.last): segment for segment in map(plan.segment, plan.bands)}
     done: dict[int, Node] = {}
     for node in walk(roots):
         inputs = tuple(done[id(below)] for below in node.inputs)
@@ -31,7 +31,7 @@ def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _Segment:
     """The way from a source up to where all bands must be together.
 
     Attributes
@@ -69,63 +69,63 @@ class _Plan:
         self.ways = {id(node): self._way(node) for node in self.bands}
         self.shared = Counter(id(way[-1].op) for way in self.ways.values())
 
-    def stretch(self, node: Node) -> _Stretch:
+    def segment(self, node: Node) -> _Segment:
         """As far as bands can go alone; windows go with the aggregate behind them, or not at all."""
         assert isinstance(node.op, LatenessBand)
         source, = node.inputs
         way = self.ways[id(node)]
-        steps = tuple(place.op for place in way[1:] if isinstance(place.op, Operator))
+        steps = tuple(each.op for each in way[1:] if isinstance(each.op, Operator))
         if isinstance(way[-1].op, GroupAggregate):
             aggregate, steps = way[-1], steps[:-1]
             if self.shared[id(aggregate.op)] > 1 or len(self._between(source, node.op)) > 1:
-                split = self._once(("split", id(aggregate.op)), lambda: in_steps(steps, aggregate))
+                split = self._once(("split", id(aggregate.op)), lambda: split_aggregate(steps, aggregate))
                 if split is not None:
                     first, merge, finish = split
-                    return _Stretch(source, node.op, first, len(steps), aggregate, merge, finish)
+                    return _Segment(source, node.op, first, len(steps), aggregate, merge, finish)
         steps = tuple(takewhile(lambda step: not isinstance(step, HoppingWindow), steps))
-        return _Stretch(source, node.op, steps, len(steps), way[len(steps)])
+        return _Segment(source, node.op, steps, len(steps), way[len(steps)])
 
     def _way(self, node: Node) -> list[Node]:
         """From a band through the steps that take rows in any order, and one aggregate behind them."""
         way = [node]
-        while (ahead := self._consumer(way[-1])) is not None and isinstance(ahead.op, Operator):
-            if ahead.op.takes_any_order or isinstance(ahead.op, GroupAggregate):
-                way.append(ahead)
-            if not ahead.op.takes_any_order:
+        while (consumer := self._consumer(way[-1])) is not None and isinstance(consumer.op, Operator):
+            if consumer.op.takes_any_order or isinstance(consumer.op, GroupAggregate):
+                way.append(consumer)
+            if not consumer.op.takes_any_order:
                 break
         return way
 
-    def answer(self, stretch: _Stretch) -> Node:
+    def answer(self, segment: _Segment) -> Node:
         """What was on time for the latency before, and one band more."""
-        first, *others = self._between(stretch.source, stretch.band)
-        here = self._rows(stretch, *first)
-        adjacent = stretch.merge is not None and stretch.merge.grid is not None
+        first, *others = self._between(segment.source, segment.band)
+        here = self._rows(segment, *first)
+        adjacent = segment.merge is not None and segment.merge.grid is not None
         for over, upto in others:
-            here = self._node("union", Union(), here, self._rows(stretch, over, upto))
-            if adjacent and stretch.merge is not None:  # fewer states wait for the next band
-                here = self._node("merge", stretch.merge, here)
-        if stretch.merge is not None and not adjacent:
-            here = self._node("merge", stretch.merge, here)
-        return here if stretch.finish is None else self._node("finish", stretch.finish, here)
+            here = self._node("union", Union(), here, self._rows(segment, over, upto))
+            if adjacent and segment.merge is not None:  # fewer states wait for the next band
+                here = self._node("merge", segment.merge, here)
+        if segment.merge is not None and not adjacent:
+            here = self._node("merge", segment.merge, here)
+        return here if segment.finish is None else self._node("finish", segment.finish, here)
 
     def _between(self, source: Node, band: LatenessBand) -> list[tuple[int, int]]:
         """The bands of which this one is made: cut wherever another one begins or ends."""
         return list(pairwise(sorted(cut for cut in self.cuts[id(source)] if band.over <= cut <= band.upto)))
 
-    def _rows(self, stretch: _Stretch, over: int, upto: int) -> Node:
+    def _rows(self, segment: _Segment, over: int, upto: int) -> Node:
         """What comes of one band alone."""
-        here = self._node((over, upto), replace(stretch.band, over=over, upto=upto), stretch.source)
-        for step in stretch.steps[: stretch.sorted_after]:
+        here = self._node((over, upto), replace(segment.band, over=over, upto=upto), segment.source)
+        for step in segment.steps[: segment.sorted_after]:
             here = self._node(id(step), step, here)
         here = self._node("sort", Sort(), here)
-        for step in stretch.steps[stretch.sorted_after :]:
+        for step in segment.steps[segment.sorted_after :]:
             here = self._node(id(step), step, here)
         return here
 
     def _consumer(self, node: Node) -> Node | None:
         """What goes on from here, if that is one step and has no other input."""
-        ahead = self.consumers[id(node)]
-        return ahead[0] if len(ahead) == 1 and ahead[0] is not None and len(ahead[0].inputs) == 1 else None
+        consumer = self.consumers[id(node)]
+        return consumer[0] if len(consumer) == 1 and consumer[0] is not None and len(consumer[0].inputs) == 1 else None
 
     def _node(self, what: object, op: Operator, *inputs: Node) -> Node:
         found: Node = self._once((what, *map(id, inputs)), lambda: Node(op, inputs))

@@ -9,7 +9,7 @@ from whimbrel.operators import Finish, GroupAggregate, HoppingWindow, SetDuratio
 from whimbrel.plan import AggregatePhase, Node, Operator, WindowGrid, reads_lifetime
 
 
-def in_steps(steps: tuple[Operator, ...], node: Node, *,
+def split_aggregate(steps: tuple[Operator, ...], node: Node, *,
              keeps: bool = False) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
     """Steps up to the states of an aggregate, what merges them, and what makes values of them.
 
@@ -41,11 +41,11 @@ def states_of_windows(node: Node, *, keeps: bool = False) -> tuple[Node, Node, t
     if (not isinstance(node.op, GroupAggregate) or not node.op.measures or window is None
             or not isinstance(window.op, HoppingWindow) or reads_lifetime(node.op) or window.op.size % window.op.hop):
         return None
-    steps = in_steps((window.op,), node, keeps=keeps)
+    steps = split_aggregate((window.op,), node, keeps=keeps)
     if steps is None:
         return None
     before, merge, finish = steps
-    states = next(place for place, step in enumerate(before) if isinstance(step, GroupAggregate)) + 1
+    states = next(index for index, step in enumerate(before) if isinstance(step, GroupAggregate)) + 1
     below, = window.inputs
     return below, above(below, before[:states]), (*before[states:], merge, finish)
 
@@ -70,7 +70,7 @@ def split_windows(node: Node) -> Node:
     window = below.op
     if not isinstance(window, HoppingWindow) or window.size <= window.hop or window.size % window.hop:
         return node
-    if reads_lifetime(node.op) or (split := in_steps((window,), node)) is None:
+    if reads_lifetime(node.op) or (split := split_aggregate((window,), node)) is None:
         return node
     steps, merge, finish = split
     return above(below.inputs[0], (*steps, merge, finish))

@@ -115,7 +115,7 @@ class AggregateFunctions:
     accumulate: Callable[..., State]
     merge: Callable[[Any, Any], State] | None
     result: Callable[[Any], Any] | None
-    deaccumulate: Callable[..., State] | None = None
+    deaccumulate: Callable[..., State] | None = None  # word allowed: the option of user-defined aggregates
     inputs: int = 1
     columns: ByColumns | None = None
     timed: bool = False

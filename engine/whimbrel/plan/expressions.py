@@ -22,14 +22,14 @@ def reads_exactly(op: Operator) -> Exact:
     return Exact.LIFETIMES if "end_time" in read else Exact.STARTS if read else Exact.VALUES
 
 
-def _expressions(thing: Any) -> Iterator[Expr]:
-    if isinstance(thing, Expr) and not isinstance(thing, Reduced):
-        yield thing
-    elif isinstance(thing, Mapping):
-        yield from _expressions(tuple(thing.values()))
-    elif isinstance(thing, tuple | list):
-        for part in thing:
+def _expressions(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Expr) and not isinstance(value, Reduced):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _expressions(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for part in value:
             yield from _expressions(part)
-    elif is_dataclass(thing) and not isinstance(thing, type):
-        for field in fields(thing):
-            yield from _expressions(getattr(thing, field.name))
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _expressions(getattr(value, field.name))

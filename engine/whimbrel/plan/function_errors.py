@@ -38,8 +38,8 @@ def failed(name: str, role: str, function: Callable[..., Any], error: Exception)
         if step.tb_frame.f_code is code:
             line = step.tb_lineno
         step = step.tb_next
-    place = "" if line is None else f" in line {line}"
-    return StepFailed(name, f"{role} of {name} failed{place}: {type(error).__name__}: {first_line(error)}.",
+    location = "" if line is None else f" in line {line}"
+    return StepFailed(name, f"{role} of {name} failed{location}: {type(error).__name__}: {first_line(error)}.",
                       "it is called for every value that is not null" if role != "result" else
                       "it is called for groups in which every value is null, too")
 

@@ -22,26 +22,26 @@ def derived(known: Properties, inputs: Sequence[Properties]) -> Properties:
     """What an operator says of its output, with what follows from its inputs."""
     known = replace(known, in_order=all(below.in_order for below in inputs),
                     mixed=any(below.mixed for below in inputs) or _seen_early(inputs) is not None)
-    if len(inputs) > 1 and known.beat is None:  # what relates several streams changes only where one of them does
-        known = replace(known, beat=_joined([below.beat for below in inputs]))
+    if len(inputs) > 1 and known.time_grid is None:  # what relates several streams changes only where one of them does
+        known = replace(known, time_grid=_joined([below.time_grid for below in inputs]))
     if known.causal:
-        return known if known.ahead is None else replace(known, ahead=None)
-    return replace(known, ahead=_ahead(known, [below for below in inputs if not below.causal]))
+        return known if known.lookahead is None else replace(known, lookahead=None)
+    return replace(known, lookahead=_lookahead(known, [below for below in inputs if not below.causal]))
 
 
-def _ahead(known: Properties, looking: Sequence[Properties]) -> TimeGrid | None:
+def _lookahead(known: Properties, looking: Sequence[Properties]) -> TimeGrid | None:
     """The coarsest of the beats up to which the inputs and the operator's own windows look ahead."""
-    if known.beat is None:
+    if known.time_grid is None:
         return None
-    beats = [known.beat, *(below.ahead for below in looking)]
-    coarsest = max((beat for beat in beats if beat is not None), key=lambda beat: beat.hop)
-    return coarsest if all(beat is not None and coarsest.on(beat) for beat in beats) else None
+    grids = [known.time_grid, *(below.lookahead for below in looking)]
+    coarsest = max((time_grid for time_grid in grids if time_grid is not None), key=lambda time_grid: time_grid.hop)
+    return coarsest if all(time_grid is not None and coarsest.on(time_grid) for time_grid in grids) else None
 
 
-def _joined(beats: Sequence[TimeGrid | None]) -> TimeGrid | None:
-    whole = beats[0]
-    for beat in beats[1:]:
-        whole = None if whole is None or beat is None else whole.joined(beat)
+def _joined(grids: Sequence[TimeGrid | None]) -> TimeGrid | None:
+    whole = grids[0]
+    for time_grid in grids[1:]:
+        whole = None if whole is None or time_grid is None else whole.joined(time_grid)
     return whole
 
 
@@ -68,8 +68,8 @@ def check_lookahead(node: Node) -> None:
 def _seen_early(inputs: Sequence[Properties]) -> int | None:
     """Which of several streams tells values before they are known, as another one is fine enough to see."""
     for one, other in permutations(range(len(inputs)), 2):
-        ahead, beat = inputs[one].ahead, inputs[other].beat
-        if not inputs[one].causal and (ahead is None or beat is None or not beat.on(ahead)):
+        lookahead, time_grid = inputs[one].lookahead, inputs[other].time_grid
+        if not inputs[one].causal and (lookahead is None or time_grid is None or not time_grid.on(lookahead)):
             return one
     return None
 

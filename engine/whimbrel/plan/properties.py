@@ -86,7 +86,7 @@ class Properties:
         Starts lie on a grid (the output of a window).
     causal : bool
         The value at a time never depends on events after it.
-    beat : Beat, optional
+    time_grid : Beat, optional
         Lifetimes begin and end on a grid. An operator that gives new lifetimes starts without one.
     starts_only : bool
         No event ends.
@@ -99,7 +99,7 @@ class Properties:
         Derived from the inputs by the graph.
     packed : bool
         No batch has rows that were filtered out and not yet moved.
-    ahead : Beat, optional
+    lookahead : Beat, optional
         Of a stream that is not causal: the value at a time may depend on events up to the next of these points, and on
         none after it. None: nobody knows how far it looks. Derived from the other properties by the graph.
     points : bool
@@ -110,13 +110,13 @@ class Properties:
     duration: int | None = None
     grid: WindowGrid | None = None
     causal: bool = True
-    beat: TimeGrid | None = None
+    time_grid: TimeGrid | None = None
     starts_only: bool = False
     apart: NonOverlapping | None = None
     in_order: bool = False
     mixed: bool = False
     packed: bool = True
-    ahead: TimeGrid | None = None
+    lookahead: TimeGrid | None = None
     points: bool = False
 
     def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:

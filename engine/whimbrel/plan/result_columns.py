@@ -20,8 +20,8 @@ def check_shown(plan: Node) -> None:
     for source in plan.sources():
         for name in source.hidden:
             if name in plan.schema.names:
-                told = "time" if name == "start" else "end"
+                edge = "time" if name == "start" else "end"
                 raise PlanError(
                     f"The column {name!r} of {source.name} has no place in the answer: there {name!r} is a lifetime's.",
                     where=f"the columns of {source.name}",
-                    hint=f'give {told}="{name}" if it is that; or another name, select(..., {name}ed=col.{name})')
+                    hint=f'give {edge}="{name}" if it is that; or another name, select(..., {name}ed=col.{name})')

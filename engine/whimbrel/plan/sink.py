@@ -31,7 +31,7 @@ class Sink(ABC):
         Whether that run has checkpoints, told before it is opened.
     stopped : threading.Event
         Told before it is opened. Set when the run is to stop: a server that is away is waited for no longer.
-    trouble : str
+    last_error : str
         What keeps it from being written just now, while it is tried on; empty if nothing does.
     """
 
@@ -39,7 +39,7 @@ class Sink(ABC):
     run: str = ""
     checkpointed: bool = True
     stopped: threading.Event = threading.Event()
-    trouble: str = ""
+    last_error: str = ""
     guarantee: Literal["exactly once", "at least once"] = "at least once"
 
     @property

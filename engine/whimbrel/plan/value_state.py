@@ -21,14 +21,14 @@ class Multiset:
     ----------
     choice : int
         What is shown of the values; see :mod:`whimbrel.kernels.primitives.aggregation.multisets`.
-    share, whole : int
-        Its arguments: how many values are shown, or ``share / whole`` of the way through them.
+    fraction, whole : int
+        Its arguments: how many values are shown, or ``fraction / whole`` of the way through them.
     timed : bool
         Whether values are ordered by the start of their rows, and only then by themselves.
     """
 
     choice: int
-    share: int = 0
+    fraction: int = 0
     whole: int = 1
     timed: bool = False
 

@@ -249,7 +249,7 @@ class Keeping:
     def trouble(self, number: int) -> str:
         """What keeps the sink of a query from being written just now."""
         sink = self._sinks[number]
-        return "" if sink is None else sink.trouble
+        return "" if sink is None else sink.last_error
 
     def _forget(self) -> None:
         if self._checkpoints is not None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.batch import table_from_batches
 from whimbrel.errors import PlanError
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.plan import Node
 from whimbrel.run.execution import Execution
 from whimbrel.run.metrics import Snapshot
@@ -37,11 +37,11 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
     with closing(Execution(*plans, hurry=True)) as session, ExitStack() as waiting:
         total = session.reader.total_rows
         if total is None or total > _WORTH_COMPILING_ROWS:
-            waiting.enter_context(patience(math.inf if total is None else total / _INTERPRETED_ROWS_PER_S))
+            waiting.enter_context(wait_for_compiler(math.inf if total is None else total / _INTERPRETED_ROWS_PER_S))
         while not session.finished:
             session.step()
             if session.pipeline.pending:  # rows are many, however few were read
-                waiting.enter_context(patience())
+                waiting.enter_context(wait_for_compiler())
             for error in session.failures.values():
                 raise error
         return [answer.settled() for answer in session.answers]

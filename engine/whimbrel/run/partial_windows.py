@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from whimbrel.batch import Batch, table_from_batches
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.operators import GroupAggregate, HoppingWindow
 from whimbrel.optimize import optimize
 from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
@@ -49,7 +49,7 @@ class CutWindows:
     def answer(self, states: Sequence[list[Batch]]) -> pa.Table:
         """Of the states of all parts, in their order."""
         pipeline = Pipeline(optimize(self.rest))
-        with patience():
+        with wait_for_compiler():
             out = [batch for part in states for each in part for batch in pipeline.push(0, each)[0]]
             out += pipeline.finish(0)[0]
         return table_from_batches(self.rest.schema, out)
@@ -58,7 +58,7 @@ class CutWindows:
 def states_of(part: Node, stop: threading.Event) -> list[Batch]:
     """What a part makes of its rows; less if it is told to stop."""
     made: list[Batch] = []
-    with closing(SourceReader(Pipeline(optimize(part)), hurry=True)) as reader, patience():
+    with closing(SourceReader(Pipeline(optimize(part)), hurry=True)) as reader, wait_for_compiler():
         while not reader.finished and not stop.is_set():
             for out in reader.step() or []:
                 made += out

@@ -129,7 +129,7 @@ class Pipeline:
         self._drain()
         return self._take()
 
-    def come_to(self, source: int, time: int) -> list[list[Batch]] | None:
+    def advance_idle(self, source: int, time: int) -> list[list[Batch]] | None:
         """A source goes on as if its newest row were at `time`; answers with what this settles, None if nothing is new.
 
         Those who judge its rows are told, which need not be the one who takes them in.
@@ -141,7 +141,7 @@ class Pipeline:
             for judge in judges:
                 kernel = self._kernels[judge]
                 assert isinstance(kernel, AdvancesWhenIdle)
-                out = kernel.come_to(time)
+                out = kernel.advance_idle(time)
                 news = news or kernel.watermark > self.told[judge]
                 self._spread(judge, out)
         self._drain()

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.kernels import Kernel, patience, watched
+from whimbrel.kernels import Kernel, wait_for_compiler, watched
 from whimbrel.plan import Node, Source
 from whimbrel.run.execution import Execution
 
@@ -97,7 +97,7 @@ def profile(plan: Node) -> Profile:
     """Run a query to its end, on one thread, and measure."""
     watch = _Watch()
     began = time.perf_counter()
-    with watched(watch.told), patience(), closing(Execution(plan, keep_rows=0, hurry=True)) as session:
+    with watched(watch.told), wait_for_compiler(), closing(Execution(plan, keep_rows=0, hurry=True)) as session:
         waited = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
         while not session.finished:
             session.step()

@@ -243,7 +243,7 @@ class SourceReader:
         if reached is None:
             return None
         self._reached[number] = max(reached, self._reached.get(number, MIN_TIME))
-        return self.pipeline.come_to(number, reached)
+        return self.pipeline.advance_idle(number, reached)
 
     def _met(self, number: int) -> int:
         """How far the sources have come whose rows those of this one meet."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from whimbrel.batch import Column
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import WhimbrelError
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, OrderingSpec, Reach, Source, SourceSlice, TimeGrid
 from whimbrel.run.execution import Execution
@@ -49,7 +49,7 @@ class Piece:
 
     def answer(self, stop: threading.Event | None = None) -> pa.Table:
         """Its rows, in the order of start; fewer of them if it is told to stop."""
-        with closing(Execution(self.plan, hurry=True)) as session, patience():
+        with closing(Execution(self.plan, hurry=True)) as session, wait_for_compiler():
             while not session.finished and not (stop is not None and stop.is_set()):
                 session.step()
             table = session.answers[0].settled()
@@ -135,9 +135,9 @@ def _cuts(sources: Sequence[Source], reach: Reach, threads: int) -> list[int]:
         if rows < parts * _FEWEST_ROWS:
             continue
         before = {cut: largest.rows_between(MIN_TIME, cut)[1]
-                  for cut in sorted({_rounded(time, reach.beat) for time in largest.cuts(parts)})}
+                  for cut in sorted({_rounded(time, reach.time_grid) for time in largest.cuts(parts)})}
         cuts = [cut for cut, row in before.items() if 0 < row < rows]
-        spans = (largest.rows_between(cut - reach.back, cut + reach.ahead) for cut in cuts)
+        spans = (largest.rows_between(cut - reach.back, cut + reach.forward) for cut in cuts)
         if cuts and sum(stop - first for first, stop in spans) <= _HALO_SHARE * rows * len(cuts) / parts:
             found.append((_longest([0, *map(before.__getitem__, cuts), rows], threads), cuts))
     minimum = min((longest for longest, _ in found), default=0)
@@ -152,15 +152,15 @@ def _longest(rows: Sequence[int], threads: int) -> int:
     return max(busy)
 
 
-def _rounded(time: int, beat: TimeGrid | None) -> int:
+def _rounded(time: int, grid: TimeGrid | None) -> int:
     """The nearest time at which a range may end."""
-    return time if beat is None else time + beat.hop // 2 - (time + beat.hop // 2 - beat.offset) % beat.hop
+    return time if grid is None else time + grid.hop // 2 - (time + grid.hop // 2 - grid.offset) % grid.hop
 
 
 def _excerpt(source: Source, reach: Reach, start: int, end: int) -> SourceSlice:
     first = 0 if start == MIN_TIME else source.rows_between(start - reach.back, end)[0]
     rows = source.rows or 0
-    stop = rows if end == INF else min(rows, source.rows_between(start, end + reach.ahead)[1] + 1)
+    stop = rows if end == INF else min(rows, source.rows_between(start, end + reach.forward)[1] + 1)
     return SourceSlice(source, first, stop)
 
 

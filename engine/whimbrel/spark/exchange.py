@@ -153,7 +153,7 @@ def _ranges(rows: DataFrame, reach: Reach) -> list[tuple[int, int]]:
 
 
 def _rounded(time: int, reach: Reach) -> int:
-    return time if reach.beat is None else time - (time - reach.beat.offset) % reach.beat.hop
+    return time if reach.time_grid is None else time - (time - reach.time_grid.offset) % reach.time_grid.hop
 
 
 def _into_ranges(rows: DataFrame, ranges: Sequence[tuple[int, int]], reach: Reach) -> DataFrame:
@@ -164,7 +164,7 @@ def _into_ranges(rows: DataFrame, ranges: Sequence[tuple[int, int]], reach: Reac
     """
     from pyspark.sql import functions as f
 
-    halos = [(max(start - reach.back, MIN_TIME), min(stop + reach.ahead, INF)) for start, stop in ranges]
+    halos = [(max(start - reach.back, MIN_TIME), min(stop + reach.forward, INF)) for start, stop in ranges]
     cuts = [start for start, _ in ranges[1:]] or [0]
     first, cells = cuts[0], _CELLS_A_RANGE * len(ranges)
     width = max(1, -(-(cuts[-1] - first) // cells))

@@ -33,7 +33,7 @@ def _exchange(stage: Stage) -> str:
         keys = (f"({', '.join(dict.fromkeys(columns.values()))})" for columns in stage.by)
         return f"by key {' and '.join(keys)}, each in the order of time"
     if stage.how is How.TIME and stage.reach is not None:
-        halo = "" if not (stage.reach.back or stage.reach.ahead) else ", each with what lies within its reach"
+        halo = "" if not (stage.reach.back or stage.reach.forward) else ", each with what lies within its reach"
         return f"{stage.how.value}{halo}"
     return stage.how.value
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, table_from_batches
 from whimbrel.clock import as_ticks, finest
 from whimbrel.expr import Expr
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.plan import Node, OrderingSpec, PushSource, Source
 from whimbrel.run import Pipeline, in_order
 from whimbrel.spark.rows import RowReader, arrow_of
@@ -152,7 +152,7 @@ class _Running:
         settled: list[Batch] = []
         with ExitStack() as waiting:
             if part.num_rows >= _WORTH_COMPILING_ROWS:
-                waiting.enter_context(patience())
+                waiting.enter_context(wait_for_compiler())
             for number, batch in batches:
                 settled += self.pipeline.push(self.numbers[number], batch)[0]
             if self.in_order and len(self.numbers) > 1:  # who has no rows here must not be waited for

@@ -106,8 +106,8 @@ class LatencyBands(Sequence["Stream"]):
         if len(sources) > 1:
             raise PlanError(f"The query reads {len(sources)} sources.", where="late_rows()",
                             hint="ask each of them: wb.late_rows(source)")
-        promise = OrderingSpec(self.last_ticks, "side_output")
-        return type(self.streams[0])(Node(LateRows(source=sources[0], promise=promise), (Node(sources[0]),)))
+        ordering = OrderingSpec(self.last_ticks, "side_output")
+        return type(self.streams[0])(Node(LateRows(source=sources[0], ordering=ordering), (Node(sources[0]),)))
 
     def collect(self) -> pa.Table:
         """All answers in one table, in the order of start, with band, revision and what was before."""

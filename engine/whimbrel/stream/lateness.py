@@ -16,7 +16,7 @@ from whimbrel.batch import Batch, elapsed
 from whimbrel.clock import Duration, duration_ticks, grid_offset, show_ticks, tell_ticks
 from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.operators import LatenessBand, LateRows
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.progressive.query.validation import check_confidence
@@ -147,7 +147,7 @@ class Lateness:
     @cached_property
     def measures(self) -> Disorderliness:
         """Inversions, distance, runs and interleaved runs."""
-        with patience():
+        with wait_for_compiler():
             return measure_disorder(np.concatenate([batch.sync for batch in self.batches]) if self.batches
                                     else self.late_by)
 

@@ -8,7 +8,7 @@ import whimbrel as wb
 from whimbrel.batch import Batch
 from whimbrel.connect import ArrowSource
 from whimbrel.errors import DisorderError
-from whimbrel.kernels import patience, with_gaps
+from whimbrel.kernels import wait_for_compiler, with_gaps
 from whimbrel.plan import Source
 from whimbrel.run import Pipeline
 
@@ -23,7 +23,7 @@ def pieces(times: np.ndarray) -> pa.Table:
 
 
 def gaps(source: Source, offset: int = 0) -> list[tuple[int, tuple[int, int] | None]]:
-    with patience():
+    with wait_for_compiler():
         return [(len(batch), with_gaps(batch).gaps) for batch in source.read([], offset) if isinstance(batch, Batch)]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import whimbrel
 import whimbrel as wb
-from whimbrel.kernels import Compiled, compile, load_text, patience, tier
+from whimbrel.kernels import Compiled, compile, load_text, tier, wait_for_compiler
 from whimbrel.kernels.cache import source_file
 from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.optimize import optimize
@@ -33,7 +33,7 @@ def doubled(unit: Compiled) -> list[int]:
 def test_interpreted_and_compiled_forms_agree_and_the_first_call_never_waits() -> None:
     unit = load_text(TEXT, "double", {})
     assert doubled(unit) == [0, 2, 4]  # interpreted: nothing is compiled yet
-    with patience():
+    with wait_for_compiler():
         assert doubled(unit) == [0, 2, 4]
     assert unit.ready(np.arange(3), np.zeros(3, np.int64))
     with tier("interpreted"):
@@ -62,7 +62,7 @@ def total(values):
 
 def test_memory_outside_of_an_array_may_be_asked_for() -> None:
     unit = load_text(ASKING, "total", {})
-    with patience():
+    with wait_for_compiler():
         assert unit(np.arange(4)) == unit.interpreted(np.arange(4)) == 6
 
 
@@ -165,7 +165,7 @@ def test_machine_code_that_is_damaged_is_made_anew(tmp_path: Path, kind: str, da
 def test_nobody_waits_longer_for_the_compiler_than_they_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile._compiler, "submit", lambda *_: None)  # one that never comes to it
     unit = load_text(TEXT.replace("double", "twice"), "twice", {})
-    with patience(0.05):
+    with wait_for_compiler(0.05):
         assert doubled(unit) == [0, 2, 4]
         assert not unit.ready(np.arange(3), np.zeros(3, np.int64))
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from whimbrel.batch import Batch, Column, Field, Schema, Storage
-from whimbrel.kernels import kept_rows, tier, with_gaps
+from whimbrel.kernels import selected_rows, tier, with_gaps
 
 ROWS = 5_003
 
@@ -24,7 +24,7 @@ def test_rows_are_those_that_are_kept(name: str, share: float, evenly: bool) -> 
     with tier(name):  # type: ignore[arg-type]
         batch = with_gaps(Batch(Schema(fields), sync, sync + 7, columns))
         for storage in (None, Storage()):
-            found, expected = kept_rows(batch, kept, int(kept.sum()), storage), batch.only(kept)
+            found, expected = selected_rows(batch, kept, int(kept.sum()), storage), batch.only(kept)
             assert found.gaps == expected.gaps
             assert found.sync.tolist() == expected.sync.tolist()
             assert found.other.tolist() == expected.other.tolist()

@@ -121,8 +121,8 @@ def test_edges_and_promises_are_counted_anew() -> None:
     for watermark, told in ((MIN_TIME, MIN_TIME), (7, 7_000), (INF, INF), (2**62, INF - 1)):
         kernel.advance(watermark)
         assert kernel.watermark == told
-    known = finer.properties(Properties(duration=5, beat=TimeGrid(5, 2)))
-    assert (known.duration, known.beat) == (5_000, TimeGrid(5_000, 2_000))
+    known = finer.properties(Properties(duration=5, time_grid=TimeGrid(5, 2)))
+    assert (known.duration, known.time_grid) == (5_000, TimeGrid(5_000, 2_000))
 
 
 def test_ticks_of_a_tolerance_are_of_the_finer_unit() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 import whimbrel as wb
 from whimbrel import Stream, col
-from whimbrel.operators.periodic.loop_codegen import beat_text
+from whimbrel.operators.periodic.loop_codegen import loop_text
 from whimbrel.operators.periodic.periodic_loop import PeriodicLoop
 from whimbrel.optimize import optimize
 
@@ -33,7 +33,7 @@ def test_a_loop_on_a_beat_is_written_once():
     means = _log(10).assume(periodic=1).sliding_window(2).aggregate(m=wb.mean(col.x))
     op = optimize(means.node).op
     assert isinstance(op, PeriodicLoop)
-    texts = [beat_text(op.last, "a mean", (nulls,), 1, masked=False, max_places=100)
+    texts = [loop_text(op.last, "a mean", (nulls,), 1, masked=False, max_places=100)
              for nulls in ((False,), (False,), (True,))]
     assert texts[0] is texts[1]
     assert texts[0] is not texts[2]

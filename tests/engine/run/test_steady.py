@@ -14,7 +14,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import Stream, col
 from whimbrel.batch import Batch
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.optimize import optimize
 from whimbrel.run import Pipeline
 
@@ -47,7 +47,7 @@ def test_a_batch_touches_no_new_memory(name: str) -> None:
     table = pa.table({"at": np.arange(rows), "k": random.integers(0, 1_000, rows), "x": random.normal(size=rows)})
     query = QUERIES[name](wb.from_arrow(table, time="at", name="log"))
     pages = []
-    with patience():
+    with wait_for_compiler():
         pipeline = Pipeline(optimize(query.node))
         source, = pipeline.sources
         read = Batch.concat([batch for batch in source.read(source.schema.names) if batch is not None])

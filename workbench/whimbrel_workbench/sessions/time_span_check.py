@@ -40,16 +40,16 @@ def several_times(query: Stream | LatencyBands, clock: ReplayClock | None = None
     [True, False]
     """
     answer = query if isinstance(query, Stream) else query[-1]
-    beat = answer.node.properties.beat
-    if beat is None:
+    time_grid = answer.node.properties.time_grid
+    if time_grid is None:
         return True  # something changes whenever an event begins or ends
     replayed = None if clock is None else _ticks(clock, answer.schema.unit)
     if replayed is not None:
-        return replayed > _WINDOWS * beat.hop
+        return replayed > _WINDOWS * time_grid.hop
     if any(source.live for source in answer.sources):
         return True
     cuts = [source.cuts(_CUTS) for source in answer.sources]
-    return any(each and max(each) - min(each) > beat.hop for each in cuts)
+    return any(each and max(each) - min(each) > time_grid.hop for each in cuts)
 
 
 def _ticks(clock: ReplayClock, unit: TickUnit) -> float | None:

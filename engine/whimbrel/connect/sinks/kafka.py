@@ -59,7 +59,7 @@ class KafkaSink(Sink):
         if self._key is not None and self._key not in schema.names:
             raise SinkError(f"There is no column {self._key!r}.", hint=near_match(self._key, schema.names),
                             where=f"sinks.kafka({self.name!r}, key={self._key!r})")
-        self._row, self.trouble, self._heard, self._answered = rows, "", time.monotonic(), False
+        self._row, self.last_error, self._heard, self._answered = rows, "", time.monotonic(), False
         self._stop_seen = math.inf
         self._errors: list[str] = []
         try:
@@ -93,10 +93,10 @@ class KafkaSink(Sink):
         while not done():
             self._producer.poll(_LOOK_S)
             if time.monotonic() - self._heard > _ANSWER_S:
-                self.trouble = self.trouble or f"no broker answers at {self._config['bootstrap.servers']}"
+                self.last_error = self.last_error or f"no broker answers at {self._config['bootstrap.servers']}"
             if self._is_vain():
                 left = f"{len(self._producer):,} messages were not taken"
-                why = ": ".join(filter(None, [*self._errors[:1], left, self.trouble]))
+                why = ": ".join(filter(None, [*self._errors[:1], left, self.last_error]))
                 raise self._failed(why)
 
     def _is_vain(self) -> bool:
@@ -115,24 +115,24 @@ class KafkaSink(Sink):
         elif fatal_reason(ConnectionError(error.str()), before=self._answered or "," in self._servers):
             self._errors.append(error.str())
         elif error.code() == codes._ALL_BROKERS_DOWN:  # noqa: SLF001
-            self.trouble = f"no broker answers at {self._config['bootstrap.servers']}"
+            self.last_error = f"no broker answers at {self._config['bootstrap.servers']}"
         elif error.code() != codes._TRANSPORT:  # noqa: SLF001 - one broker of several may be away
-            self.trouble = error.str()
+            self.last_error = error.str()
 
     def _delivered(self, error: Any, message: object) -> None:
         if error is not None:
             self._errors.append(error.str())
         else:
-            self._heard, self.trouble, self._answered = time.monotonic(), "", True
+            self._heard, self.last_error, self._answered = time.monotonic(), "", True
 
     def ready(self) -> bool:
         self._producer.poll(0)
         until = math.inf if self.checkpointed else time.monotonic() + _HOLD_S
-        while len(self._producer) and not self.trouble and time.monotonic() < min(self._heard + _HOLD_S, until):
+        while len(self._producer) and not self.last_error and time.monotonic() < min(self._heard + _HOLD_S, until):
             self._producer.poll(_LOOK_S)
         silent_s = time.monotonic() - self._heard
         if len(self._producer) and silent_s > _ANSWER_S:
-            self.trouble = self.trouble or f"no broker answers at {self._config['bootstrap.servers']}"
+            self.last_error = self.last_error or f"no broker answers at {self._config['bootstrap.servers']}"
         return not len(self._producer) or self._is_vain()
 
     def prepare(self) -> Token:

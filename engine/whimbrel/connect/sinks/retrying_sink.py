@@ -52,10 +52,12 @@ class ServerSink(Sink):
     _talk: _Talk | None = None
 
     @property
-    def trouble(self) -> str:  # type: ignore[override]
+    def last_error(self) -> str:  # type: ignore[override]
         """What keeps it from being written just now; also that the server says nothing."""
         talk = self._talk
-        return "" if talk is None else talk.trouble or ("the server takes what it missed" if talk.catching_up else "")
+        if talk is None:
+            return ""
+        return talk.last_error or ("the server takes what it missed" if talk.catching_up else "")
 
     @abstractmethod
     def _connect(self, schema: pa.Schema, rows: int) -> None:
@@ -108,7 +110,8 @@ class ServerSink(Sink):
         talk = self._talk
         assert talk is not None
         until = math.inf if self.checkpointed else time.monotonic() + (0 if talk.catching_up else _HOLD_S)
-        while not talk.settled(_LOOK_S) and not talk.trouble and talk.silent_s < _HOLD_S and time.monotonic() < until:
+        while (not talk.settled(_LOOK_S) and not talk.last_error and talk.silent_s < _HOLD_S
+               and time.monotonic() < until):
             pass
         self._fail_if_vain(talk)
         return talk.settled(0)
@@ -132,7 +135,7 @@ class ServerSink(Sink):
             self._stop_seen = min(self._stop_seen, now)
         vain = talk.silent_s > self.patience_s or min(talk.silent_s, now - self._stop_seen) > grace_s
         if error is None and vain:
-            error = TimeoutError(talk.trouble or "the server does not answer")
+            error = TimeoutError(talk.last_error or "the server does not answer")
         elif error is None and talk.catching_up and now - self._stop_seen > grace_s:
             error = TimeoutError("it was stopped before the server had what it missed")
         if error is None:
@@ -206,7 +209,7 @@ class _Talk(threading.Thread):
         return 0.0 if since is None else time.monotonic() - since
 
     @property
-    def trouble(self) -> str:
+    def last_error(self) -> str:
         return self._said or ("the server does not answer" if self.silent_s > _ANSWER_S else "")
 
     def end(self) -> None:

@@ -205,11 +205,11 @@ class GroupAggregate(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         if self.grid is None:
-            return Properties(intervals_only=False, causal=upstream[0].causal, beat=upstream[0].beat, apart=self._apart,
-                              points=upstream[0].points)
+            return Properties(intervals_only=False, causal=upstream[0].causal, time_grid=upstream[0].time_grid,
+                              apart=self._apart, points=upstream[0].points)
         out = replace(self.grid, offset=self.grid.offset + self.lead)
         return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
-                          beat=TimeGrid(out.hop, out.offset), apart=self._apart)
+                          time_grid=TimeGrid(out.hop, out.offset), apart=self._apart)
 
     @property
     def _apart(self) -> NonOverlapping:
@@ -242,9 +242,9 @@ class GroupAggregate(Operator):
     def kernel(self, *upstream: Schema) -> Kernel:
         known = _known.setdefault(self, {})
         if upstream in known:
-            return known[upstream].anew()
+            return known[upstream].fresh()
         remembers = self.grid is None
-        measures = [self.measurement(name, aggregate, self.rows or upstream[0], remembers=remembers)
+        measures = [self.accumulator(name, aggregate, self.rows or upstream[0], remembers=remembers)
                     for name, aggregate in self.measures]
         keys = [expr for _, expr in self.keys]
         if self.grid is None:
@@ -253,9 +253,9 @@ class GroupAggregate(Operator):
         if not all(isinstance(measure, ScalarAccumulator) and measure.aggregate.name != "user" for measure in measures):
             return kernel  # what functions of a user's read may be other than it was
         known[upstream] = kernel
-        return kernel.anew()
+        return kernel.fresh()
 
-    def measurement(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Accumulator:
+    def accumulator(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Accumulator:
         """The aggregate at work: on a few numbers a group, or on all values of it."""
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         removable = remembers if self.removable is None else self.removable

@@ -182,20 +182,20 @@ def literals(steps: AggregateFunctions) -> str:
     return ", ".join(map(literal, steps.init))
 
 
-def tuple_of(name: str, place: str, fields: Sequence[int]) -> str:
+def tuple_of(name: str, entry: str, fields: Sequence[int]) -> str:
     """A state that lies in one array for each field."""
-    inside = into(name, place, fields)
+    inside = into(name, entry, fields)
     return f"({inside},)" if len(fields) == 1 else f"({inside})"
 
 
-def into(name: str, place: str, fields: Sequence[int]) -> str:
+def into(name: str, entry: str, fields: Sequence[int]) -> str:
     """Where the fields of a state are, to be assigned to."""
-    return ", ".join(f"{name}{field}[{place}]" for field in fields)
+    return ", ".join(f"{name}{field}[{entry}]" for field in fields)
 
 
-def stored(name: str, place: str, fields: Sequence[int], state: str) -> str:
+def stored(name: str, entry: str, fields: Sequence[int], state: str) -> str:
     """The assignment of a state to its fields."""
-    return f"{into(name, place, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
+    return f"{into(name, entry, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
 
 
 def bind_steps(steps: AggregateFunctions, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
@@ -218,11 +218,11 @@ def _each(name: str, columns: Sequence[int]) -> str:
     return ", ".join(f"{name}{column}" for column in columns)
 
 
-def _row(name: str, place: str, steps: AggregateFunctions, part: AggregatePhase, start: str) -> str:
+def _row(name: str, entry: str, steps: AggregateFunctions, part: AggregatePhase, start: str) -> str:
     """What a row brings: its values and maybe its start, or the state of many rows."""
     if part is not AggregatePhase.MERGED:
-        return into(name, place, range(steps.inputs)) + (f", {start}[{place}]" if steps.timed else "")
-    return tuple_of(name, place, range(len(steps.init)))
+        return into(name, entry, range(steps.inputs)) + (f", {start}[{entry}]" if steps.timed else "")
+    return tuple_of(name, entry, range(len(steps.init)))
 
 
 def _show(steps: AggregateFunctions, part: AggregatePhase) -> list[str]:
@@ -254,10 +254,10 @@ def _enter_stack() -> Sequence[str]:
     """The back stack is the state of the group. A row that leaves before an earlier one ends the order of the group."""
     return [
         "            if front.shape[0]:",
-        "                place, before = index(slot[step]), newest[group]",
-        "                if front[group] != -2 and before >= 0 and held_other[place] < held_other[before]:",
+        "                entry, before = index(slot[step]), newest[group]",
+        "                if front[group] != -2 and before >= 0 and held_other[entry] < held_other[before]:",
         "                    front[group], stale[group] = -2, True",
-        "                newest[group] = place",
+        "                newest[group] = entry",
     ]
 
 
@@ -268,7 +268,7 @@ def _leave_stack(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[st
     """
     fields = range(len(steps.init))
     fresh = f"({literals(steps)},)"
-    held = _row("held", "place", steps, part, "held_start")
+    held = _row("held", "entry", steps, part, "held_start")
     return [
         "            if front[group] == -2:",
         "                if held_valid[slot[step]]:",
@@ -279,16 +279,16 @@ def _leave_stack(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[st
         "                    top = -1 if top == last[group] else newer[top]",
         "                if top < 0:",
         f"                    state = {fresh}",
-        "                    place = newest[group]",
-        "                    while place >= 0 and held_other[place] > now:",
-        "                        if held_valid[place]:",
+        "                    entry = newest[group]",
+        "                    while entry >= 0 and held_other[entry] > now:",
+        "                        if held_valid[entry]:",
         f"                            state = merge(accumulate({fresh}, {held}), state)",
-        f"                        {stored('suffix', 'place', fields, 'state')}",
+        f"                        {stored('suffix', 'entry', fields, 'state')}",
         "                        if top < 0:",
-        "                            last[group] = place",
+        "                            last[group] = entry",
         "                        else:",
-        "                            newer[place] = top",
-        "                        top, place = place, after[place]",
+        "                            newer[entry] = top",
+        "                        top, entry = entry, after[entry]",
         "                    newest[group] = -1 if top < 0 else newest[group]",
         f"                    {into('state', 'group', fields)} = {literals(steps)}",
         "                front[group] = top",
@@ -306,7 +306,7 @@ def _both_stacks(steps: AggregateFunctions) -> Sequence[str]:
 
 def _recompute(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     """A row cannot be taken back: compute the group afresh."""
-    return ["            if stale[group]:", *_afresh(steps, part), "                stale[group] = False"]
+    return ["            if stale[group]:", *_recomputed(steps, part), "                stale[group] = False"]
 
 
 def _recompute_spoiled(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
@@ -314,24 +314,24 @@ def _recompute_spoiled(steps: AggregateFunctions, part: AggregatePhase) -> Seque
         "            if spoiled(state):",
         "                if head.shape[0] == 0:",
         "                    return step  # the rows of a group do not hang together yet",
-        *_afresh(steps, part),
+        *_recomputed(steps, part),
     ]
 
 
-def _afresh(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
+def _recomputed(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     """The state of the rows of a group that are active at this moment; if order matters, from the oldest one on."""
     oldest = [
-        "                while place >= 0 and after[place] >= 0:",
-        "                    place = after[place]",
+        "                while entry >= 0 and after[entry] >= 0:",
+        "                    entry = after[entry]",
     ] if steps.in_order else []
     return [
         "                now = moment[target[step]]",
         f"                state = ({literals(steps)},)",
-        "                place = head[group]",
+        "                entry = head[group]",
         *oldest,
-        "                while place >= 0:",
-        "                    if held_valid[place] and held_sync[place] <= now < held_other[place]:",
-        f"                        state = accumulate(state, {_row('held', 'place', steps, part, 'held_start')})",
-        f"                    place = {'before' if steps.in_order else 'after'}[place]",
+        "                while entry >= 0:",
+        "                    if held_valid[entry] and held_sync[entry] <= now < held_other[entry]:",
+        f"                        state = accumulate(state, {_row('held', 'entry', steps, part, 'held_start')})",
+        f"                    entry = {'before' if steps.in_order else 'after'}[entry]",
         f"                {stored('state', 'group', range(len(steps.init)), 'state')}",
     ]

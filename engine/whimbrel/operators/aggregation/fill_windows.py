@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 _fill = Compiled(fill_windows)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
-ROOM_ROWS = 4096
+CAPACITY_ROWS = 4096
 MAX_ROWS = 1 << 27
 """More rows than this for one gap are a mistake, not an answer."""
 
@@ -103,7 +103,7 @@ class FillKernel(Kernel):
         self.open = False
         self.todo: list[list[Any]] = []
         """Rows that are to be shown, their groups, and the row that is next."""
-        self.told = MIN_TIME
+        self.input_watermark = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -116,7 +116,7 @@ class FillKernel(Kernel):
         return self.next_portion() if len(self.todo) == 1 else []
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.told = watermark
+        self.input_watermark = watermark
         if self.todo:
             self.watermark = min(watermark, int(self.state[NOW]))
             return []
@@ -131,31 +131,31 @@ class FillKernel(Kernel):
         return f"a gap of windows is filled for {int(self.state[SEEN]):,} groups"
 
     def next_portion(self) -> list[Batch]:
-        out, room = list[Batch](), PORTION_ROWS
-        while self.todo and room > 0:
+        out, remaining = list[Batch](), PORTION_ROWS
+        while self.todo and remaining > 0:
             batch, groups, row = self.todo[0]
             if row == 0:
                 self._check(int(batch.sync[-1]))
-            made, row = self._run(batch, groups, MIN_TIME, row, room)
-            out, room = out + made, room - sum(map(len, made))
+            made, row = self._run(batch, groups, MIN_TIME, row, remaining)
+            out, remaining = out + made, remaining - sum(map(len, made))
             self.todo[0][2] = row
             if row > len(batch):
                 self.todo.pop(0)
         self.open = True
         if not self.todo:
-            return out + (self._close() if self.told > MIN_TIME else [])
-        self.watermark = min(self.told, int(self.state[NOW]))
+            return out + (self._close() if self.input_watermark > MIN_TIME else [])
+        self.watermark = min(self.input_watermark, int(self.state[NOW]))
         return out
 
     def _close(self) -> list[Batch]:
         """Fill up the open window, if it is over."""
         out: list[Batch] = []
-        if self.open and self.told > self.state[NOW]:
+        if self.open and self.input_watermark > self.state[NOW]:
             self.open = False
             rows = Batch.empty(self.out_schema.select(self.out_schema.names[: len(self._columns)]))
             out, _ = self._run(rows, _NO_GROUPS, int(self.state[NOW]) + self.fill.grid.hop)
-        held = self.told != INF and self.state[SEEN] > 0
-        self.watermark = min(self.told, int(self.state[NOW])) if held else self.told
+        held = self.input_watermark != INF and self.state[SEEN] > 0
+        self.watermark = min(self.input_watermark, int(self.state[NOW])) if held else self.input_watermark
         return out
 
     @property
@@ -174,16 +174,16 @@ class FillKernel(Kernel):
                               where=self.fill.show(), hint="longer hops, or no fill=")
 
     def _run(self, batch: Batch, groups: Array, until: int, row: int = 0,
-             room: int = MAX_ROWS) -> tuple[list[Batch], int]:
-        """Rows as they are and rows that are made, at most about `room` of them, and the row that is next."""
+             remaining: int = MAX_ROWS) -> tuple[list[Batch], int]:
+        """Rows as they are and rows that are made, at most about `remaining` of them, and the row that is next."""
         out: list[Batch] = []
-        time, source = np.empty(ROOM_ROWS, np.int64), np.empty(ROOM_ROWS, np.int64)
-        while row <= len(batch) and room > 0:
+        time, source = np.empty(CAPACITY_ROWS, np.int64), np.empty(CAPACITY_ROWS, np.int64)
+        while row <= len(batch) and remaining > 0:
             self.state[USED] = 0
             row = int(_fill(row, batch.sync, groups, until, self.fill.grid.hop, self.state, self.groups, time, source))
             if rows := int(self.state[USED]):
                 out.append(self._batch(batch, time[:rows].copy(), source[:rows]))
-                room -= rows
+                remaining -= rows
         return out, row
 
     def _batch(self, batch: Batch, time: Array, source: Array) -> Batch:
@@ -191,9 +191,9 @@ class FillKernel(Kernel):
         groups, given = -1 - source[made], source[~made]
         none = np.zeros(len(groups), np.int64)
         columns = [*self.keys.values(groups), *(value.take(none) for value in self.fill.nothing)]
-        place = np.empty(len(source), np.int64)
-        place[~made], place[made] = np.arange(len(given)), len(given) + np.arange(len(groups))
-        both = [Column.concat([old.take(given), new]).take(place)
+        index = np.empty(len(source), np.int64)
+        index[~made], index[made] = np.arange(len(given)), len(given) + np.arange(len(groups))
+        both = [Column.concat([old.take(given), new]).take(index)
                 for old, new in zip(batch.columns, columns, strict=True)]
         if self.fill.marked is not None:
             both.append(Column(pa.bool_(), made))

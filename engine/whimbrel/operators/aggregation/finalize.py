@@ -13,7 +13,7 @@ from whimbrel.kernels import Stateless
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.aggregate_codegen import finish_function
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, state_names, told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors, state_names
 from whimbrel.plan import AggregatePhase, Operator, Properties, Reach
 
 Array = np.ndarray[Any, Any]
@@ -98,14 +98,14 @@ class FinishKernel(Stateless):
         assert loop is not None
         rows = len(states[0])
         out, valid = np.empty(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
-        with told_in_words(self.measures):
+        with explained_errors(self.measures):
             loop(*map(frozen, states), out, valid)
         return out, valid
 
     def _column(self, batch: Batch, number: int) -> Column:
         measure = self.measures[number]
         if isinstance(measure, PythonAccumulator):
-            with told_in_words(self.measures):
+            with explained_errors(self.measures):
                 return measure.finished(batch.column(measure.name))
         if not isinstance(measure, ScalarAccumulator):  # who merged its lists made the value of them
             return batch.column(measure.name)

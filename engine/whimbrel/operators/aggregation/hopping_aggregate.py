@@ -21,9 +21,9 @@ from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.operators.aggregation.scalar_accumulator import (
     GROUPS_AT_FIRST,
     ScalarAccumulator,
+    explained_errors,
     extend,
     state_names,
-    told_in_words,
 )
 from whimbrel.plan import AggregatePhase, Operator, Properties, Reach, TimeGrid, WindowGrid
 
@@ -88,7 +88,7 @@ class HoppingAggregate(Operator):
         states = upstream[0] if self.of_rows is None else self.of_rows[0].properties(*upstream)
         held = self.merge.properties(states)
         return Properties(duration=self.grid.hop, causal=held.causal, apart=held.apart,
-                          beat=TimeGrid(self.grid.hop, self.grid.offset))
+                          time_grid=TimeGrid(self.grid.hop, self.grid.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (self.merge if self.of_rows is None else self.of_rows[0]).requires(wanted, *upstream)
@@ -105,8 +105,8 @@ class HoppingAggregate(Operator):
         key = by[0] if self.of_rows is None else self.of_rows[0].partitioned(*by)
         return None if key is None else self.merge.partitioned(key)
 
-    def kernel(self, *upstream: Schema) -> HopsKernel:
-        return HopsKernel(self, self.schema(*upstream), *upstream)
+    def kernel(self, *upstream: Schema) -> HoppingKernel:
+        return HoppingKernel(self, self.schema(*upstream), *upstream)
 
     def show(self) -> str:
         size, hop = (quote_ticks(ticks, self.unit) for ticks in (self.grid.size, self.grid.hop))
@@ -114,7 +114,7 @@ class HoppingAggregate(Operator):
         return f"{done.show()} in windows of {size} every {hop}"
 
 
-class HopsKernel(Kernel):
+class HoppingKernel(Kernel):
     """A loop that is generated for the query walks along the groups in the window; panes are made here, or come.
 
     By group there is its seat; by seat its group and what is shown for that (its key, where this is a number), how many
@@ -123,13 +123,13 @@ class HopsKernel(Kernel):
     their states, those of a full block with all behind them.
     """
 
-    def __init__(self, hops: HoppingAggregate, schema: Schema, upstream: Schema) -> None:
-        self.grid, self.out_schema = hops.grid, schema
-        self.key_exprs = [expr for _, expr in hops.merge.keys]
-        self.panes = _panes(hops, upstream)
+    def __init__(self, operator: HoppingAggregate, schema: Schema, upstream: Schema) -> None:
+        self.grid, self.out_schema = operator.grid, schema
+        self.key_exprs = [expr for _, expr in operator.merge.keys]
+        self.panes = _panes(operator, upstream)
         self.own_keys = KeyTable([field.type for field in schema.fields[: len(self.key_exprs)]])
-        whole = replace(hops.finish.of, part=AggregatePhase.WHOLE)
-        made = (whole.measurement(name, aggregate, hops.finish.rows, remembers=False)
+        whole = replace(operator.finish.of, part=AggregatePhase.WHOLE)
+        made = (whole.measurement(name, aggregate, operator.finish.rows, remembers=False)
                 for name, aggregate in whole.measures)
         self.measures = [measure for measure in made if isinstance(measure, ScalarAccumulator)]
         self.step = hop_function(self.measures)
@@ -146,7 +146,7 @@ class HopsKernel(Kernel):
         self.todo: list[list[Any]] = []
         """Panes that are to enter: when they start, their groups, before what time windows are over, states, and the
         row to begin with."""
-        self.told = self.shown = MIN_TIME
+        self.input_watermark = self.shown = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if self.panes is not None:
@@ -164,7 +164,7 @@ class HopsKernel(Kernel):
         if self.panes is not None:
             out = self._take_panes(self.panes.advance(watermark))
             watermark = self.panes.watermark
-        self.told = watermark
+        self.input_watermark = watermark
         nothing = [frozen(np.empty(0, each.dtype)) for each in self.state]
         return out + self._run(_NO_ROWS, _NO_ROWS, watermark, nothing)
 
@@ -204,16 +204,17 @@ class HopsKernel(Kernel):
 
     def next_portion(self) -> list[Batch]:
         out: list[Batch] = []
-        room = PORTION_ROWS
-        while self.todo and room > 0:
+        capacity = PORTION_ROWS
+        while self.todo and capacity > 0:
             sync, groups, limit, states, row = self.todo[0]
-            out += (shown := self._enter(sync, groups, limit, states, row, room))
-            room -= sum(map(len, shown))
-        self.watermark = max(self.watermark, min(self.told, self.shown)) if self.todo else self.told
+            out += (shown := self._enter(sync, groups, limit, states, row, capacity))
+            capacity -= sum(map(len, shown))
+        known = self.input_watermark
+        self.watermark = max(self.watermark, min(known, self.shown)) if self.todo else known
         return out
 
     def _enter(self, sync: Array, groups: Array, limit: int, states: Sequence[Array], row: int,
-               room: int) -> list[Batch]:
+               capacity: int) -> list[Batch]:
         """The windows that are over while the panes enter that are first to do so, or about so many rows of them."""
         if len(self.keys) > len(self.seat_of):
             self.seat_of = extend(self.seat_of, max(len(self.keys), 2 * len(self.seat_of)), -1)
@@ -227,8 +228,8 @@ class HopsKernel(Kernel):
         values = [array for each in outs for array in each]
         out: list[Batch] = []
         full = True
-        while full and room > 0:
-            with told_in_words(self.measures):
+        while full and capacity > 0:
+            with explained_errors(self.measures):
                 row = int(self.step(row, sync, groups, limit, self.grid.size, self.grid.hop, self.grid.offset, self.at,
                                     _NO_ROWS if names is None else names, self.seat_of, self.group_of, self.name_of,
                                     self.rows_of, self.front, self.free,
@@ -236,7 +237,7 @@ class HopsKernel(Kernel):
                                     schedule.sync, schedule.group, *values))
             if rows := int(self.at[SHOWN]):
                 out.append(self._batch(rows, outs))
-                self.shown, room = int(schedule.sync[rows - 1]), room - rows
+                self.shown, capacity = int(schedule.sync[rows - 1]), capacity - rows
             full = bool(self.at[FULL])
         self.todo[0][4] = row
         if not full:
@@ -263,24 +264,24 @@ class HopsKernel(Kernel):
 
     def _grow_rows(self, more: int) -> None:
         """Have room in the ring, which begins anew with its first row where it grows."""
-        first, rows, room = int(self.at[FIRST]), int(self.at[NEXT] - self.at[FIRST]), len(self.when)
-        if rows + more <= room:
+        first, rows, capacity = int(self.at[FIRST]), int(self.at[NEXT] - self.at[FIRST]), len(self.when)
+        if rows + more <= capacity:
             return
         longer = 1 << (rows + more - 1).bit_length()
-        places, origin = (first + np.arange(rows)) & (room - 1), first & (room - 1)
+        slots, origin = (first + np.arange(rows)) & (capacity - 1), first & (capacity - 1)
         self.when, self.seat_at, self.after = (
-            extend(each[places], longer, 0) for each in (self.when, self.seat_at, self.after))
-        self.held = [extend(each[places], longer, 0) for each in self.held]
-        self.after, self.front = (np.where(each < 0, each, each - origin & room - 1).astype(np.int32)
+            extend(each[slots], longer, 0) for each in (self.when, self.seat_at, self.after))
+        self.held = [extend(each[slots], longer, 0) for each in self.held]
+        self.after, self.front = (np.where(each < 0, each, each - origin & capacity - 1).astype(np.int32)
                                   for each in (self.after, self.front))
         self.at[[FIRST, TURNED, NEXT]] -= first
 
 
-def _panes(hops: HoppingAggregate, upstream: Schema) -> PaneKernel | None:
+def _panes(operator: HoppingAggregate, upstream: Schema) -> PaneKernel | None:
     """What makes states of rows, if that is done here."""
-    if hops.of_rows is None:
+    if operator.of_rows is None:
         return None
-    panes = hops.of_rows[0].kernel(upstream)
+    panes = operator.of_rows[0].kernel(upstream)
     assert isinstance(panes, PaneKernel)
     panes.by_number = True
     return panes

@@ -16,7 +16,7 @@ from whimbrel.operators.aggregation.aggregate_codegen import (
 )
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 
-_PLACES = "FIRST, FREE, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED"
+_CURSOR = "FIRST, FREE, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED"
 
 
 def hop_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
@@ -38,7 +38,7 @@ def hop_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
         "",
         "import numpy as np",
         *imports,
-        f"from whimbrel.kernels.primitives.windows.hopping_windows import {_PLACES}, close_up",
+        f"from whimbrel.kernels.primitives.windows.hopping_windows import {_CURSOR}, close_up",
         SHOW,
         "from whimbrel.kernels.primitives.hashing.prefetch import prefetch",
         "from whimbrel.kernels.primitives.hashing.hash_table import SOON, index",
@@ -56,22 +56,22 @@ def hop_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
         "            while row < sync.shape[0] and sync[row] == now:  # a pane enters",
         "                soon = index(group[min(row + SOON, sync.shape[0] - 1)])",
         "                prefetch(seat_of, soon), prefetch(names, soon)",
-        "                mine, place = index(group[row]), next_ & mask",
+        "                mine, slot = index(group[row]), next_ & mask",
         "                if seat_of[mine] < 0:",
         "                    seat = index(free[spare - 1] if spare > 0 else used)",
         "                    used, spare = used + (spare == 0), max(spare - 1, 0)",
         "                    seat_of[mine], group_of[seat], name_of[seat] = seat, mine, names[mine] if named else mine",
         "                seat = index(seat_of[mine])",
-        "                when[place], seat_at[place], rows_of[seat] = now, seat, rows_of[seat] + 1",
-        *_inner(of.set("held", "place", "value", "row"), 4),
+        "                when[slot], seat_at[slot], rows_of[seat] = now, seat, rows_of[seat] + 1",
+        *_inner(of.set("held", "slot", "value", "row"), 4),
         *_inner(of.merge("state", "seat", ("state", "seat"), ("value", "row")), 4),
         "                row, next_ = row + 1, next_ + 1",
         "            if row == sync.shape[0] and now >= limit:",
         "                break",
         "            at[SHOWING], at[READ] = True, 0",
         "        stop = min(used, at[READ] + out_sync.shape[0] - done)",
-        "        for place in range(at[READ], stop):  # the window is shown",
-        "            seat = index(place)",
+        "        for slot in range(at[READ], stop):  # the window is shown",
+        "            seat = index(slot)",
         "            if rows_of[seat] > 0:",
         "                out_sync[done], out_name[done] = now, name_of[seat]",
         *_inner(of.show(), 4),
@@ -82,12 +82,12 @@ def hop_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
         "        now, at[SHOWING] = now + hop, False",
         "        if (now - offset) % size == 0:  # the block is full: each row has what comes of it and all behind it",
         "            for number in range(next_ - 1, at[TURNED] - 1, -1):",
-        "                place = number & mask",
-        "                seat = index(seat_at[place])",
-        "                after[place], front[seat] = front[seat], place",
-        "                if after[place] >= 0:",
-        "                    later = index(after[place])",
-        *_inner(of.merge("held", "place", ("held", "place"), ("held", "later")), 5),
+        "                slot = number & mask",
+        "                seat = index(seat_at[slot])",
+        "                after[slot], front[seat] = front[seat], slot",
+        "                if after[slot] >= 0:",
+        "                    later = index(after[slot])",
+        *_inner(of.merge("held", "slot", ("held", "slot"), ("held", "later")), 5),
         "            for seat in range(used):",
         *_inner(of.clear("seat", "state", "old"), 4),
         "            used, spare = close_up(used, spare, seat_of, group_of, name_of, rows_of, front, seat_at, after)",
@@ -96,13 +96,13 @@ def hop_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
         *_inner(of.set("old", "seat", "held", "front[seat]"), 5),
         "            at[TURNED] = next_",
         "        while first < at[TURNED] and when[first & mask] + size <= now:  # a pane leaves",
-        "            place, first = first & mask, first + 1",
+        "            slot, first = first & mask, first + 1",
         "            soon = index(seat_at[first + SOON & mask])",
         f"            {of.ask('soon', 'rows_of', 'front')}",
-        "            seat = index(seat_at[place])",
-        "            rows_of[seat], front[seat] = rows_of[seat] - 1, after[place]",
-        "            if after[place] >= 0:",
-        *_inner(of.set("old", "seat", "held", "index(after[place])"), 4),
+        "            seat = index(seat_at[slot])",
+        "            rows_of[seat], front[seat] = rows_of[seat] - 1, after[slot]",
+        "            if after[slot] >= 0:",
+        *_inner(of.set("old", "seat", "held", "index(after[slot])"), 4),
         "            else:",
         *_inner(of.clear("seat", "old"), 4),
         "            if rows_of[seat] == 0:",
@@ -126,18 +126,18 @@ class _States:
         return [f"{array}{number}_{field}" for number, steps in enumerate(self.steps)
                 for field in range(len(steps.init))]
 
-    def ask(self, place: str, *arrays: str) -> str:
-        return ", ".join(f"prefetch({array}, {place})" for array in (*arrays, *self.names("old")))
+    def ask(self, slot: str, *arrays: str) -> str:
+        return ", ".join(f"prefetch({array}, {slot})" for array in (*arrays, *self.names("old")))
 
-    def set(self, to: str, place: str, array: str, source: str) -> list[str]:
-        return [f"{self._all(to, place)} = {self._all(array, source)}" if self.steps else "pass"]
+    def set(self, to: str, slot: str, array: str, source: str) -> list[str]:
+        return [f"{self._all(to, slot)} = {self._all(array, source)}" if self.steps else "pass"]
 
-    def clear(self, place: str, *arrays: str) -> list[str]:
-        emptied = ", ".join(self._all(array, place) for array in arrays)
+    def clear(self, slot: str, *arrays: str) -> list[str]:
+        emptied = ", ".join(self._all(array, slot) for array in arrays)
         return [f"{emptied} = {', '.join(map(literals, self.steps * len(arrays)))}" if self.steps else "pass"]
 
-    def merge(self, to: str, place: str, left: tuple[str, str], right: tuple[str, str]) -> list[str]:
-        return [stored(f"{to}{number}_", place, range(len(steps.init)), self._both(number, left, right))
+    def merge(self, to: str, slot: str, left: tuple[str, str], right: tuple[str, str]) -> list[str]:
+        return [stored(f"{to}{number}_", slot, range(len(steps.init)), self._both(number, left, right))
                 for number, steps in enumerate(self.steps)]
 
     def show(self) -> list[str]:
@@ -157,12 +157,12 @@ class _States:
         return [f"out{number}"] if steps.columns is None else [
             f"out{number}_{field}" for field in range(len(steps.init))]
 
-    def _all(self, array: str, place: str) -> str:
-        return ", ".join(f"{name}[{place}]" for name in self.names(array))
+    def _all(self, array: str, slot: str) -> str:
+        return ", ".join(f"{name}[{slot}]" for name in self.names(array))
 
     def _both(self, number: int, left: tuple[str, str], right: tuple[str, str]) -> str:
         fields = range(len(self.steps[number].init))
-        states = (tuple_of(f"{array}{number}_", place, fields) for array, place in (left, right))
+        states = (tuple_of(f"{array}{number}_", slot, fields) for array, slot in (left, right))
         return f"merge{number}({', '.join(states)})"
 
 

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 _replay = Compiled(multisets.replay_bags)
 _repack = Compiled(multisets.repack)
 _NONE = frozen(np.empty(0, np.int64))
-PLACES_AT_FIRST = 64
+INITIAL_ITEMS = 64
 
 
 class MultisetAccumulator(Accumulator):
@@ -58,21 +58,21 @@ class MultisetAccumulator(Accumulator):
         self.one = not remembers and bag.choice in (multisets.LOWEST, multisets.HIGHEST)
         groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
         self.sizes = np.zeros(6, np.int64)
-        self.items = np.zeros(PLACES_AT_FIRST, np.int64)
-        self.starts = np.zeros(PLACES_AT_FIRST if bag.timed else 0, np.int64)
-        self.first, self.length, self.room, self.tidy = (np.zeros(GROUPS_AT_FIRST, np.int64) for _ in range(4))
-        self.shown = np.zeros(PLACES_AT_FIRST if remembers else 0, np.int64)
-        self.shown_first, self.shown_length, self.shown_room = (np.zeros(groups, np.int64) for _ in range(3))
+        self.items = np.zeros(INITIAL_ITEMS, np.int64)
+        self.starts = np.zeros(INITIAL_ITEMS if bag.timed else 0, np.int64)
+        self.first, self.length, self.capacity, self.tidy = (np.zeros(GROUPS_AT_FIRST, np.int64) for _ in range(4))
+        self.shown = np.zeros(INITIAL_ITEMS if remembers else 0, np.int64)
+        self.shown_first, self.shown_length, self.shown_capacity = (np.zeros(groups, np.int64) for _ in range(3))
         self.shown_valid = np.zeros(groups, np.bool_)
         self.held, self.held_valid = np.zeros(slots, np.int64), np.zeros(slots, np.bool_)
         self.held_start = np.zeros(slots if bag.timed else 0, np.int64)
-        self.told = np.zeros(PLACES_AT_FIRST, np.int64)
+        self.chosen = np.zeros(INITIAL_ITEMS, np.int64)
 
     def grow_groups(self, groups: int) -> None:
-        for name in ("first", "length", "room", "tidy"):
+        for name in ("first", "length", "capacity", "tidy"):
             setattr(self, name, extend(getattr(self, name), groups, 0))
         if len(self.shown_first):
-            for name in ("shown_first", "shown_length", "shown_room", "shown_valid"):
+            for name in ("shown_first", "shown_length", "shown_capacity", "shown_valid"):
                 setattr(self, name, extend(getattr(self, name), groups, 0))
 
     def grow_slots(self, slots: int) -> None:
@@ -82,7 +82,7 @@ class MultisetAccumulator(Accumulator):
 
     def read(self, batch: Batch) -> Inputs:
         if isinstance(self.values, WordValues) and len(self.values.words) > self.values.limit:
-            self._forget_words(self.values)
+            self._forget_strings(self.values)
         aggregate = self.aggregate
         assert aggregate.expr is not None
         valid = None
@@ -101,65 +101,65 @@ class MultisetAccumulator(Accumulator):
         values = given[0] if given else _NONE
         out, out_valid = outs
         bag, count = self.bag, schedule.operations
-        self.sizes[multisets.TOLD] = 0
+        self.sizes[multisets.CHOSEN_USED] = 0
         step = first
         while True:
             step = int(_replay(
                 step, count, schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target,
                 values, valid, start, self.held, self.held_valid, self.held_start,
-                self.items, self.starts, self.first, self.length, self.room, self.tidy,
-                self.shown, self.shown_first, self.shown_length, self.shown_room, self.shown_valid,
-                self.sizes, self.values.rank, self.values.by_rank, bag.choice, bag.share, bag.whole, self.one,
-                self.told, out, out_valid))
+                self.items, self.starts, self.first, self.length, self.capacity, self.tidy,
+                self.shown, self.shown_first, self.shown_length, self.shown_capacity, self.shown_valid,
+                self.sizes, self.values.rank, self.values.by_rank, bag.choice, bag.fraction, bag.whole, self.one,
+                self.chosen, out, out_valid))
             if step == count:
                 return
-            self._make_room()
+            self._ensure_capacity()
 
     def columns(self, outs: Outs, rows: int, storage: Storage | None = None) -> list[Column]:
         ends, valid = (array[:rows] for array in outs)
         return [self._column(ends, valid)]
 
     def _column(self, ends: Array, valid: Mask) -> Column:
-        told = self.told[: ends[-1] if len(ends) else 0]
+        chosen = self.chosen[: ends[-1] if len(ends) else 0]
         match self.bag.choice:
             case multisets.DISTINCT:
-                return Column(pa.int64(), told.copy())
+                return Column(pa.int64(), chosen.copy())
             case multisets.ALL:
-                return self._lists(ends, self.values.decode(told))
+                return self._lists(ends, self.values.decode(chosen))
             case multisets.TOP | multisets.TOP_WITH_TIES:
-                return self._ranked(ends, told)
+                return self._ranked(ends, chosen)
             case multisets.BETWEEN:
-                return self._between(told, valid)
-        return self.values.decode(told, None if valid.all() else valid.copy())
+                return self._between(chosen, valid)
+        return self.values.decode(chosen, None if valid.all() else valid.copy())
 
     def fork(self) -> MultisetAccumulator:
-        twin = object.__new__(MultisetAccumulator)
-        twin.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
+        clone = object.__new__(MultisetAccumulator)
+        clone.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
                               for name, value in vars(self).items()})
-        twin.values = self.values.fork()
-        return twin
+        clone.values = self.values.fork()
+        return clone
 
     def state_parts(self) -> dict[str, Any]:
         """All but what the last replay told."""
-        return {name: value for name, value in vars(self).items() if name != "told"}
+        return {name: value for name, value in vars(self).items() if name != "chosen"}
 
     def _lists(self, ends: Array, items: Column) -> Column:
         offsets = Column(pa.int32(), np.append(0, ends).astype(np.int32)).to_arrow()
         return Column(self.type, pa.ListArray.from_arrays(offsets, items.to_arrow()))
 
-    def _ranked(self, ends: Array, told: Array) -> Column:
+    def _ranked(self, ends: Array, chosen: Array) -> Column:
         """Lists of rank and value: as many values are larger as the rank says, less one."""
         begins = np.append(0, ends[:-1])
-        place = np.arange(len(told))
+        position = np.arange(len(chosen))
         begin = np.repeat(begins, ends - begins)
-        new = np.append(True, told[1:] != told[:-1])[: len(told)] | (place == begin)
-        ranks = np.maximum.accumulate(np.where(new, place, 0)) - begin + 1
-        pairs = pa.StructArray.from_arrays([Column(pa.int64(), ranks).to_arrow(), self.values.decode(told).to_arrow()],
-                                           fields=list(self.type.value_type))
+        new = np.append(True, chosen[1:] != chosen[:-1])[: len(chosen)] | (position == begin)
+        ranks = np.maximum.accumulate(np.where(new, position, 0)) - begin + 1
+        columns = [Column(pa.int64(), ranks).to_arrow(), self.values.decode(chosen).to_arrow()]
+        pairs = pa.StructArray.from_arrays(columns, fields=list(self.type.value_type))
         return self._lists(ends, Column(self.type.value_type, pairs))
 
-    def _between(self, told: Array, valid: Mask) -> Column:
-        below, above, rest = (np.ascontiguousarray(part) for part in told.reshape(-1, 3).T)
+    def _between(self, chosen: Array, valid: Mask) -> Column:
+        below, above, rest = (np.ascontiguousarray(part) for part in chosen.reshape(-1, 3).T)
         low = self.values.decode(below)
         if pa.types.is_decimal(self.type):
             return self._between_decimals(low, self.values.decode(above), rest, valid)
@@ -167,11 +167,11 @@ class MultisetAccumulator(Accumulator):
             first, last = (np.asarray(each.values).astype(np.float64) for each in (low, self.values.decode(above)))
             between = between_floats(first, last, rest, self.bag.whole)
         else:
-            place = between_integers(below, above, rest, self.bag.whole)
+            position = between_integers(below, above, rest, self.bag.whole)
             if not pa.types.is_floating(self.type):  # of times it is a time
-                return FixedValues(self.type).decode(as_integer(*place, self.bag.whole),
+                return FixedValues(self.type).decode(as_integer(*position, self.bag.whole),
                                                      None if valid.all() else valid.copy())
-            between = as_float(*place, self.bag.whole, turned=pa.types.is_uint64(low.type))
+            between = as_float(*position, self.bag.whole, turned=pa.types.is_uint64(low.type))
         return Column(pa.float64(), between, None if valid.all() else valid.copy())
 
     def _between_decimals(self, low: Column, high: Column, rest: Array, valid: Mask) -> Column:
@@ -183,30 +183,30 @@ class MultisetAccumulator(Accumulator):
             scaled([value if each else 0 for value, each in zip(found, there, strict=True)], self.type),
             pa.scalar(None, self.type)))
 
-    def _make_room(self) -> None:
+    def _ensure_capacity(self) -> None:
         """Give the replay the room that it stopped for."""
         sizes = self.sizes
         if sizes[multisets.MORE_ITEMS]:
             self.items, self.starts = self._repacked(
-                self.items, self.starts, self.first, self.length, self.room, multisets.USED,
+                self.items, self.starts, self.first, self.length, self.capacity, multisets.USED,
                 int(sizes[multisets.MORE_ITEMS]))
         if sizes[multisets.MORE_SHOWN]:
             self.shown, _ = self._repacked(self.shown, np.empty(0, np.int64), self.shown_first, self.shown_length,
-                                           self.shown_room, multisets.SHOWN_USED, int(sizes[multisets.MORE_SHOWN]))
-        if sizes[multisets.MORE_TOLD]:
-            self.told = extend(self.told, 2 * len(self.told) + int(sizes[multisets.MORE_TOLD]), 0)
-        sizes[multisets.MORE_ITEMS] = sizes[multisets.MORE_SHOWN] = sizes[multisets.MORE_TOLD] = 0
+                                           self.shown_capacity, multisets.SHOWN_USED, int(sizes[multisets.MORE_SHOWN]))
+        if sizes[multisets.MORE_CHOSEN]:
+            self.chosen = extend(self.chosen, 2 * len(self.chosen) + int(sizes[multisets.MORE_CHOSEN]), 0)
+        sizes[multisets.MORE_ITEMS] = sizes[multisets.MORE_SHOWN] = sizes[multisets.MORE_CHOSEN] = 0
 
-    def _repacked(self, items: Array, starts: Array, first: Array, length: Array, room: Array, used: int,
+    def _repacked(self, items: Array, starts: Array, first: Array, length: Array, capacity: Array, used: int,
                   more: int) -> tuple[Array, Array]:
-        places = max(PLACES_AT_FIRST, 3 * int(length.sum()) + 2 * more)
-        packed, packed_starts = np.zeros(places, np.int64), np.zeros(places if len(starts) else 0, np.int64)
-        self.sizes[used] = _repack(items, starts, first, length, room, packed, packed_starts)
+        size = max(INITIAL_ITEMS, 3 * int(length.sum()) + 2 * more)
+        packed, packed_starts = np.zeros(size, np.int64), np.zeros(size if len(starts) else 0, np.int64)
+        self.sizes[used] = _repack(items, starts, first, length, capacity, packed, packed_starts)
         return packed, packed_starts
 
-    def _forget_words(self, values: WordValues) -> None:
+    def _forget_strings(self, values: WordValues) -> None:
         """Keep only the words that a bag holds, or that were shown and have not ended."""
-        kept, shown = _places(self.first, self.length), _places(self.shown_first, self.shown_length)
+        kept, shown = _positions(self.first, self.length), _positions(self.shown_first, self.shown_length)
         words = self.bag.choice != multisets.DISTINCT
         known = len(values.words)
         live = np.unique(np.concatenate([self.items[kept], self.shown[shown] if words else _NONE]))
@@ -217,7 +217,7 @@ class MultisetAccumulator(Accumulator):
         self.held = moved[np.clip(self.held, 0, known - 1)]  # what left long ago may name words that are no more
 
 
-def _places(first: Array, length: Array) -> Array:
+def _positions(first: Array, length: Array) -> Array:
     """Where the values of all groups lie."""
     ends = np.cumsum(length)
     return np.repeat(first - ends + length, length) + np.arange(ends[-1] if len(ends) else 0)

@@ -13,7 +13,7 @@ from whimbrel.kernels.keys import ColumnKeys
 
 Array = np.ndarray[Any, Any]
 
-WORDS_AT_FIRST = 65_536
+INITIAL_STRINGS = 65_536
 """Words that are remembered before any is forgotten."""
 
 
@@ -63,7 +63,7 @@ class WordValues:
         self.type = type_
         self.words = ColumnKeys(type_)
         self.rank = self.by_rank = np.empty(0, np.int64)
-        self.limit = WORDS_AT_FIRST
+        self.limit = INITIAL_STRINGS
 
     def encode(self, column: Column) -> Array:
         ids = self.words.ids(column, None)
@@ -87,15 +87,15 @@ class WordValues:
         if len(live):
             moved[live] = words.ids(self.words.column(live), None)
         self.words = words
-        self.limit = max(WORDS_AT_FIRST, 2 * len(live))
+        self.limit = max(INITIAL_STRINGS, 2 * len(live))
         self._rank_words()
         return moved
 
     def fork(self) -> WordValues:
         """A twin that shares the words, which only ever get more until they are replaced as a whole."""
-        twin = object.__new__(WordValues)
-        twin.__dict__.update(vars(self))
-        return twin
+        clone = object.__new__(WordValues)
+        clone.__dict__.update(vars(self))
+        return clone
 
     def _rank_words(self) -> None:
         words = self.words.column(np.arange(len(self.words))).to_arrow()

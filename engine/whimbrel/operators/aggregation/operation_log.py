@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 Outs = Sequence[Array]
 """Buffers of what an aggregate shows, one for each column it makes, and of whether it is there."""
 
-ROOM = 65_536
+CAPACITY = 65_536
 """Operations and output rows that a schedule has room for at first."""
 
 
@@ -36,7 +36,7 @@ class OperationLog:
     """
 
     def __init__(self, outputs: int | None = None) -> None:
-        self._make(2 * ROOM, ROOM if outputs is None else outputs)
+        self._make(2 * CAPACITY, CAPACITY if outputs is None else outputs)
         self.count = np.zeros(2, np.int64)
         self._columns: list[Outs] = []
 
@@ -48,7 +48,7 @@ class OperationLog:
     def outputs(self) -> int:
         return int(self.count[1])
 
-    def room_for(self, groups: int) -> bool:
+    def ensure_capacity(self, groups: int) -> bool:
         """Have room for the operations and rows that so many groups need at one instant; True if it grew."""
         if 3 * groups <= len(self.kind) and 2 * groups <= len(self.sync):
             return False

@@ -57,11 +57,11 @@ class PaneParts:
         if (forced_tier() not in {None, "fused"} or len(kernel.rows) > FAR
                 or not MIN_TIME + reach < sync[first] <= sync[stop - 1] < INF - reach):
             return False
-        with kernel.told_of(lambda: self._rows.slice(first, stop)):
+        with kernel.errors_of(lambda: self._rows.slice(first, stop)):
             inputs, row, rows = [array[first:stop] for array in self._inputs], 0, stop - first
             while row < rows or kernel.pane[1]:
                 row = int(self._loop(*inputs, *self._state_now(), row, True))
-                kernel.make_room(done=row == rows and not kernel.pane[1])
+                kernel.ensure_capacity(done=row == rows and not kernel.pane[1])
         return True
 
     def _state_now(self) -> list[Any]:

@@ -25,8 +25,8 @@ from whimbrel.operators.aggregation.scalar_accumulator import (
     NO_MASK,
     NO_ROWS,
     ScalarAccumulator,
+    explained_errors,
     extend,
-    told_in_words,
 )
 from whimbrel.plan import WindowGrid
 
@@ -86,19 +86,19 @@ class PaneKernel(Kernel):
         self.closing: tuple[PaneText, Callable[..., int]] | None = None
         """The loop in use, given no rows: what else it is to be given is its state."""
 
-    def anew(self) -> PaneKernel:
+    def fresh(self) -> PaneKernel:
         """An equal kernel, given that this one has seen no rows; what is written for one serves both."""
-        twin = copy.copy(self)
-        twin.keys = KeyTable([key.type for key in self.keys.columns])
-        twin.measures = [measure.fork() for measure in self.measures]
-        twin.pane, twin.rows, twin.touched = self.pane.copy(), self.rows.copy(), self.touched.copy()
-        twin.schedule, twin.full = OperationLog(), []
-        return twin
+        clone = copy.copy(self)
+        clone.keys = KeyTable([key.type for key in self.keys.columns])
+        clone.measures = [measure.fork() for measure in self.measures]
+        clone.pane, clone.rows, clone.touched = self.pane.copy(), self.rows.copy(), self.touched.copy()
+        clone.schedule, clone.full = OperationLog(), []
+        return clone
 
     def fork(self) -> Self:
-        twin = super().fork()
-        twin.texts, twin.compiled = self.texts, self.compiled  # what one of them writes serves all
-        return twin
+        clone = super().fork()
+        clone.texts, clone.compiled = self.texts, self.compiled  # what one of them writes serves all
+        return clone
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
@@ -111,9 +111,9 @@ class PaneKernel(Kernel):
         """How far from either end of time rows must be."""
         return 2 * self.grid.size + abs(self.grid.offset)
 
-    def told_of(self, rows: Callable[[], Batch]) -> told_in_words:
+    def errors_of(self, rows: Callable[[], Batch]) -> explained_errors:
         """Say which aggregate it was that failed over these rows."""
-        return told_in_words(self.measures, lambda: self._read_again(rows()))
+        return explained_errors(self.measures, lambda: self._read_again(rows()))
 
     def push_whole(self, batches: Sequence[Batch]) -> None:
         """Take in rows, none of these empty, which nothing follows and nothing came before: what comes is gathered."""
@@ -123,7 +123,7 @@ class PaneKernel(Kernel):
     def _take_in(self, batch: Batch, *, closes: bool) -> None:
         """Take in rows, and close what is open behind them, if nothing follows."""
         check_reach(batch, self.reach, f"tumbling_window({self.grid.size})", in_order=True)
-        with self.told_of(lambda: batch):
+        with self.errors_of(lambda: batch):
             fused = self._fused(batch)
             if fused is not None:
                 self._run_fused(*fused, batch, closes=closes)
@@ -138,7 +138,7 @@ class PaneKernel(Kernel):
         else:
             begin = watermark - (watermark - self.grid.offset) % self.grid.hop
             self.watermark = begin + self.lead
-        with told_in_words(self.measures):
+        with explained_errors(self.measures):
             if self.pane[1] and begin > self.pane[0]:
                 self._close_pane()
         return [] if self.gathers else self.gathered()
@@ -203,15 +203,15 @@ class PaneKernel(Kernel):
         row, rows = 0, len(batch)
         while row < rows or (closes and self.pane[1]):
             row = int(loop(*read, *self.state(text), row, closes))
-            self.make_room(done=row == rows and not (closes and self.pane[1]))
+            self.ensure_capacity(done=row == rows and not (closes and self.pane[1]))
 
-    def make_room(self, *, done: bool) -> None:
+    def ensure_capacity(self, *, done: bool) -> None:
         """Make room for what the loop had none for, where it is not done."""
         if self.schedule.count[0]:  # a new group found no room
             self.keys.columns[0].integers.grow()
             self._grow(len(self.keys.columns[0].integers.keys))
         elif not done:
-            self._make_output_room()
+            self._ensure_output_capacity()
 
     def inputs(self, text: PaneText, batch: Batch) -> list[Any]:
         """The inputs of the generated loop, once a batch."""
@@ -260,25 +260,26 @@ class PaneKernel(Kernel):
                 schedule.count, schedule.sync, schedule.group, schedule.rows))
             self._replay(inputs)
             if not schedule.operations and row < len(batch):
-                self._make_output_room()
+                self._ensure_output_capacity()
 
     def _close_pane(self) -> None:
         """Emit the open pane, as a row past its end would."""
         groups = int(self.pane[1])
         if self.closing is None or self.schedule.outputs + groups > len(self.schedule.sync):
-            self._make_output_room()
+            self._ensure_output_capacity()
         if self.closing is not None:
             text, loop = self.closing
             loop(*self.state(text), 0, True)
             return
-        schedule, gone = self.schedule, self.touched[:groups]
+        schedule, removed = self.schedule, self.touched[:groups]
         schedule.kind[:groups], schedule.kind[groups : 2 * groups] = EMIT, CLEAR
-        schedule.who[:groups] = schedule.who[groups : 2 * groups] = gone
+        schedule.who[:groups] = schedule.who[groups : 2 * groups] = removed
         schedule.target[:groups] = np.arange(groups)
-        schedule.sync[:groups], schedule.group[:groups], schedule.rows[:groups] = self.pane[0], gone, self.rows[gone]
+        schedule.sync[:groups], schedule.group[:groups] = self.pane[0], removed
+        schedule.rows[:groups] = self.rows[removed]
         schedule.count[:] = 2 * groups, groups
         self._replay([NO_ROWS] * len(self.measures))
-        self.rows[gone] = 0
+        self.rows[removed] = 0
         self.pane[1] = 0
 
     def _replay(self, inputs: Sequence[Inputs]) -> None:
@@ -309,9 +310,9 @@ class PaneKernel(Kernel):
             for measure in self.measures:
                 measure.grow_groups(groups)
 
-    def _make_output_room(self) -> None:
+    def _ensure_output_capacity(self) -> None:
         self._put_away()
-        self.schedule.room_for(int(self.pane[1]))
+        self.schedule.ensure_capacity(int(self.pane[1]))
 
     def _outs(self) -> list[Outs]:
         return self.schedule.outs([measure.out_dtypes for measure in self.measures])

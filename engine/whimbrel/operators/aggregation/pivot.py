@@ -108,9 +108,9 @@ def pivot(schema: Schema, *names: str | Expr, attribute: str, value: str, values
     aggregate : callable, optional
         What becomes of several values, such as ``wb.first`` or ``wb.mean``; without it they are an error.
     """
-    words = [*map(repr, names), f"attribute={attribute!r}", f"value={value!r}", f"values={list(values)!r}"]
-    words += [] if aggregate is None else [f"aggregate={getattr(aggregate, '__name__', '...')}"]
-    text = f"pivot({', '.join(words)})"
+    parts = [*map(repr, names), f"attribute={attribute!r}", f"value={value!r}", f"values={list(values)!r}"]
+    parts += [] if aggregate is None else [f"aggregate={getattr(aggregate, '__name__', '...')}"]
+    text = f"pivot({', '.join(parts)})"
     if not values:
         raise PlanError("pivot() needs the attributes to make columns of.", where=text, hint='values=["speed"]')
     if twice := [each for at, each in enumerate(values) if each in values[:at]]:

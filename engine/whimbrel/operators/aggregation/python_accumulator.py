@@ -110,7 +110,7 @@ class PythonAccumulator(Accumulator):
                     self.states[group] = self.takes_back(self.states[group], *given)
             elif kind == _SHOWS:
                 if group in self.stale:
-                    self._compute_afresh(group, int(schedule.sync[targets[step]]), remembered, accumulate)
+                    self._recompute(group, int(schedule.sync[targets[step]]), remembered, accumulate)
                 value = self._value(group)
                 out[targets[step]], out_valid[targets[step]] = value, value is not None
                 if self.remembers:
@@ -134,11 +134,11 @@ class PythonAccumulator(Accumulator):
         return Column.from_arrow(pa.array(values, self.type))
 
     def fork(self) -> PythonAccumulator:
-        twin = object.__new__(PythonAccumulator)
-        twin.__dict__.update(vars(self))
-        twin.states = {group: self.steps.copied(state) for group, state in self.states.items()}
-        twin.shown, twin.held, twin.stale = dict(self.shown), dict(self.held), set(self.stale)
-        return twin
+        clone = object.__new__(PythonAccumulator)
+        clone.__dict__.update(vars(self))
+        clone.states = {group: self.steps.copied(state) for group, state in self.states.items()}
+        clone.shown, clone.held, clone.stale = dict(self.shown), dict(self.held), set(self.stale)
+        return clone
 
     def state_parts(self) -> dict[str, Any]:
         try:
@@ -169,14 +169,14 @@ class PythonAccumulator(Accumulator):
         assert self.steps.merge is not None
         return self.steps.merge(state, self.steps.load(other))
 
-    def _compute_afresh(self, group: int, now: int, remembered: Remembered, accumulate: Callable[..., Any]) -> None:
+    def _recompute(self, group: int, now: int, remembered: Remembered, accumulate: Callable[..., Any]) -> None:
         """The state of the rows of a group that are active at this moment."""
         held_sync, held_other, head, after, _ = remembered
-        active, place = list[tuple[Any, ...]](), int(head[group])
-        while place >= 0:  # from the newest row to the oldest
-            if self.held.get(place) and held_sync[place] <= now < held_other[place]:
-                active.append(self.held[place])
-            place = int(after[place])
+        active, entry = list[tuple[Any, ...]](), int(head[group])
+        while entry >= 0:  # from the newest row to the oldest
+            if self.held.get(entry) and held_sync[entry] <= now < held_other[entry]:
+                active.append(self.held[entry])
+            entry = int(after[entry])
         state = self.steps.init()
         for values in reversed(active):
             state = accumulate(state, *values)

@@ -174,10 +174,10 @@ def distinct_aggregates(exprs: Sequence[Expr]) -> list[tuple[str, Aggregate]]:
     return list(found.items())
 
 
-def _meaning(thing: object) -> object:
+def _meaning(item: object) -> object:
     """What tells aggregates apart that read alike: their parts, and functions by identity."""
-    if isinstance(thing, Expr) and not isinstance(thing, Reduced):
-        return type(thing), thing.show(), getattr(thing, "function", None), tuple(map(_meaning, children(thing)))
-    if isinstance(thing, Aggregate):
-        return type(thing), tuple(_meaning(getattr(thing, name)) for name in thing.__dataclass_fields__)
-    return thing if isinstance(thing, str | int | float | bool | None | pa.DataType) or callable(thing) else repr(thing)
+    if isinstance(item, Expr) and not isinstance(item, Reduced):
+        return type(item), item.show(), getattr(item, "function", None), tuple(map(_meaning, children(item)))
+    if isinstance(item, Aggregate):
+        return type(item), tuple(_meaning(getattr(item, name)) for name in item.__dataclass_fields__)
+    return item if isinstance(item, str | int | float | bool | None | pa.DataType) or callable(item) else repr(item)

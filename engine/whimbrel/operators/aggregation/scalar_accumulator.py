@@ -218,20 +218,20 @@ class ScalarAccumulator(Accumulator):
         return Column(self.type, np.where(valid, values, 0).astype(physical, copy=False), valid)
 
     def fork(self) -> ScalarAccumulator:
-        twin = object.__new__(ScalarAccumulator)
-        twin.__dict__.update(self.__dict__)
+        clone = object.__new__(ScalarAccumulator)
+        clone.__dict__.update(self.__dict__)
         for name in _ARRAYS:
-            setattr(twin, name, getattr(self, name).copy())
+            setattr(clone, name, getattr(self, name).copy())
         for name in _LISTS_OF_ARRAYS:
             if arrays := getattr(self, name):
-                setattr(twin, name, [array.copy() for array in arrays])
-        return twin
+                setattr(clone, name, [array.copy() for array in arrays])
+        return clone
 
 
 def inputs_of(expr: Expr | None, type_: pa.DataType | None) -> tuple[list[Expr], list[pa.DataType | None]]:
     """What an aggregate reads of a row, and its types: the parts of a struct that is made for it."""
     if isinstance(expr, Call) and expr.function == "struct" and type_ is not None:
-        return list(expr.args), [type_.field(place).type for place in range(type_.num_fields)]
+        return list(expr.args), [type_.field(index).type for index in range(type_.num_fields)]
     return [] if expr is None else [expr], [type_]
 
 
@@ -245,7 +245,7 @@ def state_types(steps: AggregateFunctions) -> list[pa.DataType]:
     return [pa.float64() if isinstance(value, float) else pa.int64() for value in steps.init]
 
 
-class told_in_words:  # noqa: N801 - read as a statement; a class, since it is entered twice for every batch
+class explained_errors:  # noqa: N801 - read as a statement; a class, since it is entered twice for every batch
     """Say which aggregate it was that failed.
 
     Parameters

@@ -17,7 +17,13 @@ from whimbrel.kernels.primitives.windows.sessions import CELL, DUE, LAST, OLDEST
 from whimbrel.operators.aggregation.accumulator import Inputs
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.operation_log import OperationLog
-from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, NO_MASK, NO_ROWS, extend, told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import (
+    GROUPS_AT_FIRST,
+    NO_MASK,
+    NO_ROWS,
+    explained_errors,
+    extend,
+)
 from whimbrel.operators.windows.session_window import LONG_AGO, SessionWindow
 from whimbrel.operators.windows.window import starts_only
 from whimbrel.plan import Operator, Properties
@@ -154,7 +160,7 @@ class SessionAggregateKernel(Kernel):
         for measure, given, buffers in zip(self.measures, inputs, outs, strict=True):
             counts = measure.counts_rows
             if not counts and schedule.operations:
-                with told_in_words(self.measures):
+                with explained_errors(self.measures):
                     measure.apply(schedule, given, _REMEMBERS_NONE, buffers)
             if rows:
                 columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if counts else buffers, rows)

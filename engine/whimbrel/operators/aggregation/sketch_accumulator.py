@@ -94,11 +94,11 @@ class SketchAccumulator(Accumulator):
         return [Column(self.type, whole.astype(physical), None if valid.all() else valid.copy())]
 
     def fork(self) -> SketchAccumulator:
-        twin = object.__new__(SketchAccumulator)
-        twin.__dict__.update(vars(self))
-        twin.pending = list(self.pending)
-        twin.summaries = {group: summary.fork() for group, summary in self.summaries.items()}
-        return twin
+        clone = object.__new__(SketchAccumulator)
+        clone.__dict__.update(vars(self))
+        clone.pending = list(self.pending)
+        clone.summaries = {group: summary.fork() for group, summary in self.summaries.items()}
+        return clone
 
     def state_parts(self) -> dict[str, Any]:
         written = {group: summary.to_bytes() for group, summary in self.summaries.items()}

@@ -17,24 +17,24 @@ from whimbrel.kernels.primitives.aggregation.snapshots import (
     DISORDERLY,
     ENDS,
     FIRST,
-    GONE,
     NOW,
     OPEN_ID,
     OPEN_ROW,
+    REMOVED,
     SINCE,
     USED,
     chain,
     snapshot_schedule,
 )
 from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
-from whimbrel.operators.aggregation.operation_log import ROOM, OperationLog, Outs
+from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import (
     GROUPS_AT_FIRST,
     NO_MASK,
     NO_ROWS,
     ScalarAccumulator,
+    explained_errors,
     extend,
-    told_in_words,
 )
 
 Array = np.ndarray[Any, Any]
@@ -75,7 +75,7 @@ class SnapshotKernel(Kernel):
         """Whether the rows of a group hang in a chain: from the first time on that one is walked along."""
         self.scalars = np.zeros(9, np.int64)
         self.scalars[NOW] = MIN_TIME
-        self.ends, self.end_slots, self.free, self.gone = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
+        self.ends, self.end_slots, self.free, self.removed = (np.zeros(SLOTS_AT_FIRST, np.int64) for _ in range(4))
         self.held_sync, self.held_other = np.zeros(SLOTS_AT_FIRST, np.int64), np.zeros(SLOTS_AT_FIRST, np.int64)
         self.after, self.before = np.zeros(SLOTS_AT_FIRST, np.int64), np.zeros(SLOTS_AT_FIRST, np.int64)
         self.held_group = np.zeros(SLOTS_AT_FIRST, np.int32)
@@ -116,16 +116,16 @@ class SnapshotKernel(Kernel):
             schedule = self.schedule
             row = int(_schedule(
                 row, sync, other, groups, NO_MASK if skip is None else frozen(skip), limit, self.linked, self.scalars,
-                self.ends, self.end_slots, self.free, self.gone, self.held_sync, self.held_other, self.held_group,
+                self.ends, self.end_slots, self.free, self.removed, self.held_sync, self.held_other, self.held_group,
                 self.head, self.after, self.before, self.cells, self.dirty,
                 schedule.kind, schedule.who, schedule.which, schedule.slot, schedule.target, schedule.count,
                 schedule.sync, schedule.other, schedule.group, schedule.ids))
             if schedule.operations:
-                with told_in_words(self.measures):
+                with explained_errors(self.measures):
                     out += self._replay(inputs)
             if self.scalars[DISORDERLY] and self.scalars[FIRST]:
                 self._lay_ends_straight()
-            if row >= 0 and not schedule.room_for(int(self.scalars[DIRTY])):
+            if row >= 0 and not schedule.ensure_capacity(int(self.scalars[DIRTY])):
                 self._grow_slots()
         return out
 
@@ -162,12 +162,13 @@ class SnapshotKernel(Kernel):
 
     def _grow_slots(self) -> None:
         """Make room, unless the step just done has: one that left few slots would make the next one just as short."""
-        enough = max(len(self.held_sync) // 2, ROOM // 4)
-        if self.scalars[USED] < len(self.held_sync) or self.scalars[GONE] >= enough:
+        enough = max(len(self.held_sync) // 2, CAPACITY // 4)
+        if self.scalars[USED] < len(self.held_sync) or self.scalars[REMOVED] >= enough:
             return
         slots = 2 * len(self.held_sync)
         self._lay_ends_straight()
-        for name in ("ends", "end_slots", "free", "gone", "held_sync", "held_other", "held_group", "after", "before"):
+        for name in ("ends", "end_slots", "free", "removed", "held_sync", "held_other", "held_group", "after",
+                     "before"):
             setattr(self, name, extend(getattr(self, name), slots, 0))
         for measure in self.measures:
             measure.grow_slots(slots)

@@ -191,9 +191,9 @@ class TopKKernel(Kernel):
         self.shown_groups = np.concatenate([self.shown_groups[~over], groups])
         return [batch for batch in (ended, ranked) if len(batch)]
 
-    def _ranked(self, time: int, places: Array) -> tuple[Batch, Array]:
+    def _ranked(self, time: int, indices: Array) -> tuple[Batch, Array]:
         """Start edges of the best of these rows, and their groups."""
-        op, rows, groups = self.operator, self.active.take(places), self.active_groups[places]
+        op, rows, groups = self.operator, self.active.take(indices), self.active_groups[indices]
         values = evaluate(op.by, rows)
         order_by = _ranks(values) if op.descending else ~_ranks(values)
         there = np.flatnonzero(values.validity() if values.fixed else np.asarray(pc.is_valid(values.to_arrow())))

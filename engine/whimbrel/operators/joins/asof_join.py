@@ -96,11 +96,11 @@ class AsofJoin(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         left, backward = upstream[0], self.direction == "backward"
-        beat = left.beat
-        if beat is not None and not backward and (self.tolerance is None or self.tolerance >= beat.hop):
-            beat = None  # it looks further ahead than to the next point
+        time_grid = left.time_grid
+        if time_grid is not None and not backward and (self.tolerance is None or self.tolerance >= time_grid.hop):
+            time_grid = None  # it looks further ahead than to the next point
         return replace(left, intervals_only=True, causal=all(known.causal for known in upstream) and backward,
-                       beat=beat, starts_only=False, packed=True, apart=left.no_period())
+                       time_grid=time_grid, starts_only=False, packed=True, apart=left.no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream
@@ -131,12 +131,12 @@ class AsofJoin(Operator):
                           strict=self.strict, nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
-        words = [self.row.show()] if self.on else []
-        words += [f"tolerance={quote_ticks(self.tolerance, self.unit)}"] if self.tolerance is not None else []
-        words += [f"direction={self.direction!r}"] if self.direction != "backward" else []
-        words += ["strict=True"] if self.strict else []
-        words += ["nulls_equal=True"] if self.nulls_equal else []
-        return f"asof_join({', '.join(words)})"
+        parts = [self.row.show()] if self.on else []
+        parts += [f"tolerance={quote_ticks(self.tolerance, self.unit)}"] if self.tolerance is not None else []
+        parts += [f"direction={self.direction!r}"] if self.direction != "backward" else []
+        parts += ["strict=True"] if self.strict else []
+        parts += ["nulls_equal=True"] if self.nulls_equal else []
+        return f"asof_join({', '.join(parts)})"
 
 
 @fluent

@@ -11,11 +11,11 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.joins.asof import (
     BACKWARD,
+    ENTRY,
     FORWARD,
     FRESH,
     LEFT,
     PASSED,
-    PLACE,
     asof_match,
     hang_last,
     latest_match,
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 _match = Compiled(asof_match)
 _latest_match = Compiled(latest_match)
 _hang_last = Compiled(hang_last)
-_ROOM = 65_536
+_CAPACITY = 65_536
 _CROWDED = 65_536
 _SLOTS_AT_FIRST = 1024
 
@@ -97,12 +97,12 @@ class AsofKernel(Kernel):
         out = []
         rows = self.left.take_waiting(self.right.watermark, inclusive=self.right.watermark == INF)
         groups = self.left.groups(rows, self.keys)
-        self._room_for_keys()
+        self._ensure_key_capacity()
         cursor = np.zeros(3, np.int64)
-        cursor[PLACE], cursor[PASSED] = FRESH, self.passed
-        done = _ROOM
-        while done == _ROOM:
-            left, right = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64)
+        cursor[ENTRY], cursor[PASSED] = FRESH, self.passed
+        done = _CAPACITY
+        while done == _CAPACITY:
+            left, right = np.empty(_CAPACITY, np.int64), np.empty(_CAPACITY, np.int64)
             if self.direction == BACKWARD:
                 done = int(_latest_match(cursor, self.tolerance, self.strict, len(self.store), rows.sync, groups,
                                          self.start, self.group, self.after, self.last, left, right))
@@ -126,12 +126,12 @@ class AsofKernel(Kernel):
         if total > len(self.start):
             self.start, self.after, self.group = (extend(array, 2 * total, 0)
                                                   for array in (self.start, self.after, self.group))
-        self._room_for_keys()
+        self._ensure_key_capacity()
         self.start[base:total], self.group[base:total] = rows.sync, groups
         if self.direction != BACKWARD:
             _hang_last(base, frozen(groups), self.after, self.first, self.last)
 
-    def _room_for_keys(self) -> None:
+    def _ensure_key_capacity(self) -> None:
         if len(self.keys) > len(self.first):
             self.first, self.last = (extend(array, 2 * len(self.keys), -1) for array in (self.first, self.last))
 

@@ -20,7 +20,7 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 Array = np.ndarray[Any, Any]
 
 _clip = Compiled(clip_starts)
-_ROOM = 65_536
+_CAPACITY = 65_536
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,9 +95,9 @@ class Clip(Operator):
         return ClipKernel(self.on, left, right, nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
-        words = [JoinedRow(self.on).show()] if self.on else []
-        words += ["nulls_equal=True"] if self.nulls_equal else []
-        return f"clip_at({', '.join(words)})"
+        parts = [JoinedRow(self.on).show()] if self.on else []
+        parts += ["nulls_equal=True"] if self.nulls_equal else []
+        return f"clip_at({', '.join(parts)})"
 
 
 @fluent
@@ -152,11 +152,11 @@ class ClipKernel(Kernel):
         cursor = np.zeros(2, np.int64)
         found: list[tuple[Array, ...]] = [tuple(np.empty(0, np.int64) for _ in range(3))]
         while cursor[LEFT] < len(rows) or cursor[RIGHT] < len(starts):
-            room = [np.empty(_ROOM, np.int64) for _ in range(3)]
+            buffers = [np.empty(_CAPACITY, np.int64) for _ in range(3)]
             done = int(_clip(cursor, rows.sync, base, left.group, left.ends, left.blocks, left.slots, left.used,
-                             starts.sync, theirs, *room))
-            found.append(tuple(array[:done] for array in room))
-            if done < _ROOM and cursor[LEFT] < len(rows):
+                             starts.sync, theirs, *buffers))
+            found.append(tuple(array[:done] for array in buffers))
+            if done < _CAPACITY and cursor[LEFT] < len(rows):
                 left.hang_again(base + int(cursor[LEFT]), int(rows.sync[cursor[LEFT]]))
         return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
 

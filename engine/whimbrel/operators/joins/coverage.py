@@ -26,7 +26,7 @@ from whimbrel.operators.aggregation.scalar_accumulator import extend
 Array = np.ndarray[Any, Any]
 
 _pieces = Compiled(coverage_pieces)
-_ROOM = 65_536
+_CAPACITY = 65_536
 _SLOTS_AT_FIRST = 1024
 
 
@@ -63,11 +63,11 @@ class Coverage:
         self.times, self.slots = (np.zeros(2 * _SLOTS_AT_FIRST, np.int64) for _ in range(2))
 
     def fork(self) -> Coverage:
-        twin = copy.copy(self)
+        clone = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
-                setattr(twin, name, value.copy())
-        return twin
+                setattr(clone, name, value.copy())
+        return clone
 
     def step(self, base: int, rows: Batch, who: Array, start: Array, end: Array, limit: int) -> list[Pieces]:
         """Take in rows, in slots from `base` on, and coverings ``[start, end)`` of slots, both in time order.
@@ -85,9 +85,9 @@ class Coverage:
         self.scalars[ARRIVED] = self.scalars[COVERING] = 0
         coverings = frozen(who), frozen(start), frozen(end)
         out = []
-        done = _ROOM
-        while done == _ROOM:
-            slot, sync, other, ids = (np.empty(_ROOM, np.int64) for _ in range(4))
+        done = _CAPACITY
+        while done == _CAPACITY:
+            slot, sync, other, ids = (np.empty(_CAPACITY, np.int64) for _ in range(4))
             done = int(_pieces(self.scalars, self.wanted, limit, base, rows.sync, *coverings,
                                self.state, self.ends, self.until, self.since, self.piece, self.awaits_end,
                                self.times, self.slots, slot, sync, other, ids))

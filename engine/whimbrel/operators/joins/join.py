@@ -96,7 +96,7 @@ class Join(Operator):
         return self.row.needs(wanted, self.condition, left, right)
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        both = inputs[0].beside(inputs[1])
+        both = inputs[0].combined(inputs[1])
         return None if both is None else both.of_changes()
 
     def partitioned(self, *by: str) -> str | None:
@@ -120,11 +120,11 @@ class Join(Operator):
                           nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
-        words = [self.row.show()] if self.on else []
-        words += [f"how={self.how!r}"] if self.how != "inner" else []
-        words += [f"where={self.condition.show()}"] if self.condition is not None else []
-        words += ["nulls_equal=True"] if self.nulls_equal else []
-        return f"{'join' if self.on else 'cross_join'}({', '.join(words)})"
+        parts = [self.row.show()] if self.on else []
+        parts += [f"how={self.how!r}"] if self.how != "inner" else []
+        parts += [f"where={self.condition.show()}"] if self.condition is not None else []
+        parts += ["nulls_equal=True"] if self.nulls_equal else []
+        return f"{'join' if self.on else 'cross_join'}({', '.join(parts)})"
 
 
 @fluent

@@ -60,11 +60,11 @@ class JoinInput:
         self.points = True
 
     def fork(self) -> JoinInput:
-        twin = copy.copy(self)
-        twin.waiting, twin.active = list(self.waiting), self.active.fork()
+        clone = copy.copy(self)
+        clone.waiting, clone.active = list(self.waiting), self.active.fork()
         for name in ("ends", "group", "blocks", "slots", "used"):
-            setattr(twin, name, getattr(self, name).copy())
-        return twin
+            setattr(clone, name, getattr(self, name).copy())
+        return clone
 
     def __len__(self) -> int:
         """Rows held."""
@@ -76,17 +76,17 @@ class JoinInput:
 
     def take_waiting(self, time: int, *, inclusive: bool) -> Batch:
         """Waiting rows with ``sync < time``, or up to `time`; they wait no longer."""
-        gone = []
+        removed = []
         while self.waiting:
             rows = self.waiting[0]
             cut = int(np.searchsorted(rows.sync, time, "right" if inclusive else "left"))
             if cut:
-                gone.append(rows.slice(0, cut))
+                removed.append(rows.slice(0, cut))
             if cut < len(rows):
                 self.waiting[0] = rows.slice(cut, len(rows))
                 break
             self.waiting.pop(0)
-        return Batch.concat(gone) if gone else self.nothing
+        return Batch.concat(removed) if removed else self.nothing
 
     def groups(self, rows: Batch, table: KeyTable) -> Array:
         """Ids of the keys; -1 where one is null, unless nulls are equal."""

@@ -41,7 +41,7 @@ class JoinKernel(Kernel):
         kept = [[name for name in upstream[side].names
                  if (side, name) in columns or (side in lonely and name in shared)] for side in (0, 1)]
         self.pairing = PairMatcher(row.on, upstream, kept, schema, columns, condition, nulls_equal=nulls_equal)
-        self.told, self.asked = MIN_TIME, False
+        self.input_watermark, self.asked = MIN_TIME, False
         self.coverages = {side: Coverage(covered=False) for side in lonely}
         # Where each column of a row without a partner comes from; None is null.
         self.lonely_columns = {side: [name if home == side or (name in shared and home == 0) else None
@@ -52,7 +52,7 @@ class JoinKernel(Kernel):
         return []
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.told, self.asked = self.pairing.tell(watermark, port), True
+        self.input_watermark, self.asked = self.pairing.tell(watermark, port), True
         return self._with_lonely() if self.coverages else self.next_portion()
 
     @property
@@ -66,23 +66,23 @@ class JoinKernel(Kernel):
 
     def next_portion(self) -> list[Batch]:
         """Pairs as they begin; a row of one side may meet any number of the other."""
-        out, room = list[Batch](), PORTION_ROWS
-        while room > 0 and self.more:
+        out, remaining = list[Batch](), PORTION_ROWS
+        while remaining > 0 and self.more:
             if self.pairing.done:
                 self.asked = False
-                self.pairing.begin(self.told)
-            while room > 0 and not self.pairing.done:
+                self.pairing.begin(self.input_watermark)
+            while remaining > 0 and not self.pairing.done:
                 if (found := self.pairing.some(self.storage)) is not None:
                     out.append(found.rows)
-                    room -= len(found.rows)
+                    remaining -= len(found.rows)
             if self.pairing.done:
                 self.pairing.forget(self.pairing.until)
-        self.watermark = self.told if not self.more else min(self.told, self.pairing.reached)
+        self.watermark = self.input_watermark if not self.more else min(self.input_watermark, self.pairing.reached)
         return out
 
     def _with_lonely(self) -> list[Batch]:
         """Pairs, and what is left without a partner, which is known only once all pairs are."""
-        self.watermark = self.told
+        self.watermark = self.input_watermark
         found = list(self.pairing.step(self.watermark))
         out = [each.rows for each in found]
         lonely = [self._lonely(side, pieces) for side in self.coverages for pieces in self._pieces(side, found)]

@@ -115,9 +115,9 @@ class JoinedRow:
 
     def pinned(self, right: LineageRequest) -> bool:
         """Whether the wanted rows of the right side all have the same key."""
-        told = {each.left.name for each in right.where
+        equal_names = {each.left.name for each in right.where
                 if isinstance(each, Binary) and each.op == "==" and isinstance(each.left, Col)}
-        return all(theirs in told for _, theirs in self.on)
+        return all(theirs in equal_names for _, theirs in self.on)
 
     def show(self) -> str:
         """The keys, as the user wrote them."""

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Schema, Storage
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, predicate
 from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.primitives.joins.join import LEFT, MET, OF_CURSOR, RIGHT, STRETCHES, temporal_join
+from whimbrel.kernels.primitives.joins.join import LEFT, MET, OF_CURSOR, RIGHT, RUNS, temporal_join
 from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import Pairs
 from whimbrel.operators.joins.pair_runs import PairRuns
@@ -21,7 +21,7 @@ from whimbrel.operators.joins.pair_runs import PairRuns
 Array = np.ndarray[Any, Any]
 
 _join = Compiled(temporal_join)
-_ROOM = 131_072
+_CAPACITY = 131_072
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class PairMatcher:
         self.until = MIN_TIME
 
     def fork(self) -> PairMatcher:
-        twin = copy.copy(self)
-        twin.sides, twin.cursor = [side.fork() for side in self.sides], self.cursor.copy()
-        return twin
+        clone = copy.copy(self)
+        clone.sides, clone.cursor = [side.fork() for side in self.sides], self.cursor.copy()
+        return clone
 
     @property
     def buffered_rows(self) -> int:
@@ -121,18 +121,18 @@ class PairMatcher:
     def some(self, storage: Storage | None = None) -> Found | None:
         """The next pairs, if there are any among the rows that it looks at."""
         found, cursor = None, self.cursor
-        stretches = [np.empty(_ROOM, dtype) for dtype in (np.int8, np.int32, np.int32)]
-        met = np.empty(_ROOM, np.int32)
-        times = [np.empty(0 if self._point_side is not None else _ROOM, np.int64) for _ in range(2)]
+        runs = [np.empty(_CAPACITY, dtype) for dtype in (np.int8, np.int32, np.int32)]
+        met = np.empty(_CAPACITY, np.int32)
+        times = [np.empty(0 if self._point_side is not None else _CAPACITY, np.int64) for _ in range(2)]
         sides = (part for side, rows, base in zip(self.sides, self.new, self.base, strict=True) for part in (
             rows.sync, base, side.group, side.ends, side.blocks, side.slots, side.used))
-        done = int(_join(cursor, self.until, *sides, *stretches, met, *times))
+        done = int(_join(cursor, self.until, *sides, *runs, met, *times))
         if done:
-            side, row, stop = (_first(array, int(cursor[STRETCHES])) for array in stretches)
+            side, row, stop = (_first(array, int(cursor[RUNS])) for array in runs)
             pairs = PairRuns(side, row, stop, _first(met, done))
             found = self._found(storage, pairs, *(_first(array, done) for array in times))
-        if done < _ROOM:
-            self._make_room(*cursor[:MET].tolist())
+        if done < _CAPACITY:
+            self._ensure_capacity(*cursor[:MET].tolist())
         return found if found is not None and len(found.rows) else None
 
     @property
@@ -176,7 +176,7 @@ class PairMatcher:
         return active.columns(pairs.slots(port), names, storage) if whole is None else [
             pairs.column(port, whole.column(name), storage) for name in names]
 
-    def _make_room(self, *done: int) -> None:
+    def _ensure_capacity(self, *done: int) -> None:
         """Let the next row hang, where so many of the new ones do already."""
         following = [(int(rows.sync[count]), port)
                      for port, (rows, count) in enumerate(zip(self.new, done, strict=True)) if count < len(rows)]

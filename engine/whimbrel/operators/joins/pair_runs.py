@@ -55,8 +55,8 @@ class PairRuns:
             out = np.empty(len(self), values.dtype)
         else:
             out = storage.empty(len(self), values.dtype)
-        given, room = (each.view(f"i{values.itemsize}") for each in (values, out))  # one loop for all types of a width
-        arguments = side, given, self.side, self.row, self.stop, self.met, room
+        given, target = (each.view(f"i{values.itemsize}") for each in (values, out))  # one loop for each width
+        arguments = side, given, self.side, self.row, self.stop, self.met, target
         if not _spread.ready(*arguments):
             return np.asarray(values[self.slots(side)])
         _spread(*arguments)

@@ -39,8 +39,8 @@ class RowStore:
         chunks = [chunk.select(names) for chunk in self.chunks]
         if not chunks:
             return Batch.empty(self.schema.select(names))
-        places, back = self._places(slots)
-        found = Batch.concat([chunk.take(place) for chunk, place in zip(chunks, places, strict=True)])
+        indices, back = self._indices(slots)
+        found = Batch.concat([chunk.take(index) for chunk, index in zip(chunks, indices, strict=True)])
         return found.take(back, storage)
 
     def columns(self, slots: Array, names: Sequence[str], storage: Storage | None = None) -> list[Column]:
@@ -50,9 +50,9 @@ class RowStore:
             return [whole.column(name).take(slots, storage) for name in names]
         if not self.chunks:
             return [Column.nulls(self.schema.type_of(name), 0) for name in names]
-        places, back = self._places(slots)
-        return [Column.concat([chunk.column(name).take(place) for chunk, place in zip(
-            self.chunks, places, strict=True)]).take(back, storage) for name in names]
+        indices, back = self._indices(slots)
+        return [Column.concat([chunk.column(name).take(index) for chunk, index in zip(
+            self.chunks, indices, strict=True)]).take(back, storage) for name in names]
 
     def whole(self, rows: int) -> Batch | None:
         """All rows, if they are in one batch, or so many are asked for that this costs less than looking in each."""
@@ -60,7 +60,7 @@ class RowStore:
             self.chunks = [Batch.concat(self.chunks)]
         return self.chunks[0] if len(self.chunks) == 1 else None
 
-    def _places(self, slots: Array) -> tuple[list[Array], Array]:
+    def _indices(self, slots: Array) -> tuple[list[Array], Array]:
         """The rows of each chunk that are asked for, and where each slot's is among all of them."""
         begins = np.cumsum([0, *(len(chunk) for chunk in self.chunks[:-1])])
         home = np.searchsorted(begins, slots, "right") - 1
@@ -76,16 +76,16 @@ class RowStore:
             return tuple(self.columns(slots, self.schema.names))
         if not there.any():
             return tuple(Column.nulls(field.type, len(slots)) for field in self.schema)
-        place = np.where(there, np.cumsum(there) - 1, 0)
-        return tuple(_spread(column, place, there) for column in self.columns(slots[there], self.schema.names))
+        index = np.where(there, np.cumsum(there) - 1, 0)
+        return tuple(_spread(column, index, there) for column in self.columns(slots[there], self.schema.names))
 
     def fork(self) -> RowStore:
-        twin = RowStore(self.schema)
-        twin.chunks = list(self.chunks)
-        return twin
+        clone = RowStore(self.schema)
+        clone.chunks = list(self.chunks)
+        return clone
 
 
-def _spread(column: Column, place: Array, there: Mask) -> Column:
+def _spread(column: Column, index: Array, there: Mask) -> Column:
     if not column.fixed:
-        return Column(column.type, column.values.take(Column(pa.int64(), place, there).to_arrow()))
-    return Column(column.type, column.values[place], there & column.validity()[place])
+        return Column(column.type, column.values.take(Column(pa.int64(), index, there).to_arrow()))
+    return Column(column.type, column.values[index], there & column.validity()[index])

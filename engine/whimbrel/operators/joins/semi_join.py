@@ -84,7 +84,7 @@ class SemiJoin(Operator):
         return wanted | mine, theirs
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        both = inputs[0].beside(inputs[1])
+        both = inputs[0].combined(inputs[1])
         return None if both is None else both.of_changes()
 
     def partitioned(self, *by: str) -> str | None:

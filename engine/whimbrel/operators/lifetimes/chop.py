@@ -71,9 +71,9 @@ class Chop(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        beat = upstream[0].beat
+        time_grid = upstream[0].time_grid
         return Properties(causal=upstream[0].causal, apart=upstream[0].no_period(), points=upstream[0].points,
-                          beat=None if beat is None else beat.joined(TimeGrid(self.period, self.offset)))
+                          time_grid=None if time_grid is None else time_grid.joined(TimeGrid(self.period, self.offset)))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -86,8 +86,8 @@ class Chop(Operator):
         return by[0]
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        beat, grid = inputs[0].properties.beat, TimeGrid(self.period, self.offset)
-        if beat is not None and beat.on(grid):  # every piece is a cell of the grid
+        time_grid, grid = inputs[0].properties.time_grid, TimeGrid(self.period, self.offset)
+        if time_grid is not None and time_grid.on(grid):  # every piece is a cell of the grid
             start = floor_to(wanted.start, self.period, self.offset)
             return (wanted.during(start, ceil_to(wanted.end, self.period, self.offset), Exact.VALUES),)
         exact = Exact.LIFETIMES if wanted.starting or wanted.exact else Exact.VALUES
@@ -118,7 +118,7 @@ class ChopKernel(Kernel):
     def __init__(self, chop: Chop, schema: Schema) -> None:
         self.chop = chop
         self.rest = Batch.empty(schema)
-        self.told = self.due = self.cut = MIN_TIME
+        self.input_watermark = self.due = self.cut = MIN_TIME
         self.longest = [0, 0]
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -131,7 +131,7 @@ class ChopKernel(Kernel):
         return self.next_portion()
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.told = watermark
+        self.input_watermark = watermark
         if watermark == INF and (endless := self.rest.other == INF).any():
             raise KernelError(f"An event that is still true at {self._shown(int(self.rest.sync[endless][0]))} has no "
                               "known end, and the stream ended.", where=self.chop.show(),
@@ -147,7 +147,7 @@ class ChopKernel(Kernel):
         time = self._portion()
         pieces = self._pieces_before(time)
         self.cut = self.due if time == self.due or not len(self.rest) else max(time, int(self.rest.sync.min()))
-        self.watermark = min(self.told, self.cut) if self.more else self.told
+        self.watermark = min(self.input_watermark, self.cut) if self.more else self.input_watermark
         return pieces
 
     @property
@@ -175,31 +175,31 @@ class ChopKernel(Kernel):
 
     def _counts(self, start: Ticks, end: Ticks, time: int) -> tuple[Ticks, Ticks]:
         """Of each row that starts before a time: the grid point it is in, and how many pieces start before the time."""
-        first_beat = start - (start - self.chop.offset) % self.chop.period
+        first_point = start - (start - self.chop.offset) % self.chop.period
         last = np.minimum(end, time) - 1  # the last moment at which a piece may start
         # Over more than half of time the distance is more than int64 holds, but never twice as much.
         with np.errstate(over="ignore"):
-            pieces = (last - first_beat).view(np.uint64) // np.uint64(self.chop.period) + np.uint64(1)
-        return first_beat, np.minimum(pieces, np.uint64(INF)).astype(np.int64)
+            pieces = (last - first_point).view(np.uint64) // np.uint64(self.chop.period) + np.uint64(1)
+        return first_point, np.minimum(pieces, np.uint64(INF)).astype(np.int64)
 
     def _portion(self) -> int:
         """The time before which about as many pieces start as may be given at once, or as start first if more do."""
         begun = self.rest.sync < self.due
         start, end = self.rest.sync[begun], self.rest.other[begun]
-        room = max(PORTION_ROWS, _PIECES_AT_ONCE * len(start))
+        limit = max(PORTION_ROWS, _PIECES_AT_ONCE * len(start))
         if not len(start):
             return self.due
         lasts = np.minimum(end, self.due).sum(dtype=np.float64) - start.sum(dtype=np.float64)
-        if lasts / self.chop.period + 2 * len(start) <= room:  # no fewer than there are
+        if lasts / self.chop.period + 2 * len(start) <= limit:  # no fewer than there are
             return self.due
-        if self._counts(start, end, self.due)[1].sum(dtype=np.float64) <= room:
+        if self._counts(start, end, self.due)[1].sum(dtype=np.float64) <= limit:
             return self.due
         self._remember_longest()
         low, high = int(start.min()) + 1, self.due
         while high - low > 1:
             middle = (low + high) // 2
             begun = start < middle
-            if self._counts(start[begun], end[begun], middle)[1].sum(dtype=np.float64) <= room:
+            if self._counts(start[begun], end[begun], middle)[1].sum(dtype=np.float64) <= limit:
                 low = middle
             else:
                 high = middle
@@ -212,16 +212,16 @@ class ChopKernel(Kernel):
             return []
         period = self.chop.period
         rows = self.rest.take(due)
-        first_beat, count = self._counts(rows.sync, rows.other, time)
+        first_point, count = self._counts(rows.sync, rows.other, time)
         begins = np.repeat(np.cumsum(count) - count, count)
-        beat = np.repeat(first_beat, count) + (np.arange(len(begins)) - begins) * period
-        start = np.maximum(np.repeat(rows.sync, count), beat)
-        end = np.minimum(np.repeat(rows.other, count), beat + period)
+        point = np.repeat(first_point, count) + (np.arange(len(begins)) - begins) * period
+        start = np.maximum(np.repeat(rows.sync, count), point)
+        end = np.minimum(np.repeat(rows.other, count), point + period)
         order = np.argsort(start, kind="stable")
         which = np.repeat(np.arange(len(rows)), count)[order]
         pieces = replace(rows.take(which), sync=start[order], ends=end[order], ids=None)
-        left = np.flatnonzero(first_beat + count * period < rows.other)
+        left = np.flatnonzero(first_point + count * period < rows.other)
         later = self.rest.take(np.flatnonzero(self.rest.sync >= time))
-        begun = rows.having(sync=first_beat + count * period).take(left)
+        begun = rows.having(sync=first_point + count * period).take(left)
         self.rest = Batch.concat([begun, later])
         return [pieces]

@@ -106,8 +106,8 @@ class CoalesceKernel(Kernel):
 
     def _release(self, rows: Batch, leave: np.ndarray, stay: np.ndarray) -> list[Batch]:
         self.held = rows.take(np.flatnonzero(stay))
-        gone = rows.having(ids=None).take(np.flatnonzero(leave), self.storage)
-        return [gone] if len(gone) else []
+        removed = rows.having(ids=None).take(np.flatnonzero(leave), self.storage)
+        return [removed] if len(removed) else []
 
     @property
     def buffered_rows(self) -> int:
@@ -125,15 +125,15 @@ def _with_ends(rows: Batch, starts: np.ndarray) -> Batch:
     """The same rows, those that start with the ends that the others tell."""
     assert rows.ids is not None
     open_rows, ended = np.flatnonzero(_waits(rows)), np.flatnonzero(~starts)
-    ids, told = rows.ids[open_rows], rows.ids[ended]
+    ids, ended_ids = rows.ids[open_rows], rows.ids[ended]
     first, last = int(ids.min()), int(ids.max())
     if last - first < 8 * len(ids):  # mostly: they are given in turn
-        place = np.empty(last - first + 1, np.int64)
-        place[ids - first] = open_rows
-        found = place[told - first]
+        index = np.empty(last - first + 1, np.int64)
+        index[ids - first] = open_rows
+        found = index[ended_ids - first]
     else:
         by_id = open_rows[np.argsort(ids, kind="stable")]
-        found = by_id[np.searchsorted(rows.ids[by_id], told)]
+        found = by_id[np.searchsorted(rows.ids[by_id], ended_ids)]
     other = rows.other.copy()
     other[found] = rows.sync[ended]
     return rows.having(ends=other)

@@ -108,9 +108,9 @@ class EdgesKernel(Kernel):
     def buffered_bytes(self) -> int:
         return self.sorter.nbytes
 
-    def _add(self, batch: Batch, rows: Ticks, happens: Ticks, told: Mask, other: Ticks | None = None) -> None:
+    def _add(self, batch: Batch, rows: Ticks, happens: Ticks, known: Mask, other: Ticks | None = None) -> None:
         """Points at which edges happen; `other` is told of those that end."""
-        column = Column(self.out_schema.time_type, batch.sync if other is None else other, told)
+        column = Column(self.out_schema.time_type, batch.sync if other is None else other, known)
         points = batch.having(schema=self.out_schema, sync=happens, ends=1, ids=None, began=None,
                          columns=(*batch.columns, column))
         self.sorter.add(points.take(rows))

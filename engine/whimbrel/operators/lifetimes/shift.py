@@ -59,9 +59,9 @@ class Shift(Operator):
         known = upstream[0]
         grid = None if known.grid is None else replace(known.grid, offset=known.grid.offset + self.amount)
         # How far an event that comes early looks ahead is not the business of any grid.
-        beat = None if known.beat is None or self.amount < 0 else TimeGrid(known.beat.hop,
-                                                                           known.beat.offset + self.amount)
-        return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, beat=beat,
+        time_grid = None if known.time_grid is None or self.amount < 0 else TimeGrid(known.time_grid.hop,
+                                                                           known.time_grid.offset + self.amount)
+        return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, time_grid=time_grid,
                           causal=known.causal and self.amount >= 0, starts_only=known.starts_only, apart=known.apart,
                           points=known.points)
 
@@ -120,7 +120,7 @@ class ShiftKernel(Stateless):
         with np.errstate(over="ignore"):  # only where there is no known end
             return times + amount
 
-    def promise(self, watermark: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         if watermark in (INF, MIN_TIME):
             return watermark
         return max(MIN_TIME, min(INF, watermark + self.shift.amount))

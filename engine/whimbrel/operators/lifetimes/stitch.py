@@ -19,7 +19,7 @@ from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properti
 Array = np.ndarray[Any, Any]
 
 _stitch = Compiled(stitch_rows)
-_FEWEST_KEYS = 65_536
+_MIN_KEYS = 65_536
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,7 +127,7 @@ class StitchKernel(Kernel):
         begin = len(self.open)
         rows = Batch.concat([self.open, new])
         self.open = rows.slice(0, 0)
-        if len(self.keys) > max(_FEWEST_KEYS, 4 * len(rows)):
+        if len(self.keys) > max(_MIN_KEYS, 4 * len(rows)):
             self.keys = KeyTable(self.types)  # most of the payloads in it are long gone
         group = self.keys.ids(rows.columns, len(rows))
         end, fused = rows.other.copy(), np.zeros(len(rows), np.bool_)

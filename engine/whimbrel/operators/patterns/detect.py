@@ -142,9 +142,9 @@ class Detect(Operator):
             raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where,
                             hint="events of one key and time are left out, or taken as they come")
         slots = self._slots(schema)
-        beside = _with_slots(schema, slots)
+        with_slots = _with_slots(schema, slots)
         for event in Automaton.of(self.pattern).events:
-            type_ = type_of(event.condition, beside, where=where)
+            type_ = type_of(event.condition, with_slots, where=where)
             if not pa.types.is_boolean(type_):
                 raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
                                       where=where, hint="compare it with something, such as `> 0`")
@@ -154,7 +154,7 @@ class Detect(Operator):
             for _, clause in event.clauses if isinstance(event, SimultaneousPattern) else ():
                 self._check_clause(clause, schema)
             for name, value in event.updates:
-                self._check_update(name, type_of(value, beside, where=where), value)
+                self._check_update(name, type_of(value, with_slots, where=where), value)
         own = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
         keys = [Field(name, type_of(expr, schema, where=where)) for name, expr in self.keys]
         found = [Field("first_time", schema.time_type), Field("events", pa.int64())]
@@ -193,7 +193,7 @@ class Detect(Operator):
                  if event.name and not isinstance(event, SimultaneousPattern)}
         declared = [Slot(REGISTER + name, type_, OuterValue("register", name), value)
                     for name, type_, value in self.register]
-        told = {name for _, expr in self.output for name in registers_of(expr)}
+        emitted = {name for _, expr in self.output for name in registers_of(expr)}
         captured: list[Slot] = []
         for name, source in self._read().items():
             if source.which == "register":
@@ -204,7 +204,7 @@ class Detect(Operator):
             if source.event not in known:
                 raise PlanError(f"No event of the pattern is named {source.event!r}.", where=where,
                                 hint=near_match(source.event, known, noun="event"))
-            captured.append(Slot(name, schema.type_of(source.column, where=where), source, shown=name in told))
+            captured.append(Slot(name, schema.type_of(source.column, where=where), source, shown=name in emitted))
         for slot in (*declared, *captured):
             if pa.types.is_nested(slot.type):
                 raise SchemaError(f"{slot.source.column!r} is {slot.type}, which a run cannot remember.", where=where,
@@ -212,11 +212,11 @@ class Detect(Operator):
         return [*declared, *captured]
 
     def properties(self, *upstream: Properties) -> Properties:
-        beat = upstream[0].beat
+        time_grid = upstream[0].time_grid
         if self.within == INF:
-            return Properties(causal=upstream[0].causal, beat=beat, starts_only=True)
-        beat = None if beat is None else beat.joined(TimeGrid(self.within, beat.offset))
-        return Properties(causal=upstream[0].causal, beat=beat)
+            return Properties(causal=upstream[0].causal, time_grid=time_grid, starts_only=True)
+        time_grid = None if time_grid is None else time_grid.joined(TimeGrid(self.within, time_grid.offset))
+        return Properties(causal=upstream[0].causal, time_grid=time_grid)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         events = Automaton.of(self.pattern).events

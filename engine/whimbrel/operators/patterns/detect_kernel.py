@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 Advance = Callable[[int], int]
 """Lets the events from a row on move runs; answers with the first row not done."""
 
-ROOM = 16_384
+CAPACITY = 16_384
 
 _advance = Compiled(advance_runs)
 _drop_expired = Compiled(drop_expired)
@@ -57,8 +57,8 @@ class DetectKernel(Kernel):
         self.swept = MIN_TIME
         self.scalars = np.zeros(2, np.int64)
         self.head, self.length = np.full(1024, -1, np.int64), np.zeros(1024, np.int64)
-        self.free, self.after, self.states, self.began, self.events = (np.zeros(ROOM, np.int64) for _ in range(5))
-        self.out = [np.zeros(ROOM, np.int64) for _ in range(5)]
+        self.free, self.after, self.states, self.began, self.events = (np.zeros(CAPACITY, np.int64) for _ in range(5))
+        self.out = [np.zeros(CAPACITY, np.int64) for _ in range(5)]
         self.count = np.zeros(1, np.int64)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -152,9 +152,9 @@ class DetectKernel(Kernel):
                                  self.began))
 
     def _grow(self) -> None:
-        room = 2 * len(self.free)
+        capacity = 2 * len(self.free)
         for name in ("free", "after", "states", "began", "events"):
-            setattr(self, name, extend(getattr(self, name), room, 0))
+            setattr(self, name, extend(getattr(self, name), capacity, 0))
         self.out = [np.zeros(2 * len(array), np.int64) for array in self.out]
 
     def _batch(self, rows: int) -> Batch:

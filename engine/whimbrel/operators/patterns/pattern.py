@@ -89,10 +89,10 @@ class SimultaneousPattern(EventPattern):
     maximum: int | None = None
 
     def show(self) -> str:
-        words = [f"{_WORDS[quantifier]}={expr.show()}" for quantifier, expr in self.clauses]
-        words += [f"min={self.minimum}"] if self.minimum > 1 else []
-        words += [] if self.maximum is None else [f"max={self.maximum}"]
-        return f"simultaneous({', '.join(words)})"
+        options = [f"{_WORDS[quantifier]}={expr.show()}" for quantifier, expr in self.clauses]
+        options += [f"min={self.minimum}"] if self.minimum > 1 else []
+        options += [] if self.maximum is None else [f"max={self.maximum}"]
+        return f"simultaneous({', '.join(options)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,9 +191,9 @@ def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: 
         raise PlanError(f"There cannot be {min} to {max} events at one time.", where="simultaneous()",
                         hint="such as min=2, max=5")
     given: tuple[tuple[Quantifier, Any], ...] = (("some", any), ("every", all), ("none", none))
-    clauses = tuple((quantifier, trace(thing, where=f"simultaneous({_WORDS[quantifier]}=...)")) for quantifier,
-                    thing in given
-                    if thing is not None)
+    clauses = tuple((quantifier, trace(given, where=f"simultaneous({_WORDS[quantifier]}=...)")) for quantifier,
+                    given in given
+                    if given is not None)
     return SimultaneousPattern(clauses=clauses, minimum=min, maximum=max)
 
 
@@ -214,8 +214,8 @@ def sequence(**events: Step | Pattern) -> Pattern:
     if not events:
         raise PlanError("A sequence needs at least one event.", where="sequence()",
                         hint="such as wb.sequence(first=col.x > 1)")
-    parts = [_named(thing, name) if isinstance(thing, Pattern) else
-             EventPattern(trace_step(thing, f"sequence({name}=...)"), name=name) for name, thing in events.items()]
+    parts = [_named(given, name) if isinstance(given, Pattern) else
+             EventPattern(trace_step(given, f"sequence({name}=...)"), name=name) for name, given in events.items()]
     whole = parts[0]
     for part in parts[1:]:
         whole = SequencePattern(whole, part)

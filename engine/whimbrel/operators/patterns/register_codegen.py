@@ -63,7 +63,7 @@ class _Names:
         known.setdefault(name, part)
         position = list(known).index(name)
         if known is self.parts:
-            return f"parts.value({position}, row, place)", f"parts.valid({position}, row, place)"
+            return f"parts.value({position}, row, slot)", f"parts.valid({position}, row, slot)"
         return f"c{position}[row]", f"v{position}[row]"
 
 
@@ -77,9 +77,9 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
     moves = [line for state in range(len(automaton.events)) for line in _move(automaton, state, slots, schema, names)]
     columns = [name for number in range(len(names.leaves)) for name in (f"c{number}", f"v{number}")]
     own = [name for number in range(len(slots)) for name in (f"r{number}", f"q{number}")]
-    told = [number for number, slot in enumerate(slots) if slot.shown]
-    outs = [name for number in told for name in (f"o{number}", f"p{number}")]
-    tells = [f"o{number}[done], p{number}[done] = r{number}[new], q{number}[new]" for number in told]
+    emitted = [number for number, slot in enumerate(slots) if slot.shown]
+    outs = [name for number in emitted for name in (f"o{number}", f"p{number}")]
+    tells = [f"o{number}[done], p{number}[done] = r{number}[new], q{number}[new]" for number in emitted]
     parts = ["parts"] if names.parts else []
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*admits, *moves])]
     text = _TEXT.format(

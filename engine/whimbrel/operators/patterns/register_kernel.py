@@ -15,7 +15,7 @@ from whimbrel.expr import Expr, columns_of, evaluate
 from whimbrel.kernels import KeyTable
 from whimbrel.kernels.primitives.patterns.pattern_runs import USED
 from whimbrel.operators.aggregation.scalar_accumulator import extend
-from whimbrel.operators.patterns.detect_kernel import ROOM, Advance, DetectKernel
+from whimbrel.operators.patterns.detect_kernel import CAPACITY, Advance, DetectKernel
 from whimbrel.operators.patterns.pattern import Automaton
 from whimbrel.operators.patterns.register_codegen import PathText, Slot
 
@@ -46,7 +46,7 @@ class PathKernel(DetectKernel):
         super().__init__(schema, automaton, within, keys, in_order=in_order)
         self.text, self.slots, self.outputs, self.where = text, tuple(slots), tuple(outputs), where
         self.slot_schema = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
-        self.told = [number for number, slot in enumerate(slots) if slot.shown]
+        self.emitted = [number for number, slot in enumerate(slots) if slot.shown]
         self.words = {str(slot.type): KeyTable([slot.type]) for slot in slots if numpy_type(slot.type) is None}
         self.scalars[USED] = 1  # place 0 is the run of no events
         self.own: list[Array] = []
@@ -54,8 +54,8 @@ class PathKernel(DetectKernel):
         for slot in slots:
             start = Column.from_arrow(pa.array([slot.initial], slot.type))
             for array in self.encoded(start):
-                self.own.append(np.full(ROOM, array[0]))
-                self.shown += [np.zeros(ROOM, array.dtype)] if slot.shown else []
+                self.own.append(np.full(CAPACITY, array[0]))
+                self.shown += [np.zeros(CAPACITY, array.dtype)] if slot.shown else []
             if slot.initial is None:
                 self.own[-1][:] = 0 if slot.source.which != "register" else 2
 
@@ -115,10 +115,10 @@ class PathKernel(DetectKernel):
 
     def _remembered(self, rows: int) -> list[Column]:
         pairs = [[array[:rows].copy() for array in self.shown[at : at + 2]] for at in range(0, len(self.shown), 2)]
-        columns = [self.decoded(slot, *pair) for slot, pair in zip(self.told, pairs, strict=True)]
-        schema = self.slot_schema.select(self.slots[slot].name for slot in self.told)
+        columns = [self.decoded(slot, *pair) for slot, pair in zip(self.emitted, pairs, strict=True)]
+        schema = self.slot_schema.select(self.slots[slot].name for slot in self.emitted)
         batch = Batch(schema, self.out[0][:rows].copy(), self.out[1][:rows].copy(), tuple(columns))
-        registers = [column for slot, column in zip(self.told, columns, strict=True)
+        registers = [column for slot, column in zip(self.emitted, columns, strict=True)
                      if self.slots[slot].source.which == "register"]
         return [*registers, *(evaluate(output, batch) for output in self.outputs)]
 
@@ -134,16 +134,16 @@ class _Parts:
         self.asked: tuple[int, int, int] | None = None
         self.answer: tuple[Any, bool] = (0, False)
 
-    def value(self, part: int, row: int, place: int) -> Any:
-        return self._answer(part, row, place)[0]
+    def value(self, part: int, row: int, position: int) -> Any:
+        return self._answer(part, row, position)[0]
 
-    def valid(self, part: int, row: int, place: int) -> bool:
-        return self._answer(part, row, place)[1]
+    def valid(self, part: int, row: int, position: int) -> bool:
+        return self._answer(part, row, position)[1]
 
-    def _answer(self, part: int, row: int, place: int) -> tuple[Any, bool]:
-        if self.asked != (part, row, place):
-            self.asked = (part, row, place)
-            column = evaluate(self.exprs[part], self._together(part, row, place))
+    def _answer(self, part: int, row: int, position: int) -> tuple[Any, bool]:
+        if self.asked != (part, row, position):
+            self.asked = (part, row, position)
+            column = evaluate(self.exprs[part], self._together(part, row, position))
             if column.fixed or str(column.type) in self.kernel.words:
                 (value,), (there,) = self.kernel.encoded(column)
                 self.answer = value, there == 1
@@ -151,12 +151,12 @@ class _Parts:
                 self.answer = 0, False
         return self.answer
 
-    def _together(self, part: int, row: int, place: int) -> Batch:
+    def _together(self, part: int, row: int, position: int) -> Batch:
         """The event and what the run remembers, as one row."""
         kernel, own = self.kernel, self.kernel.own
         event = self.rows.slice(row, row + 1).select(self.columns[part])
-        columns = [kernel.decoded(slot, own[2 * slot][place : place + 1].copy(),
-                                  own[2 * slot + 1][place : place + 1].copy()) for slot in self.slots[part]]
+        columns = [kernel.decoded(slot, own[2 * slot][position : position + 1].copy(),
+                                  own[2 * slot + 1][position : position + 1].copy()) for slot in self.slots[part]]
         fields = [kernel.slot_schema.fields[slot] for slot in self.slots[part]]
         return Batch(Schema((*event.schema.fields, *fields), self.rows.schema.unit, self.rows.schema.zone),
                      event.sync, event.ends, (*event.columns, *columns))

@@ -23,19 +23,19 @@ class Needs:
 
     Parameters
     ----------
-    back, ahead : int
+    back, forward : int
         How many places before and behind that range it runs.
     of : dict
         For each step that it is made of, how many places before and behind the range that one is needed.
     """
 
     back: int = 0
-    ahead: int = 0
+    forward: int = 0
     of: dict[Shifted, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, step: PeriodicStep, shift: int, back: int, ahead: int) -> None:
+    def add(self, step: PeriodicStep, shift: int, back: int, forward: int) -> None:
         known = self.of.get((id(step), shift), (0, 0))
-        self.of[id(step), shift] = max(known[0], back), max(known[1], ahead)
+        self.of[id(step), shift] = max(known[0], back), max(known[1], forward)
 
 
 def needs_of(last: PeriodicStep) -> dict[Shifted, Needs]:
@@ -47,25 +47,25 @@ def needs_of(last: PeriodicStep) -> dict[Shifted, Needs]:
     loops[RESULT].add(last, 0, 0, 0)
     for step in reversed(in_order(last)):
         for loop in list(loops.values()):
-            for (found, shift), (back, ahead) in list(loop.of.items()):
+            for (found, shift), (back, forward) in list(loop.of.items()):
                 if found != id(step):
                     continue
                 if isinstance(step, Adjacent | Slid):
                     key = (found, EVERY if isinstance(step, Slid) else shift)
                     inner = loops.setdefault(key, Needs())
                     own = 0 if isinstance(step, Adjacent) else shift
-                    inner.back, inner.ahead = max(inner.back, back + own), max(inner.ahead, ahead - own)
+                    inner.back, inner.forward = max(inner.back, back + own), max(inner.forward, forward - own)
                     wider = (step.width, step.width) if isinstance(step, Adjacent) else (2 * step.width, 0)
-                    inner.add(step.inputs[0], shift - own, inner.back + wider[0], inner.ahead + wider[1])
+                    inner.add(step.inputs[0], shift - own, inner.back + wider[0], inner.forward + wider[1])
                     continue
-                later = step.places if isinstance(step, Moved) else 0
+                later = step.slots if isinstance(step, Moved) else 0
                 for below in step.inputs:
-                    loop.add(below, shift + later, back, ahead)
+                    loop.add(below, shift + later, back, forward)
     return loops
 
 
 def reach_of(last: PeriodicStep) -> tuple[int, int]:
     """How many places before and behind a range of the result its inputs are read."""
-    needs = [(back + shift, ahead - shift) for loop in needs_of(last).values()
-             for (_, shift), (back, ahead) in loop.of.items()]
-    return max(0, *(back for back, _ in needs)), max(0, *(ahead for _, ahead in needs))
+    needs = [(back + shift, forward - shift) for loop in needs_of(last).values()
+             for (_, shift), (back, forward) in loop.of.items()]
+    return max(0, *(back for back, _ in needs)), max(0, *(forward for _, forward in needs))

@@ -12,13 +12,13 @@ from whimbrel.batch import Batch, Column, Schema, check_reach, frozen, numpy_typ
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, marked, spread
-from whimbrel.operators.aggregation.scalar_accumulator import told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import explained_errors
 from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.loop_codegen import BeatText, beat_text
+from whimbrel.operators.periodic.loop_codegen import LoopText, loop_text
 from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
-Places = Array | range
+Slots = Array | range
 """Numbers of places, ascending; a range where none is left out."""
 
 RANGE = 524_288
@@ -32,7 +32,7 @@ _INTERPRETED_RANGE = 1_024
 """Most at once as long as the loop is not compiled: soon it will be."""
 
 
-class BeatKernel(Kernel):
+class PeriodicKernel(Kernel):
     """Holds the rows within reach of the next result, and a result row until its end is known.
 
     Parameters
@@ -51,42 +51,42 @@ class BeatKernel(Kernel):
     def __init__(self, last: PeriodicStep, period: int, lasts: int, upstream: Sequence[Schema], shown: str) -> None:
         self.last, self.period, self.lasts, self.shown = last, period, lasts, shown
         self.schemas = tuple(upstream)
-        self.back, self.ahead = reach_of(last)
+        self.back, self.forward = reach_of(last)
         self.measures = [measure for step in in_order(last) if isinstance(step, Windowed) for measure in step.measures]
         self.held: list[list[Batch]] = [[] for _ in upstream]
-        self.other_beats = {step.port: step.ticks for step in in_order(last) if isinstance(step, Sampled)}
-        self.other_phases = dict.fromkeys(self.other_beats, 0)
+        self.other_periods = {step.port: step.ticks for step in in_order(last) if isinstance(step, Sampled)}
+        self.other_phases = dict.fromkeys(self.other_periods, 0)
         self.watermarks = [MIN_TIME] * len(upstream)
         self.phase: int | None = None
         self.next = 0
         self.open: Batch | None = None
-        self.texts: dict[Any, tuple[BeatText, list[Array]]] = {}
+        self.texts: dict[Any, tuple[LoopText, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch, held = batch.compact(), self.held[port]
-        period = max([self.period, *self.other_beats.values()])
-        check_reach(batch, (self.back + self.ahead + 3) * period, self.shown, in_order=True)
+        period = max([self.period, *self.other_periods.values()])
+        check_reach(batch, (self.back + self.forward + 3) * period, self.shown, in_order=True)
         if held and len(held[-1]) + len(batch) < _SHORT:
             batch = Batch.concat([held.pop(), batch])
         if len(batch):
             held.append(batch)
-            if port in self.other_beats:
-                self.other_phases[port] = int(batch.sync[0]) % self.other_beats[port]
+            if port in self.other_periods:
+                self.other_phases[port] = int(batch.sync[0]) % self.other_periods[port]
         return []
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermarks[port] = watermark
         known = min(self.watermarks)
         out: list[Batch] = []
-        if self.phase is None and any(self._at_places):
-            first = min(int(pieces[0].sync[0]) for pieces in self._at_places if pieces)
+        if self.phase is None and any(self._at_slots):
+            first = min(int(pieces[0].sync[0]) for pieces in self._at_slots if pieces)
             self.phase = first % self.period
-            self.next = first // self.period - self.ahead
+            self.next = first // self.period - self.forward
         if self.phase is not None and known > MIN_TIME:
             out = self._compute_until(self._stop(known))
         elif known > MIN_TIME:
             self._forget(known)
-        self.watermark = self._promise(known)
+        self.watermark = self._output_watermark(known)
         return out
 
     @property
@@ -100,30 +100,30 @@ class BeatKernel(Kernel):
     def state_parts(self) -> dict[str, Any]:
         return {name: part for name, part in vars(self).items() if name not in ("texts", "measures")}
 
-    def fork(self) -> BeatKernel:
-        twin = super().fork()
-        twin.texts = {}  # two kernels may not work in the same arrays
-        return twin
+    def fork(self) -> PeriodicKernel:
+        clone = super().fork()
+        clone.texts = {}  # two kernels may not work in the same arrays
+        return clone
 
     def _stop(self, known: int) -> int:
         """The first place of the result that may still change."""
         if known < INF:
-            return -((self._phase - known) // self.period) - self.ahead
-        last = max((int(pieces[-1].sync[-1]) for pieces in self._at_places if pieces), default=None)
+            return -((self._phase - known) // self.period) - self.forward
+        last = max((int(pieces[-1].sync[-1]) for pieces in self._at_slots if pieces), default=None)
         return self.next if last is None else (last - self._phase) // self.period + self.back + 2
 
-    def _promise(self, known: int) -> int:
+    def _output_watermark(self, known: int) -> int:
         if known in (INF, MIN_TIME):
             return known
         if self.phase is None:
-            return known - self.ahead * self.period
+            return known - self.forward * self.period
         begun = INF if self.open is None else int(self.open.sync[0])
         return min(begun, self._phase + self.next * self.period, known)
 
     @property
-    def _at_places(self) -> list[list[Batch]]:
+    def _at_slots(self) -> list[list[Batch]]:
         """What is held of the inputs whose events begin at places."""
-        return [pieces for port, pieces in enumerate(self.held) if port not in self.other_beats]
+        return [pieces for port, pieces in enumerate(self.held) if port not in self.other_periods]
 
     @property
     def _phase(self) -> int:
@@ -132,22 +132,22 @@ class BeatKernel(Kernel):
 
     def _forget(self, known: int) -> None:
         """Drop what is of another beat and too early for the first place, which is still to come."""
-        for port, every in self.other_beats.items():
-            oldest = known - (self.back + self.ahead + 1) * self.period - every
+        for port, every in self.other_periods.items():
+            oldest = known - (self.back + self.forward + 1) * self.period - every
             near = [piece.slice(int(np.searchsorted(piece.sync, oldest)), len(piece)) for piece in self.held[port]]
             self.held[port] = [piece for piece in near if len(piece)]
 
     def _compute_until(self, stop: int) -> list[Batch]:
         given = [_Sampled(pieces, self.other_phases[port], every, self._phase, self.period)
-                 if (every := self.other_beats.get(port)) else _Given(pieces, self._phase, self.period)
+                 if (every := self.other_periods.get(port)) else _Given(pieces, self._phase, self.period)
                  for port, pieces in enumerate(self.held)]
         out = []
         while self.next < stop:
-            near = [place for rows in given if (place := rows.near(self.next - self.back - 1)) is not None]
+            near = [slot for rows in given if (slot := rows.near(self.next - self.back - 1)) is not None]
             if not near:
                 self.next = stop
-            elif min(near) - self.ahead > self.next:  # nothing is near: places that are empty cost nothing
-                self.next = min(stop, min(near) - self.ahead)
+            elif min(near) - self.forward > self.next:  # nothing is near: places that are empty cost nothing
+                self.next = min(stop, min(near) - self.forward)
             else:
                 out += self._range(stop, given)
         self.held = [rows.since(self.next - self.back - 1) for rows in given]
@@ -157,15 +157,15 @@ class BeatKernel(Kernel):
         """Compute places from the next one on, as many as are done at once, but not `stop`."""
         base = self.next - self.back
         # Where inputs begin, end, or go on in another piece, ranges are short: the others need no masks, and no copies.
-        cuts = [cut for rows in given for edge in rows.edges for cut in (edge - self.ahead, edge + self.back)]
+        cuts = [cut for rows in given for edge in rows.edges for cut in (edge - self.forward, edge + self.back)]
         stop = min([stop, self.next + RANGE, *(cut for cut in cuts if cut > self.next)])
-        text, scratch = self._text(masked=not all(rows.full(base, stop + self.ahead) for rows in given))
+        text, scratch = self._text(masked=not all(rows.full(base, stop + self.forward) for rows in given))
         arguments, outs = self._arguments(text, scratch, stop, given)
         if stop - self.next > _INTERPRETED_RANGE and not text.loop.ready(*arguments):
             stop = self.next + _INTERPRETED_RANGE
             arguments, outs = self._arguments(text, scratch, stop, given)
         try:
-            with told_in_words(self.measures):
+            with explained_errors(self.measures):
                 text.loop(*arguments)
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
@@ -175,21 +175,21 @@ class BeatKernel(Kernel):
         self.next = stop
         return self._rows(text, outs)
 
-    def _text(self, *, masked: bool) -> tuple[BeatText, list[Array]]:
+    def _text(self, *, masked: bool) -> tuple[LoopText, list[Array]]:
         """The loop for inputs with such nulls, and the arrays that it works in."""
         nulls = tuple(tuple(any(piece.columns[at].valid is not None for piece in pieces)
                             for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
                                                                                            strict=True))
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, nulls, self.period, masked=masked, max_places=RANGE)
+            text = loop_text(self.last, self.shown, nulls, self.period, masked=masked, max_slots=RANGE)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
-    def _arguments(self, text: BeatText, scratch: list[Array], stop: int, given: Sequence[_Given]
+    def _arguments(self, text: LoopText, scratch: list[Array], stop: int, given: Sequence[_Given]
                    ) -> tuple[list[Any], list[Array]]:
         """What the loop is called with, and what it writes in: with room for a row before its own, and for an end."""
         base, rows = self.next - self.back, stop - self.next
-        ranges = [_Range(*each.between(base, stop + self.ahead)) for each in given]
+        ranges = [_Range(*each.between(base, stop + self.forward)) for each in given]
         inputs = [ranges[port].mask(kind) for kind, port in text.masks]
         for port, position, with_nulls in text.leaves:
             column = ranges[port].column(position, self.schemas[port].fields[position].type)
@@ -217,7 +217,7 @@ class BeatKernel(Kernel):
         times += self._phase + first * self.period
         return times
 
-    def _rows(self, text: BeatText, outs: Sequence[Array]) -> list[Batch]:
+    def _rows(self, text: LoopText, outs: Sequence[Array]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
         rows, going, changed, first_change = map(int, outs[0])
         out: list[Batch] = []
@@ -240,19 +240,19 @@ class BeatKernel(Kernel):
         result = Batch(self.last.schema, sync, ends, tuple(columns),
                        gaps=(self.period, self.period if text.everywhere else INF))
         # Where the last one ends is known when something changes behind the range.
-        if going and rows and self.lasts == self.period and not text.anew:
+        if going and rows and self.lasts == self.period and not text.recomputed:
             self.open = result.slice(len(result) - 1, len(result))
             result = result.slice(0, len(result) - 1)
         return [*out, result] if len(result) else out
 
 
-def _fits(row: Batch, text: BeatText) -> bool:
+def _fits(row: Batch, text: LoopText) -> bool:
     """Whether a row can be one of those that a loop writes: without an end of its own, and without other nulls."""
     return not text.changing and all(nullable or column.valid is None
                                      for column, nullable in zip(row.columns, text.nullable, strict=True))
 
 
-def _put_first(row: Batch, outs: Sequence[Array], text: BeatText) -> None:
+def _put_first(row: Batch, outs: Sequence[Array], text: LoopText) -> None:
     """Write a row in front of those that a loop wrote, without ends; where times are given, its own is there."""
     arrays = iter(outs[1:])
     times = next(arrays)
@@ -269,30 +269,30 @@ class _Given:
 
     def __init__(self, pieces: Sequence[Batch], phase: int, period: int) -> None:
         self.pieces = pieces
-        self.places: list[Places] = []
+        self.slots: list[Slots] = []
         for piece in pieces:
             first, last = (int(piece.sync[at]) for at in (0, -1))
             dense = last - first == (len(piece) - 1) * period
             begin = (first - phase) // period
             if dense:
-                self.places.append(range(begin, begin + len(piece)))
+                self.slots.append(range(begin, begin + len(piece)))
             else:
-                self.places.append(piece.sync if period == 1 else (piece.sync - phase) // period)
+                self.slots.append(piece.sync if period == 1 else (piece.sync - phase) // period)
 
     @property
     def edges(self) -> list[int]:
         """Where pieces begin and end."""
-        return [edge for places in self.places for edge in (int(places[0]), int(places[-1]) + 1)]
+        return [edge for slots in self.slots for edge in (int(slots[0]), int(slots[-1]) + 1)]
 
-    def near(self, place: int) -> int | None:
+    def near(self, slot: int) -> int | None:
         """The first place from this one on at which there is an event."""
-        return next((int(places[at]) for places in self.places if (at := _position(places, place)) < len(places)), None)
+        return next((int(slots[at]) for slots in self.slots if (at := _position(slots, slot)) < len(slots)), None)
 
     def times(self, first: int, stop: int, period: int) -> Array | None:
         """When these places begin, of which all but the first and the last have an event, as an input has it."""
-        for piece, places in zip(self.pieces, self.places, strict=True):
-            if isinstance(places, range) and places.start <= first + 1 and stop - 1 <= places.stop:
-                inner = piece.sync[first + 1 - places.start : stop - 1 - places.start]
+        for piece, slots in zip(self.pieces, self.slots, strict=True):
+            if isinstance(slots, range) and slots.start <= first + 1 and stop - 1 <= slots.stop:
+                inner = piece.sync[first + 1 - slots.start : stop - 1 - slots.start]
                 wide = surroundings(inner, 1, 1)
                 if wide is not None and wide[1] - wide[0] == period == wide[-1] - wide[-2]:
                     return wide
@@ -304,22 +304,22 @@ class _Given:
 
     def full(self, first: int, stop: int) -> bool:
         """Whether there is an event at each of these places."""
-        return sum(_position(places, stop) - _position(places, first) for places in self.places) == stop - first
+        return sum(_position(slots, stop) - _position(slots, first) for slots in self.slots) == stop - first
 
-    def since(self, place: int) -> list[Batch]:
+    def since(self, slot: int) -> list[Batch]:
         """The rows from this place on."""
-        kept = [piece.slice(_position(places, place), len(piece))
-                for piece, places in zip(self.pieces, self.places, strict=True)]
+        kept = [piece.slice(_position(slots, slot), len(piece))
+                for piece, slots in zip(self.pieces, self.slots, strict=True)]
         return [piece for piece in kept if len(piece)]
 
     def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
         """Rows of these places, where they are unless they are everywhere, these places, and whether one is before."""
         rows, at = [], []
-        for piece, places in zip(self.pieces, self.places, strict=True):
-            begin, end = _position(places, first), _position(places, stop)
+        for piece, slots in zip(self.pieces, self.slots, strict=True):
+            begin, end = _position(slots, first), _position(slots, stop)
             if end > begin:
                 rows.append(piece.slice(begin, end))
-                at.append(places[begin:end])
+                at.append(slots[begin:end])
         full = sum(map(len, rows)) == stop - first
         near = [] if full else [np.asarray(each, np.int64) for each in at]
         where = near[0] if len(near) == 1 else np.concatenate([_NONE, *near])
@@ -331,17 +331,17 @@ class _Sampled(_Given):
 
     def __init__(self, pieces: Sequence[Batch], phase: int, every: int, loop_phase: int, period: int) -> None:
         super().__init__(pieces, phase, every)
-        self.every, self.period, self.behind = every, period, loop_phase - phase
+        self.every, self.period, self.lag = every, period, loop_phase - phase
 
-    def _own(self, place: int) -> int:
+    def _own(self, slot: int) -> int:
         """The event that is active at the begin of a place."""
-        return (self.behind + place * self.period) // self.every
+        return (self.lag + slot * self.period) // self.every
 
     @property
     def edges(self) -> list[int]:
-        return [-((self.behind - place * self.every) // self.period) for place in super().edges]
+        return [-((self.lag - slot * self.every) // self.period) for slot in super().edges]
 
-    def near(self, place: int) -> int | None:
+    def near(self, slot: int) -> int | None:
         """None: nothing is where only it is."""
         return None
 
@@ -350,13 +350,13 @@ class _Sampled(_Given):
         return None
 
     def lead(self, first: int) -> int:
-        return (self.behind + first * self.period) % self.every
+        return (self.lag + first * self.period) % self.every
 
     def full(self, first: int, stop: int) -> bool:
         return super().full(self._own(first), self._own(stop - 1) + 1)
 
-    def since(self, place: int) -> list[Batch]:
-        return super().since(self._own(place))
+    def since(self, slot: int) -> list[Batch]:
+        return super().since(self._own(slot))
 
     def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
         return super().between(self._own(first), self._own(stop - 1) + 1)
@@ -365,16 +365,16 @@ class _Sampled(_Given):
 class _Range:
     """The rows of one input at some places."""
 
-    def __init__(self, rows: Sequence[Batch], at: Array, places: range, before: bool) -> None:
-        self.rows, self.at, self.places, self.before = rows, at, places, before
-        self.full = sum(map(len, rows)) == len(places)
+    def __init__(self, rows: Sequence[Batch], at: Array, slots: range, before: bool) -> None:
+        self.rows, self.at, self.slots, self.before = rows, at, slots, before
+        self.full = sum(map(len, rows)) == len(slots)
         self._there: Array | None = None
 
     def mask(self, kind: str) -> Array:
         """Where an event is "there", or where one begins or ended and so something "changes"."""
         if self._there is None:
-            length = len(self.places)
-            self._there = np.ones(length, np.bool_) if self.full else marked(self.at, self.places.start, length)
+            length = len(self.slots)
+            self._there = np.ones(length, np.bool_) if self.full else marked(self.at, self.slots.start, length)
         if kind == "there":
             return frozen(self._there)
         changes = self._there.copy()
@@ -388,11 +388,11 @@ class _Range:
     def spread(self, values: Any) -> Array:
         """Values of rows at their places, with nothing of worth where no event is."""
         values = np.asarray(values)
-        return frozen(values if self.full else spread(values, self.at, self.places.start, len(self.places)))
+        return frozen(values if self.full else spread(values, self.at, self.slots.start, len(self.slots)))
 
 
-def _position(places: Places, place: int) -> int:
+def _position(slots: Slots, slot: int) -> int:
     """How many of them are below this one."""
-    if isinstance(places, range):
-        return min(max(place - places.start, 0), len(places))
-    return int(np.searchsorted(places, place))
+    if isinstance(slots, range):
+        return min(max(slot - slots.start, 0), len(slots))
+    return int(np.searchsorted(slots, slot))

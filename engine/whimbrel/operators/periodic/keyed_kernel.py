@@ -11,10 +11,10 @@ from whimbrel.batch import Batch, Column, Schema, frozen, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, Kernel
 from whimbrel.kernels.keys import KeyTable
-from whimbrel.kernels.primitives.sorting.group_rows_by_key import key_by_key
-from whimbrel.operators.aggregation.scalar_accumulator import told_in_words
+from whimbrel.kernels.primitives.sorting.group_rows_by_key import group_rows_by_key
+from whimbrel.operators.aggregation.scalar_accumulator import explained_errors
 from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.loop_codegen import BeatText, beat_text
+from whimbrel.operators.periodic.loop_codegen import LoopText, loop_text
 from whimbrel.operators.periodic.steps import PeriodicStep, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
@@ -25,10 +25,10 @@ _MAX_ROWS = 262_144
 _INTERPRETED_ROWS = 1_024
 """Most at once as long as the loop is not compiled: soon it will be."""
 
-_key_by_key = Compiled(key_by_key)
+_key_by_key = Compiled(group_rows_by_key)
 
 
-class BeatByKeyKernel(Kernel):
+class KeyedPeriodicKernel(Kernel):
     """Answers each batch at once; remembers the last rows of each key.
 
     Parameters
@@ -58,7 +58,7 @@ class BeatByKeyKernel(Kernel):
         self.valid = [np.ones((0, self.back), np.bool_) for _ in upstream]
         self.nulls = [False] * len(upstream.fields)
         self.number = np.zeros(0, np.int64)
-        self.texts: dict[Any, tuple[BeatText, list[Array]]] = {}
+        self.texts: dict[Any, tuple[LoopText, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -88,10 +88,10 @@ class BeatByKeyKernel(Kernel):
     def state_parts(self) -> dict[str, Any]:
         return {name: part for name, part in vars(self).items() if name not in ("texts", "measures")}
 
-    def fork(self) -> BeatByKeyKernel:
-        twin = super().fork()
-        twin.texts = {}  # two kernels may not work in the same arrays
-        return twin
+    def fork(self) -> KeyedPeriodicKernel:
+        clone = super().fork()
+        clone.texts = {}  # two kernels may not work in the same arrays
+        return clone
 
     def _part(self, batch: Batch) -> tuple[int, Batch]:
         """How many rows are done, and what comes of them."""
@@ -111,13 +111,13 @@ class BeatByKeyKernel(Kernel):
         outs = [np.zeros(4, np.int64), np.empty(len(batch), np.int64)]
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
             outs += [np.empty(len(batch), dtype) for dtype in (numpy_type(field.type), np.bool_)[:1 + nullable]]
-        places = np.empty(len(batch), np.int64)
+        slots = np.empty(len(batch), np.int64)
         arguments = [frozen(layout.begins), frozen(times // self.period), self.back, frozen(times), self.period,
-                     *inputs, *scratch, *outs, places]
+                     *inputs, *scratch, *outs, slots]
         if len(batch) > _INTERPRETED_ROWS and not text.loop.ready(*arguments):
             return self._part(batch.slice(0, _INTERPRETED_ROWS))
         try:
-            with told_in_words(self.measures):
+            with explained_errors(self.measures):
                 text.loop(*arguments)
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
@@ -126,26 +126,26 @@ class BeatByKeyKernel(Kernel):
             self.values[at][layout.keys] = values[layout.tails]
             self.valid[at][layout.keys] = known[layout.tails] if len(known) else True
         self.seen[layout.keys] = np.minimum(self.back, self.seen[layout.keys] + layout.counts)
-        return len(batch), self._rows(batch, layout.rows[places[:int(outs[0][0])]], text, outs[1:])
+        return len(batch), self._rows(batch, layout.rows[slots[:int(outs[0][0])]], text, outs[1:])
 
     def _grow(self, keys: int) -> None:
         if keys > len(self.seen):
-            room = max(keys, 2 * len(self.seen)) - len(self.seen)
-            self.seen = np.concatenate([self.seen, np.zeros(room, np.int64)])
-            self.number = np.concatenate([self.number, np.full(room, -1, np.int64)])
-            self.values = [np.concatenate([held, np.zeros((room, self.back), held.dtype)]) for held in self.values]
-            self.valid = [np.concatenate([held, np.ones((room, self.back), np.bool_)]) for held in self.valid]
+            extra = max(keys, 2 * len(self.seen)) - len(self.seen)
+            self.seen = np.concatenate([self.seen, np.zeros(extra, np.int64)])
+            self.number = np.concatenate([self.number, np.full(extra, -1, np.int64)])
+            self.values = [np.concatenate([held, np.zeros((extra, self.back), held.dtype)]) for held in self.values]
+            self.valid = [np.concatenate([held, np.ones((extra, self.back), np.bool_)]) for held in self.valid]
 
-    def _text(self, *, masked: bool) -> tuple[BeatText, list[Array]]:
+    def _text(self, *, masked: bool) -> tuple[LoopText, list[Array]]:
         """The loop for such inputs, and the arrays that it works in."""
         nulls = tuple(self.nulls)
         if (masked, nulls) not in self.texts:
-            text = beat_text(self.last, self.shown, (nulls,), self.period, masked=masked, max_places=_MAX_ROWS,
+            text = loop_text(self.last, self.shown, (nulls,), self.period, masked=masked, max_slots=_MAX_ROWS,
                              by_key=True)
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
-    def _rows(self, batch: Batch, rows: Array, text: BeatText, outs: Sequence[Array]) -> Batch:
+    def _rows(self, batch: Batch, rows: Array, text: LoopText, outs: Sequence[Array]) -> Batch:
         """What was written key by key, in the order of the rows that it came of."""
         written = np.zeros(len(batch), np.int64)
         written[rows] = np.arange(1, len(rows) + 1)

@@ -16,19 +16,19 @@ from whimbrel.operators.periodic.halo import Shifted
 class StreamText:
     """Texts of a stream at one place; None: an event is everywhere, or something changes everywhere.
 
-    Where events are `anew`, one begins at each place that has one.
+    Where events are `recomputed`, one begins at each place that has one.
     """
 
     columns: tuple[Text, ...]
     present: str | None
     changes: str | None
-    anew: bool = False
+    recomputed: bool = False
     begins: str | None = None
 
     @property
     def starts(self) -> str | None:
         """Text of whether an event begins, if it does not stand somewhere; None: always."""
-        return self.begins or (self.present if self.anew else both(self.present, self.changes))
+        return self.begins or (self.present if self.recomputed else both(self.present, self.changes))
 
     def bind(self, schema: Schema) -> Bind:
         return lambda leaf: self.columns[schema.index(cast(Col, node(leaf)).name)]
@@ -53,28 +53,28 @@ class LoopText:
     """Lines inside a loop, the adjacent windows that it looks into, and the streams made so far."""
 
     lines: list[str] = field(default_factory=list)
-    beside: list[PaneLookup] = field(default_factory=list)
+    adjacent: list[PaneLookup] = field(default_factory=list)
     made: dict[Shifted, StreamText] = field(default_factory=dict)
 
     def over(self, first: str, stop: str, lines: list[str], changes: str | None = None) -> list[str]:
         """The whole loop, where `lines` are what is done at each place, and nothing is where nothing `changes`."""
         lines = [*self.lines, *lines]
-        edges = [each for each in self.beside if each.edge == changes]
-        if len(self.beside) == 1 and not edges:  # window by window: what it reads of each stays the same
-            each, = self.beside
+        edges = [each for each in self.adjacent if each.edge == changes]
+        if len(self.adjacent) == 1 and not edges:  # window by window: what it reads of each stays the same
+            each, = self.adjacent
             begin, begun, which, width = (*(f"{name}{each.number}" for name in ("begin", "begun", "which")), each.width)
             last = f"-(({begin} - ({stop})) // {width})"
             return [f"for {which} in range(({first} - {begin}) // {width}, {last}):",
                     *indented([f"{begun} = {begin} + {which} * {width}", *each.lines]),
                     f"    for at in range(max({first}, {begun}), min({stop}, {begun} + {width})):",
                     *indented(indented(lines))]
-        places = f"{first}, {stop}"
+        slots = f"{first}, {stop}"
         if edges:
             begin, width = f"begin{edges[0].number}", edges[0].width
-            places = f"{first} + ({begin} - ({first})) % {width}, {stop}, {width}"
-        read = [line for each in self.beside
+            slots = f"{first} + ({begin} - ({first})) % {width}, {stop}, {width}"
+        read = [line for each in self.adjacent
                 for line in (f"which{each.number} = (at - begin{each.number}) // {each.width}", *each.lines)]
-        return [f"for at in range({places}):", *indented([*read, *lines])]
+        return [f"for at in range({slots}):", *indented([*read, *lines])]
 
 
 def both(one: str | None, other: str | None) -> str | None:

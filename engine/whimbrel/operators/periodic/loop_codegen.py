@@ -20,14 +20,14 @@ from whimbrel.operators.aggregation.aggregate_codegen import comment
 from whimbrel.operators.periodic.halo import needs_of, reach_of
 from whimbrel.operators.periodic.loop_code import indented
 from whimbrel.operators.periodic.steps import Adjacent, PeriodicStep, Slid, in_order
-from whimbrel.operators.periodic.writer import BeatWriter, Leaf, Nulls
+from whimbrel.operators.periodic.writer import Leaf, LoopWriter, Nulls
 
 _PART = 16_384
 """Places that are worked on at once: what windows write and others read stays in the cache."""
 
 
 @dataclass(frozen=True)
-class BeatText:
+class LoopText:
     """A generated loop and what it is called with.
 
     Attributes
@@ -47,7 +47,7 @@ class BeatText:
         Whether it writes ends; if not, every event lasts until the next place.
     everywhere : bool
         Whether it writes a row for every place, and so no times.
-    anew : bool
+    recomputed : bool
         Whether each row is of one place.
     """
 
@@ -60,14 +60,14 @@ class BeatText:
     nullable: tuple[bool, ...]
     changing: bool
     everywhere: bool
-    anew: bool
+    recomputed: bool
 
 
-_written: WeakKeyDictionary[PeriodicStep, dict[Any, BeatText]] = WeakKeyDictionary()
+_written: WeakKeyDictionary[PeriodicStep, dict[Any, LoopText]] = WeakKeyDictionary()
 
 
-def beat_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_places: int,
-              by_key: bool = False) -> BeatText:
+def loop_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_slots: int,
+              by_key: bool = False) -> LoopText:
     """The loop for the steps that end in `last`, which is generated once as long as they are there.
 
     In the text, `at` is a place counted from the first one that is given, `base` that one's number, `time` its tick.
@@ -82,28 +82,28 @@ def beat_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mask
         Ticks of a place.
     masked : bool
         Whether inputs may have places without an event.
-    max_places : int
+    max_slots : int
         The longest range that it is called for.
     by_key : bool
         Whether inputs are given key by key, and so the loop is run.
     """
-    texts, key = _written.setdefault(last, {}), (shown, nulls, period, masked, max_places, by_key)
+    texts, key = _written.setdefault(last, {}), (shown, nulls, period, masked, max_slots, by_key)
     if key not in texts:
-        texts[key] = _generated(last, shown, nulls, period, masked=masked, max_places=max_places, by_key=by_key)
+        texts[key] = _generated(last, shown, nulls, period, masked=masked, max_slots=max_slots, by_key=by_key)
     return texts[key]
 
 
-def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_places: int,
-               by_key: bool) -> BeatText:
+def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_slots: int,
+               by_key: bool) -> LoopText:
     loops = needs_of(last)
-    writer = BeatWriter(nulls, period, masked=masked, max_places=max_places + sum(reach_of(last)))
+    writer = LoopWriter(nulls, period, masked=masked, max_slots=max_slots + sum(reach_of(last)))
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)
             for line in (writer.windows(step, key, loops[key]) if isinstance(step, Adjacent)
                          else writer.slides(cast(Slid, step), loops[key]))]
     result, lines = writer.rows(last, timed=by_key)
     body += lines
     nullable = tuple(valid is not None for _, valid in result.columns)
-    changing = result.changes is not None and not result.anew
+    changing = result.changes is not None and not result.recomputed
     everywhere = result.present is None and not changing and not by_key
     # What windows need to begin with is computed again for each part: a few times the reach should not matter.
     in_parts = bool(loops) and not (masked or changing or writer.leads) and 16 * sum(reach_of(last)) <= _PART
@@ -119,28 +119,28 @@ def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mas
         *writer.scratch, "count", *([] if everywhere else ["out_sync"]), *(["out_end"] if changing else []),
         *(f"out{at}{kind}" for at, some in enumerate(nullable) for kind in (("", "_valid") if some else ("",)))]
     text = "\n".join([
-        comment(f"On a beat: {shown}"), "", "import numpy as np", "from numpy import uintp",
+        comment(f"Periodic loop: {shown}"), "", "import numpy as np", "from numpy import uintp",
         *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
-        *writer.definitions, *_wrapped("def beat(", parameters), *indented(body), "",
+        *writer.definitions, *_wrapped("def periodic(", parameters), *indented(body), "",
         *(_each_key(parameters) if by_key else _each_part(parameters) if in_parts else [])])
-    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "beat", writer.functions)
-    return BeatText(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable, changing,
-                    everywhere, result.anew)
+    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "periodic", writer.functions)
+    return LoopText(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable, changing,
+                    everywhere, result.recomputed)
 
 
 def _each_key(parameters: Sequence[str]) -> list[str]:
     """The function that runs the loop for each key, in its part of the arrays, and says where in them each row was."""
     given = ["bases[key]", "first", "end - begin", "times[key]", *_part_of(parameters[4:], "begin:end")]
     return [
-        "", *_wrapped("def by_key(", ["begins", "bases", "first", "times", *parameters[4:], "places"]),
+        "", *_wrapped("def by_key(", ["begins", "bases", "first", "times", *parameters[4:], "slots"]),
         "    rows = 0",
         "    for key in range(len(bases)):",
         "        begin, end = begins[key], begins[key + 1]",
-        *indented(indented([line.removesuffix(":") for line in _wrapped("beat(", given)])),
+        *indented(indented([line.removesuffix(":") for line in _wrapped("periodic(", given)])),
         "        for row in range(rows, rows + count[0]):",
-        "            places[row] = begin + (out_sync[row] - times[key]) // period",
+        "            slots[row] = begin + (out_sync[row] - times[key]) // period",
         "        rows += count[0]",
         "    count[0] = rows", ""]
 
@@ -153,14 +153,14 @@ def _each_part(parameters: Sequence[str]) -> list[str]:
         "", *_wrapped("def in_parts(", parameters),
         "    rows = 0",
         f"    for done in range(0, stop - first, {_PART}):",
-        *indented(indented([line.removesuffix(":") for line in _wrapped("beat(", given)])),
+        *indented(indented([line.removesuffix(":") for line in _wrapped("periodic(", given)])),
         "        rows += count[0]",
         "    count[0], count[3] = rows, time + first * period", ""]
 
 
-def _part_of(names: Sequence[str], places: str) -> list[str]:
+def _part_of(names: Sequence[str], slots: str) -> list[str]:
     """Of each array what one run of the loop reads, or writes behind the rows of those before."""
-    return [f"{name}[{places}]" if re.match("(there|changes|c|v)[0-9]", name) else (
+    return [f"{name}[{slots}]" if re.match("(there|changes|c|v)[0-9]", name) else (
         f"{name}[rows:]" if name.startswith("out") else name) for name in names]
 
 

@@ -8,8 +8,8 @@ from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.kernels import Kernel
 from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.kernel import BeatKernel
-from whimbrel.operators.periodic.keyed_kernel import BeatByKeyKernel
+from whimbrel.operators.periodic.kernel import PeriodicKernel
+from whimbrel.operators.periodic.keyed_kernel import KeyedPeriodicKernel
 from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
 from whimbrel.plan import Operator, Properties, Reach
 
@@ -77,22 +77,22 @@ class PeriodicLoop(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         known: Reach | None = inputs[0]
         for other in inputs[1:]:
-            known = None if known is None else known.beside(other)
-        back, ahead = (places * self.period for places in reach_of(self.last))
+            known = None if known is None else known.combined(other)
+        back, forward = (slots * self.period for slots in reach_of(self.last))
         steps = in_order(self.last)
         # What is active at a place began a place before, or an event of another beat.
         begun = max([self.period, *(step.ticks for step in steps if isinstance(step, Sampled))])
         # A window whose events stay the same is one row.
         longest = self.period * max([1, *(step.width for step in steps if isinstance(step, Windowed))])
-        return None if known is None else known.wider(back + begun, ahead + longest, longest)
+        return None if known is None else known.wider(back + begun, forward + longest, longest)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         if self.per:
-            return BeatByKeyKernel(self.last, self.period, self.lasts, self.per, upstream[0], ", ".join(self.shown))
-        return BeatKernel(self.last, self.period, self.lasts, upstream, ", ".join(self.shown))
+            return KeyedPeriodicKernel(self.last, self.period, self.lasts, self.per, upstream[0], ", ".join(self.shown))
+        return PeriodicKernel(self.last, self.period, self.lasts, upstream, ", ".join(self.shown))
 
     def show(self) -> str:
         others = [step.ticks for step in in_order(self.last) if isinstance(step, Sampled)]
-        beats = " and ".join(dict.fromkeys(quote_ticks(each, self.unit) for each in (self.period, *others)))
+        periods = " and ".join(dict.fromkeys(quote_ticks(each, self.unit) for each in (self.period, *others)))
         keys = f" per {', '.join(self.per)}" if self.per else ""
-        return f"on_beat({beats}{keys}: {', '.join(self.shown)})"
+        return f"on_beat({periods}{keys}: {', '.join(self.shown)})"

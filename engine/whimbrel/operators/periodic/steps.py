@@ -74,7 +74,7 @@ class FilterStep(PeriodicStep):
 class Moved(PeriodicStep):
     """Events come so many places later."""
 
-    places: int
+    slots: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ def keys_of(step: PeriodicStep) -> tuple[int, ...] | None:
             found = [[at for at, position in enumerate(before) if position == key] for key in keys]
         case _:
             return keys
-    return tuple(places[0] for places in found) if all(found) else None
+    return tuple(slots[0] for slots in found) if all(found) else None
 
 
 def ticks_of(last: PeriodicStep, period: int) -> int | None:

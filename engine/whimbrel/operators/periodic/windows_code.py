@@ -16,7 +16,7 @@ _FEW_STEPS = 96
 That many are written one behind the other by the compiler, which then does several places at once.
 """
 
-_FEW_PLACES_TWICE = 16
+_FEW_SLOTS_TWICE = 16
 """Longest window of which all values are gone through twice for each place."""
 
 _BOOL = np.dtype(np.bool_)
@@ -31,7 +31,7 @@ def is_short(step: Slid, measure: ScalarAccumulator) -> bool:
     """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
     algebra, steps = algebra_of(measure), measure.steps
     if isinstance(algebra, TwoPasses):
-        return step.width <= _FEW_PLACES_TWICE
+        return step.width <= _FEW_SLOTS_TWICE
     own = algebra.accumulate.__module__.startswith("whimbrel.aggregates.")
     plain = steps.additive and (len(steps.init) == 1 or isinstance(steps.init[0], float)) and not steps.timed
     return own and plain and len(steps.init) <= 3 and step.width * (2 + len(steps.init)) <= _FEW_STEPS
@@ -41,9 +41,9 @@ def fresh_state(algebra: AggregateFunctions | TwoPasses) -> str:
     return f"({', '.join(map(literal, algebra.init))},)"
 
 
-def time_of(measure: ScalarAccumulator, place: str) -> str:
+def time_of(measure: ScalarAccumulator, slot: str) -> str:
     """A further argument: when the event began."""
-    return f", time + {place} * period" if measure.steps.timed else ""
+    return f", time + {slot} * period" if measure.steps.timed else ""
 
 
 def physical(measure: ScalarAccumulator, text: str) -> str:
@@ -53,5 +53,5 @@ def physical(measure: ScalarAccumulator, text: str) -> str:
     return f"({text} != 0)" if dtype == _BOOL else text if dtype == measure.out_dtypes[0] else f"np.{dtype}({text})"
 
 
-def in_words(measure: ScalarAccumulator) -> str:
+def in_strings(measure: ScalarAccumulator) -> str:
     return comment(f"{measure.name}={measure.aggregate.show()}")

@@ -32,7 +32,7 @@ from whimbrel.operators.periodic.steps import (
     Slid,
     Windowed,
 )
-from whimbrel.operators.periodic.windows_code import algebra_of, fresh_state, in_words, is_short, physical, time_of
+from whimbrel.operators.periodic.windows_code import algebra_of, fresh_state, in_strings, is_short, physical, time_of
 from whimbrel.plan import AggregateFunctions, TwoPasses
 
 Leaf = tuple[int, int, bool]
@@ -65,7 +65,7 @@ class _Windows:
     masked: bool
 
 
-class BeatWriter:
+class LoopWriter:
     """Writes the loops of one text, and keeps what they are called with.
 
     Parameters
@@ -75,12 +75,12 @@ class BeatWriter:
         Ticks of a place.
     masked : bool
         Whether inputs may have places without an event.
-    max_places : int
+    max_slots : int
         The most places that are given at once.
     """
 
-    def __init__(self, nulls: Nulls, period: int, *, masked: bool, max_places: int) -> None:
-        self.nulls, self.period, self.masked, self.max_places = nulls, period, masked, max_places
+    def __init__(self, nulls: Nulls, period: int, *, masked: bool, max_slots: int) -> None:
+        self.nulls, self.period, self.masked, self.max_slots = nulls, period, masked, max_slots
         self.loop = LoopText()
         self.leaves: dict[tuple[int, int], Leaf] = {}
         self.ports: set[int] = set()
@@ -111,7 +111,7 @@ class BeatWriter:
         """
         loop = self.loop = LoopText()
         result = self._stream(last, 0)
-        alone = result.changes is None or result.anew
+        alone = result.changes is None or result.recomputed
         everywhere = result.present is None and alone and not timed
         row = "uintp(at - first)" if everywhere else "uintp(done)"
         write = [] if everywhere else [f"out_sync[{row}] = time + at * period"]
@@ -138,7 +138,7 @@ class BeatWriter:
         loop = self.loop = LoopText()
         given = self._stream(step.inputs[0], key[1])
         number, starts, measures = self._next(), self._starting(step, given), []
-        maximum, width, phase = self.max_places // step.width + 3, step.width, _place(f"base - {step.offset + key[1]}")
+        maximum, width, phase = self.max_slots // step.width + 3, step.width, _slot(f"base - {step.offset + key[1]}")
         entering: list[tuple[list[str], str]] = []
         turned: list[str] = []
         emit = []
@@ -150,13 +150,13 @@ class BeatWriter:
                 self._array(f"known{q}", _BOOL, maximum)
             value, tests = self._value(measure, step, given, starts and f"started{number}")
             accumulate = self.names["accumulate", q]
-            line = f"state{q} = {accumulate}(state{q}, {value}{time_of(measure, 'at')})  {in_words(measure)}"
+            line = f"state{q} = {accumulate}(state{q}, {value}{time_of(measure, 'at')})  {in_strings(measure)}"
             entering.append((tests, line))
             state = f"state{q}"
             if isinstance(algebra, TwoPasses):
                 state = f"about{q}"
                 turned.append(f"about{q} = {self.names['turn', q]}(state{q})")
-                nearer.append((tests, f"about{q} = {self.names['again', q]}(about{q}, {value})  {in_words(measure)}"))
+                nearer.append((tests, f"about{q} = {self.names['again', q]}(about{q}, {value})  {in_strings(measure)}"))
             emit.append(self._shown(measure, q, state, f"window{q}", f"known{q}", "window"))
         fresh = [" = ".join([", ".join(f"state{q}" for q in measures),
                              ", ".join(fresh_state(algebra_of(measure)) for measure in step.measures)])]
@@ -168,7 +168,7 @@ class BeatWriter:
             again = [f"started{number} = {starts}", *again]
             emit.append(f"some{number}[window] = some")
         self.written[key] = number, measures, starts is not None
-        begun, over = _place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}")
+        begun, over = _slot(f"first - {needs.back}"), _slot(f"stop - {-needs.forward}")
         return [
             f"begin{number} = {begun} - ({phase} + {begun}) % {width}  {_window(step)}",
             f"for window in range(-((begin{number} - ({over})) // {width})):",
@@ -185,7 +185,7 @@ class BeatWriter:
         """
         loop = self.loop = LoopText()
         given, number = self._stream(step.inputs[0], 0), self._next()
-        begin, first, stop = f"begin{number}", _place(f"first - {needs.back}"), _place(f"stop - {-needs.ahead}")
+        begin, first, stop = f"begin{number}", _slot(f"first - {needs.back}"), _slot(f"stop - {-needs.forward}")
         starts, started = self._starting(step, given), f"starts{number}"
         before: list[str] = []
         after: list[str] = []
@@ -193,7 +193,7 @@ class BeatWriter:
         if starts is not None:
             self.imports["window_turns"] = "whimbrel.kernels.primitives.windows.sliding_masks"
             started = self._as_array(starts, started, _BOOL, before)
-            turned = [self._by_place(f"{name}{number}", _BOOL) for name in ("alive", "turns", "begins")]
+            turned = [self._by_slot(f"{name}{number}", _BOOL) for name in ("alive", "turns", "begins")]
             after.append(f"window_turns({started}, {first}, {stop}, {step.width}, {', '.join(turned)})")
         for measure in step.measures:
             short = is_short(step, measure)
@@ -207,18 +207,18 @@ class BeatWriter:
                 arrays.append(self._as_array(value, f"held{q}", measure.value_dtypes[0], before))
             if tests:
                 arrays.append(self._as_array(" and ".join(tests), f"counts{q}", _BOOL, before))
-            shown = [self._by_place(f"shown{q}", measure.out_dtypes[0])]
-            shown += [] if measure.steps.always else [self._by_place(f"shown{q}_valid", _BOOL)]
+            shown = [self._by_slot(f"shown{q}", measure.out_dtypes[0])]
+            shown += [] if measure.steps.always else [self._by_slot(f"shown{q}_valid", _BOOL)]
             if short:
                 arguments = ", ".join([*arrays, first, stop, *shown])
                 each = self._each(measure, q, step.width, counted=bool(tests))
-                after.append(f"{each}({arguments})  {in_words(measure)}")
+                after.append(f"{each}({arguments})  {in_strings(measure)}")
                 continue
             rests = [self._array(f"{name}{q}_{at}", np.asarray(initial).dtype, step.width)
                      for name in ("rest", "left") for at, initial in enumerate(measure.steps.init)]
             times = ["time", "period"] if measure.steps.timed else []
             arguments = ", ".join([*arrays, begin, stop, str(step.width), *times, *rests, *shown])
-            after.append(f"{self._slide(measure, q, counted=bool(tests))}({arguments})  {in_words(measure)}")
+            after.append(f"{self._slide(measure, q, counted=bool(tests))}({arguments})  {in_strings(measure)}")
         self.slid[id(step)] = _Windows(number, tuple(measures), starts is not None)
         oldest = needs.back + step.width
         blocks = f"{begin} = first - {oldest} - (base + first - {oldest}) % {step.width}  {_window(step)}"
@@ -235,14 +235,14 @@ class BeatWriter:
                 *([] if measure.steps.always else ["valid"])]
         whole = f"{merge}(({fields}), state) if at - block + 1 < width else state"
 
-        def entering(state: str, place: str, begun: str, into: str) -> list[str]:
-            value = f"np.{measure.value_dtypes[0]}(values[uintp({place})])" if valued else "1"
-            text = into.format(f"{self.names['accumulate', q]}({begun}, {value}{time_of(measure, place)})")
+        def entering(state: str, slot: str, begun: str, into: str) -> list[str]:
+            value = f"np.{measure.value_dtypes[0]}(values[uintp({slot})])" if valued else "1"
+            text = into.format(f"{self.names['accumulate', q]}({begun}, {value}{time_of(measure, slot)})")
             if not counted:
                 return [f"{state} = {text}"]
             if self.names["accumulate", q] not in self.imports:  # a user's own may fail where nothing is
-                return [f"{state} = {text} if counts[uintp({place})] else {state}"]
-            return [f"moved = {text}", f"{state} = moved if counts[uintp({place})] else {state}"]  # so it needs no jump
+                return [f"{state} = {text} if counts[uintp({slot})] else {state}"]
+            return [f"moved = {text}", f"{state} = moved if counts[uintp({slot})] else {state}"]  # so it needs no jump
 
         inner = [
             *entering("state", "at", "state", "{}"),
@@ -283,25 +283,25 @@ class BeatWriter:
                  f"    {self._shown(measure, q, last, 'out', 'valid', 'uintp(at)')}")
         return self.defined.setdefault(lines, f"slide{q}")
 
-    def _shown(self, measure: ScalarAccumulator, q: int, state: str, out: str, valid: str, place: str) -> str:
+    def _shown(self, measure: ScalarAccumulator, q: int, state: str, out: str, valid: str, slot: str) -> str:
         """The line that writes the value of a state, and whether it has one."""
         value = f"{self.names['result', q]}({state})"
         if measure.steps.always:
-            return f"{out}[{place}] = {value}"
+            return f"{out}[{slot}] = {value}"
         self.imports["show"] = "whimbrel.kernels.primitives.aggregation.write_value"
-        return f"{valid}[{place}] = show({value}, {out}, {place})"
+        return f"{valid}[{slot}] = show({value}, {out}, {slot})"
 
     def _as_array(self, text: str, name: str, dtype: np.dtype[Any], lines: list[str]) -> str:
         """An array by place of what a text is there: the one that it reads, or a new one that further lines write."""
         plain = _WHOLE_ARRAY.fullmatch(text)
         if plain is not None:
             return plain["array"]
-        lines.append(f"{self._by_place(name, dtype)}[uintp(at)] = {text}")
+        lines.append(f"{self._by_slot(name, dtype)}[uintp(at)] = {text}")
         return name
 
-    def _by_place(self, name: str, dtype: np.dtype[Any]) -> str:
+    def _by_slot(self, name: str, dtype: np.dtype[Any]) -> str:
         """An array that has a value for every place."""
-        return self._array(name, dtype, self.max_places)
+        return self._array(name, dtype, self.max_slots)
 
     def _array(self, name: str, dtype: np.dtype[Any], length: int) -> str:
         self.scratch[name] = np.dtype(dtype), length
@@ -317,14 +317,14 @@ class BeatWriter:
 
     def _step(self, step: PeriodicStep, shift: int) -> StreamText:
         if isinstance(step, InputStep):
-            return self._given(step, f"uintp({_place(f'at - {shift}')})", None if step.ticks < self.period else "")
+            return self._given(step, f"uintp({_slot(f'at - {shift}')})", None if step.ticks < self.period else "")
         if isinstance(step, Sampled):
             return self._sampled(step, shift)
         if isinstance(step, Adjacent):
-            return self._beside(step, shift)
+            return self._adjacent(step, shift)
         if isinstance(step, Slid):
             return self._slid(step, shift)
-        below = [self._stream(each, shift + (step.places if isinstance(step, Moved) else 0)) for each in step.inputs]
+        below = [self._stream(each, shift + (step.slots if isinstance(step, Moved) else 0)) for each in step.inputs]
         match step:
             case Mapped():
                 columns = tuple(self._mapped(expr, step, at, below[0]) for at, expr in enumerate(step.columns))
@@ -354,9 +354,9 @@ class BeatWriter:
 
     def _sampled(self, step: Sampled, shift: int) -> StreamText:
         row, self.leads[step.port] = f"row{self._next()}", None
-        place = _place(f"at - {shift}")
-        ticks = f"uintp(lead{step.port} + {place if shift == 0 else f'({place})'} * period)"
-        self.loop.lines.append(f"{row} = {ticks} // uintp({step.ticks})  {comment(f'a beat of {step.ticks}')}")
+        slot = _slot(f"at - {shift}")
+        ticks = f"uintp(lead{step.port} + {slot if shift == 0 else f'({slot})'} * period)"
+        self.loop.lines.append(f"{row} = {ticks} // uintp({step.ticks})  {comment(f'a period of {step.ticks}')}")
         return self._given(step, row, f"({ticks} % uintp({step.ticks}) == 0)")
 
     def _mapped(self, expr: Expr, step: Mapped, at: int, given: StreamText) -> Text:
@@ -376,7 +376,7 @@ class BeatWriter:
         self.loop.lines.append(f"value{number} = {value}  {comment(f'{step.schema.names[at]}={expr.show()}')}")
         return f"value{number}", valid
 
-    def _beside(self, step: Adjacent, shift: int) -> StreamText:
+    def _adjacent(self, step: Adjacent, shift: int) -> StreamText:
         number, measures, some = self.written[id(step), shift]
         names = [(f"window{q}", *([] if measure.steps.always else [f"known{q}"]))
                  for q, measure in zip(measures, step.measures, strict=True)]
@@ -384,14 +384,14 @@ class BeatWriter:
         lines = tuple(f"{', '.join(f'at_{name}' for name in each)} = "
                       f"{', '.join(f'{name}[which{number}]' for name in each)}" for each in read)
         each = PaneLookup(number, step.width, lines)
-        self.loop.beside.append(each)
+        self.loop.adjacent.append(each)
         columns = tuple((physical(measure, f"at_{name[0]}"), f"at_{name[1]}" if len(name) > 1 else None)
                         for name, measure in zip(names, step.measures, strict=True))
         return StreamText(columns, f"at_some{number}" if some else None, each.edge)
 
     def _slid(self, step: Slid, shift: int) -> StreamText:
         """Of the arrays in which the windows stand."""
-        known, at = self.slid[id(step)], f"[uintp({_place(f'at - {shift}')})]"
+        known, at = self.slid[id(step)], f"[uintp({_slot(f'at - {shift}')})]"
         keys = [self._stream(step.inputs[0], shift).columns[key] for key in step.keys]
         columns = [(physical(measure, f"shown{q}{at}"), None if measure.steps.always else f"shown{q}_valid{at}")
                    for q, measure in zip(known.measures, step.measures, strict=True)]
@@ -461,9 +461,9 @@ def _joined(step: Joined, left: StreamText, right: StreamText) -> StreamText:
         shown = tuple((value, valid) for _, value, valid in columns)
         there = [text for text in (left.present, right.present) if text]
         present = f"({there[0]} & {there[1]})" if len(there) == 2 else "".join(there) or None
-        return StreamText(shown, present, changes, left.anew or right.anew)
+        return StreamText(shown, present, changes, left.recomputed or right.recomputed)
     shown = tuple((value, valid if side == 0 else both(right.present, valid)) for side, value, valid in columns)
-    return StreamText(shown, left.present, changes, left.anew)
+    return StreamText(shown, left.present, changes, left.recomputed)
 
 
 def _zero(type_: pa.DataType) -> str:
@@ -476,7 +476,7 @@ def _window(step: Windowed) -> str:
     return comment(f"windows of {step.width}")
 
 
-def _place(text: str) -> str:
+def _slot(text: str) -> str:
     """``x - 3`` for three places before x; plain where it is none, or behind."""
     name, sign, number = text.split(" ", 2)
     return name if number == "0" else f"{name} + {number[1:]}" if number.startswith("-") else f"{name} {sign} {number}"

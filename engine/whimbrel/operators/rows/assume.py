@@ -88,14 +88,14 @@ class Assume(Operator):
         return AssumeKernel(self, upstream[0])
 
     def show(self) -> str:
-        said = [] if self.duration is None else [f"duration={quote_ticks(self.duration, self.unit)}"]
-        said += ["start_edges=True"] if self.starts_only else []
+        parts = [] if self.duration is None else [f"duration={quote_ticks(self.duration, self.unit)}"]
+        parts += ["start_edges=True"] if self.starts_only else []
         if self.apart is not None:
             periodic = self.apart.period is not None
-            said.append(f"periodic={quote_ticks(self.apart.period or 0, self.unit)}" if periodic
+            parts.append(f"periodic={quote_ticks(self.apart.period or 0, self.unit)}" if periodic
                         else "non_overlapping=True")
-            said += [f"per={sorted(self.apart.per)!r}"] if self.apart.per else []
-        return f"assume({', '.join(said)})"
+            parts += [f"per={sorted(self.apart.per)!r}"] if self.apart.per else []
+        return f"assume({', '.join(parts)})"
 
 
 @fluent
@@ -166,11 +166,11 @@ class AssumeKernel(Kernel):
         if not self.columns and self._as_expected(batch, apart.period):
             return
         keys = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
-        room = len(self.keys) - len(self.start)
-        if room > 0:
-            room = max(room, len(self.start))
-            self.start = np.concatenate([self.start, np.full(room, MIN_TIME)])
-            self.end = np.concatenate([self.end, np.full(room, MIN_TIME)])
+        extra = len(self.keys) - len(self.start)
+        if extra > 0:
+            extra = max(extra, len(self.start))
+            self.start = np.concatenate([self.start, np.full(extra, MIN_TIME)])
+            self.end = np.concatenate([self.end, np.full(extra, MIN_TIME)])
         same = isinstance(batch.ends, int)
         ends, lasts = (_NONE, batch.ends) if same else (frozen(batch.other), 0)
         row = int(_until_one_is_wrong(frozen(keys), frozen(batch.sync), ends, lasts, apart.period or 0, self.start,

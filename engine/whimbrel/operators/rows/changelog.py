@@ -19,8 +19,8 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 
 Array = np.ndarray[Any, Any]
 
-NEW, SAME, CHANGED, GONE = range(4)
-_WORDS = ("insert", "unchanged", "update", "delete")
+INSERT, UNCHANGED, UPDATE, DELETE = range(4)
+_LABELS = ("insert", "unchanged", "update", "delete")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,17 +80,17 @@ class Changelog(Operator):
         return (wanted.only(self.keys).same(Exact.STARTS),) * len(inputs)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return ReviseKernel(self, upstream, self.schema(*upstream))
+        return ChangelogKernel(self, upstream, self.schema(*upstream))
 
     def show(self) -> str:
         return f"revise(band={self.band!r}, keys=[{', '.join(self.keys)}])"
 
 
-class ReviseKernel(Kernel):
+class ChangelogKernel(Kernel):
     """Holds the rows of both answers until neither can get another one that starts as early."""
 
-    def __init__(self, revise: Changelog, upstream: Sequence[Schema], schema: Schema) -> None:
-        self.revise, self.schema = revise, schema
+    def __init__(self, changelog: Changelog, upstream: Sequence[Schema], schema: Schema) -> None:
+        self.changelog, self.schema = changelog, schema
         self.names = upstream[-1].names
         self.waiting = [PendingRows() for _ in upstream]
         self.watermarks = [MIN_TIME] * len(upstream)
@@ -108,7 +108,7 @@ class ReviseKernel(Kernel):
         if not later and not earlier:
             return []
         rows = Batch.concat([*earlier, *later])
-        return [self._told(rows, sum(map(len, earlier)))]
+        return [self._changes(rows, sum(map(len, earlier)))]
 
     @property
     def buffered_rows(self) -> int:
@@ -119,30 +119,30 @@ class ReviseKernel(Kernel):
         return sum(waiting.nbytes for waiting in self.waiting)
 
 
-    def _told(self, rows: Batch, earlier: int) -> Batch:
+    def _changes(self, rows: Batch, earlier: int) -> Batch:
         """Rows of the later answer and what is gone of the earlier, of whose rows there are so many."""
         old = _partners(self._things(rows), earlier)
         new = np.arange(earlier, len(rows))
-        revision = np.where(old < 0, NEW, SAME)
+        revision = np.where(old < 0, INSERT, UNCHANGED)
         both = np.flatnonzero(old >= 0)
-        revision[both[~self._alike(rows, old[both], new[both])]] = CHANGED
+        revision[both[~self._alike(rows, old[both], new[both])]] = UPDATE
         left = np.ones(earlier, np.bool_)
         left[old[both]] = False
-        gone = np.flatnonzero(left)
-        order = np.argsort(np.concatenate([rows.sync[new], rows.sync[gone]]), kind="stable")
-        shown = rows.take(np.concatenate([new, gone])[order])
-        revision = np.concatenate([revision, np.full(len(gone), GONE)])[order]
-        before = np.concatenate([old, gone])[order]
-        values = [name for name in self.names if name not in self.revise.keys]
-        columns = [_null_where(shown.column(name), revision == GONE) if name in values else shown.column(name)
+        deleted = np.flatnonzero(left)
+        order = np.argsort(np.concatenate([rows.sync[new], rows.sync[deleted]]), kind="stable")
+        shown = rows.take(np.concatenate([new, deleted])[order])
+        revision = np.concatenate([revision, np.full(len(deleted), DELETE)])[order]
+        before = np.concatenate([old, deleted])[order]
+        values = [name for name in self.names if name not in self.changelog.keys]
+        columns = [_null_where(shown.column(name), revision == DELETE) if name in values else shown.column(name)
                    for name in self.names]
         return replace(shown, schema=self.schema, columns=(
-            *columns, evaluate(Lit(self.revise.band), shown), _words(revision),
+            *columns, evaluate(Lit(self.changelog.band), shown), _labels(revision),
             *(_taken(rows.column(name), before) for name in values)))
 
     def _things(self, rows: Batch) -> Array:
         """A number for what each row speaks of; of rows that say the same of it, the first, the second, and so on."""
-        names = self.revise.keys
+        names = self.changelog.keys
         table = KeyTable([pa.int64(), *(rows.schema.type_of(name) for name in names)])
         things = table.ids([Column(pa.int64(), rows.sync), *(rows.column(name) for name in names)], len(rows))
         return things.astype(np.int64)
@@ -151,7 +151,7 @@ class ReviseKernel(Kernel):
         """Whether rows end together and have the same values."""
         same = rows.other[old] == rows.other[new]
         for name in self.names:
-            if name not in self.revise.keys:
+            if name not in self.changelog.keys:
                 same &= _equal(rows.column(name), old, new)
         return same
 
@@ -161,8 +161,8 @@ def _partners(things: Array, earlier: int) -> Array:
     turns = np.concatenate([_turns(things[:earlier]), _turns(things[earlier:])])
     pairs = things * (int(turns.max(initial=0)) + 1) + turns
     order = np.argsort(pairs[:earlier], kind="stable")
-    place = np.searchsorted(pairs[:earlier], pairs[earlier:], sorter=order)
-    found = order[np.minimum(place, earlier - 1)] if earlier else np.full(len(place), -1)
+    index = np.searchsorted(pairs[:earlier], pairs[earlier:], sorter=order)
+    found = order[np.minimum(index, earlier - 1)] if earlier else np.full(len(index), -1)
     return np.where(pairs[found] == pairs[earlier:], found, -1) if earlier else found
 
 
@@ -170,10 +170,10 @@ def _turns(things: Array) -> Array:
     """How many equal values stand before each."""
     order = np.argsort(things, kind="stable")
     ranked = things[order]
-    place = np.arange(len(things))
-    first = np.maximum.accumulate(np.where(np.append(True, ranked[1:] != ranked[:-1])[: len(things)], place, 0))
+    index = np.arange(len(things))
+    first = np.maximum.accumulate(np.where(np.append(True, ranked[1:] != ranked[:-1])[: len(things)], index, 0))
     turns = np.empty(len(things), np.int64)
-    turns[order] = place - first
+    turns[order] = index - first
     return turns
 
 
@@ -189,17 +189,17 @@ def _null_where(column: Column, absent: Array) -> Column:
     return _taken(column, np.where(absent, -1, np.arange(len(column)))) if absent.any() else column
 
 
-def _taken(column: Column, places: Array) -> Column:
+def _taken(column: Column, indices: Array) -> Column:
     """The values at these places; null where a place is negative."""
-    if (places >= 0).all():
-        return column.take(places)
+    if (indices >= 0).all():
+        return column.take(indices)
     nothing = Column.nulls(column.type, 1)
-    return Column.concat([column, nothing]).take(np.where(places < 0, len(column), places))
+    return Column.concat([column, nothing]).take(np.where(indices < 0, len(column), indices))
 
 
-def _words(revision: Array) -> Column:
-    ends = np.cumsum([0, *map(len, _WORDS)]).astype(np.int32)
-    words = pa.Array.from_buffers(pa.string(), len(_WORDS), [None, pa.py_buffer(ends),
-                                                              pa.py_buffer("".join(_WORDS).encode())])
+def _labels(revision: Array) -> Column:
+    ends = np.cumsum([0, *map(len, _LABELS)]).astype(np.int32)
+    labels = pa.Array.from_buffers(pa.string(), len(_LABELS), [None, pa.py_buffer(ends),
+                                                              pa.py_buffer("".join(_LABELS).encode())])
     codes = Column(pa.int8(), revision.astype(np.int8)).to_arrow()
-    return Column(pa.string(), pa.DictionaryArray.from_arrays(codes, words))
+    return Column(pa.string(), pa.DictionaryArray.from_arrays(codes, labels))

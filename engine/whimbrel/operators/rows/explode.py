@@ -208,7 +208,7 @@ class SelectManyKernel(Kernel):
         self.schema = schema
         self.waiting: list[Batch] = []
         self.given = 0  # rows made of the first one that waits
-        self.told = MIN_TIME
+        self.input_watermark = MIN_TIME
         self.maximum = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -222,12 +222,13 @@ class SelectManyKernel(Kernel):
         return [] if len(self.waiting) > 1 else self.next_portion()
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.told = watermark
-        self._promise()
+        self.input_watermark = watermark
+        self._update_watermark()
         return []
 
-    def _promise(self) -> None:
-        self.watermark = min(self.told, int(self.waiting[0].sync[0])) if self.waiting else self.told
+    def _update_watermark(self) -> None:
+        known = self.input_watermark
+        self.watermark = min(known, int(self.waiting[0].sync[0])) if self.waiting else known
 
     @property
     def more(self) -> bool:
@@ -242,27 +243,27 @@ class SelectManyKernel(Kernel):
         return sum(map(len, self.waiting))
 
     def next_portion(self) -> list[Batch]:
-        out, room = list[Batch](), PORTION_ROWS
-        while self.waiting and room > 0:
+        out, remaining = list[Batch](), PORTION_ROWS
+        while self.waiting and remaining > 0:
             batch = self.waiting.pop(0)
             lengths = self._lengths(batch)
             lengths[0] -= self.given
-            fitting = np.cumsum(np.minimum(lengths, room + 1).astype(np.int64))
-            whole = int(np.searchsorted(fitting, room, "right"))
+            fitting = np.cumsum(np.minimum(lengths, remaining + 1).astype(np.int64))
+            whole = int(np.searchsorted(fitting, remaining, "right"))
             used = int(fitting[whole - 1]) if whole else 0
-            part = min(room - used, int(lengths[whole])) if whole < len(batch) else 0
+            part = min(remaining - used, int(lengths[whole])) if whole < len(batch) else 0
             counts = np.append(lengths[:whole], part)[: len(batch)]
             begun = batch.slice(0, len(counts))
             first = np.zeros(len(counts), np.int64)
             first[0] = self.given
             out += self._repeated(begun, *self._chosen(begun, counts, first))
-            room -= used + part
+            remaining -= used + part
             if whole < len(batch):
                 self.waiting.insert(0, batch.slice(whole, len(batch)))
                 self.given = part + (0 if whole else self.given)
                 break
             self.given = 0
-        self._promise()
+        self._update_watermark()
         return out
 
     def _repeated(self, batch: Batch, rows: np.ndarray[Any, Any], items: Items) -> list[Batch]:

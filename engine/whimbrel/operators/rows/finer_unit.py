@@ -84,10 +84,10 @@ class FinerUnit(Operator):
         if factor == 1:
             return known
         if self.points:
-            return replace(known, duration=1, grid=None, beat=None, apart=_apart(known.apart, factor))
+            return replace(known, duration=1, grid=None, time_grid=None, apart=_apart(known.apart, factor))
         return replace(known, duration=None if known.duration is None else known.duration * factor, grid=None,
-                       beat=None if known.beat is None else TimeGrid(known.beat.hop * factor,
-                                                                     known.beat.offset * factor),
+                       time_grid=None if known.time_grid is None else TimeGrid(known.time_grid.hop * factor,
+                                                                     known.time_grid.offset * factor),
                        apart=_apart(known.apart, factor))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
@@ -161,7 +161,7 @@ class FinerUnitKernel(Stateless):
     def __init__(self, finer: FinerUnit, upstream: Schema) -> None:
         self.finer, self.factor = finer, finer.factor
         self.upstream, self.schema = upstream, finer.schema(upstream)
-        self.changed = [(place, dict(finer.columns)[field.name]) for place, field in enumerate(upstream)
+        self.changed = [(index, dict(finer.columns)[field.name]) for index, field in enumerate(upstream)
                         if field.name in dict(finer.columns)]
 
     def apply(self, batch: Batch) -> Batch:
@@ -170,8 +170,8 @@ class FinerUnitKernel(Stateless):
         if self.factor != 1:
             batch = self._finer(batch)
         columns = list(batch.columns)
-        for place, type_ in self.changed:
-            columns[place] = self._widened(batch.columns[place], type_, self.upstream.names[place])
+        for index, type_ in self.changed:
+            columns[index] = self._widened(batch.columns[index], type_, self.upstream.names[index])
         return batch.having(schema=self.schema, columns=tuple(columns), gaps=batch.gaps)
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:

@@ -30,7 +30,7 @@ class LateRows(Operator):
     Parameters
     ----------
     source : Source
-    promise : Disorder, optional
+    ordering : Disorder, optional
         What the rows are later than; None: what the source promises.
 
     Notes
@@ -48,12 +48,12 @@ class LateRows(Operator):
     """
 
     source: Source
-    promise: OrderingSpec | None = None
+    ordering: OrderingSpec | None = None
 
     @property
     def judged(self) -> Source:
         """The source with the promise that counts."""
-        return self.source if self.promise is None else WithOrdering(self.source, self.promise)
+        return self.source if self.ordering is None else WithOrdering(self.source, self.ordering)
 
     def schema(self, *upstream: Schema) -> Schema:
         schema = upstream[0]
@@ -118,7 +118,7 @@ class LateKernel(AdvancesWhenIdle):
             self.watermark = INF
         return []
 
-    def come_to(self, time: int) -> list[Batch]:
+    def advance_idle(self, time: int) -> list[Batch]:
         self.time.now = max(self.time.now, self.disorder.passed(time))
         self.watermark = max(self.watermark, self.time.now)
         return []

@@ -116,7 +116,7 @@ class BandKernel(AdvancesWhenIdle):
             self.watermark = INF
         return []
 
-    def come_to(self, time: int) -> list[Batch]:
+    def advance_idle(self, time: int) -> list[Batch]:
         self.newest = max(self.newest, time)
         self.watermark = max(self.watermark, _less(self.newest, self.upto))
         return []

@@ -36,20 +36,20 @@ class PendingRows:
         last = self.first
         while last < len(self.batches) and self.batches[last].sync[-1] < time:
             last += 1
-        gone = self.batches[self.first : last]
+        removed = self.batches[self.first : last]
         if last < len(self.batches) and self.batches[last].sync[0] < time:
             straddling = self.batches[last]
             cut = int(np.searchsorted(straddling.sync, time))
-            gone.append(straddling.slice(0, cut))
+            removed.append(straddling.slice(0, cut))
             self.batches[last] = straddling.slice(cut, len(straddling))
-        self.rows -= sum(map(len, gone))
-        self.nbytes -= sum(batch.nbytes for batch in gone)
+        self.rows -= sum(map(len, removed))
+        self.nbytes -= sum(batch.nbytes for batch in removed)
         self.first = last
         if 2 * last > len(self.batches):
             self.batches, self.first = self.batches[last:], 0
-        return gone
+        return removed
 
     def fork(self) -> PendingRows:
-        twin = PendingRows()
-        twin.batches, twin.first, twin.rows, twin.nbytes = list(self.batches), self.first, self.rows, self.nbytes
-        return twin
+        clone = PendingRows()
+        clone.batches, clone.first, clone.rows, clone.nbytes = list(self.batches), self.first, self.rows, self.nbytes
+        return clone

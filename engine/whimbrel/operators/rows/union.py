@@ -66,7 +66,7 @@ class Union(Operator):
         first, *others = inputs
         together: Reach | None = first
         for other in others:
-            together = None if together is None else together.beside(other)
+            together = None if together is None else together.combined(other)
         return together
 
     def partitioned(self, *by: str) -> str | None:

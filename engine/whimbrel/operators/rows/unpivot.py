@@ -84,8 +84,8 @@ class Unpivot(Operator):
         return UnpivotKernel(self, upstream[0])
 
     def show(self) -> str:
-        words = [*map(repr, self.keys), f"attribute={self.attribute!r}", f"value={self.value!r}"]
-        return f"unpivot({', '.join(words)})"
+        parts = [*map(repr, self.keys), f"attribute={self.attribute!r}", f"value={self.value!r}"]
+        return f"unpivot({', '.join(parts)})"
 
 
 @fluent
@@ -113,7 +113,7 @@ class UnpivotKernel(Stateless):
         self.unpivot = unpivot
         self.schema = unpivot.schema(schema)
         self.names = unpivot.values(schema)
-        self.words = Column.from_arrow(pa.chunked_array([self.names], pa.string()).combine_chunks())
+        self.parts = Column.from_arrow(pa.chunked_array([self.names], pa.string()).combine_chunks())
 
     def apply(self, batch: Batch) -> Batch:
         batch = batch.compact()
@@ -122,5 +122,5 @@ class UnpivotKernel(Stateless):
         rows, which = np.nonzero(there)
         kept = batch.take(rows)
         values = Column.concat(columns).take(which * len(batch) + rows)
-        made = (*(kept.column(name) for name in self.unpivot.keys), self.words.take(which), values)
+        made = (*(kept.column(name) for name in self.unpivot.keys), self.parts.take(which), values)
         return replace(kept, schema=self.schema, columns=made)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, check_text, columns_of, predicate, trace, type_of
-from whimbrel.kernels import Kernel, Stateless, kept_rows
+from whimbrel.kernels import Kernel, Stateless, selected_rows
 from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
 
 
@@ -108,4 +108,4 @@ class WhereKernel(Stateless):
             return batch
         if 2 * rows > len(batch) and self.storage is None:
             return batch.having(absent=~kept)
-        return kept_rows(batch, kept, rows, self.storage)
+        return selected_rows(batch, kept, rows, self.storage)

@@ -63,7 +63,7 @@ class AdaptiveWindow(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         known = self.window.properties(*upstream)
-        return replace(known, duration=None, grid=None, beat=TimeGrid(self.window.hop, self.window.offset))
+        return replace(known, duration=None, grid=None, time_grid=TimeGrid(self.window.hop, self.window.offset))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -87,9 +87,9 @@ class WideningKernel(Stateless):
         self.wide: dict[int, bool] = {}
 
     def fork(self) -> Self:
-        twin = super().fork()
-        twin.relief = replace(self.relief)  # what a look at the answer leaves out is not left out
-        return twin
+        clone = super().fork()
+        clone.relief = replace(self.relief)  # what a look at the answer leaves out is not left out
+        return clone
 
     def apply(self, batch: Batch) -> Batch:
         window = self.window
@@ -106,25 +106,25 @@ class WideningKernel(Stateless):
 
     def _decide(self, time: Ticks, *, relief: bool) -> None:
         """Of the stretches of these times, those that are new: they are wide if there is to be relief."""
-        for stretch in map(int, np.unique(self._on(self.relief.hop, time))):
-            if stretch not in self.wide:
-                self.wide[stretch] = relief
+        for period in map(int, np.unique(self._on(self.relief.hop, time))):
+            if period not in self.wide:
+                self.wide[period] = relief
                 self.relief.left_out += relief * (self.relief.hop // self.window.hop - 1)
 
     def _rounded(self, time: Ticks) -> Ticks:
         """Times on the grid, or on the wider one in stretches that are wide."""
         wider = self._on(self.relief.hop, time)
-        stretches, place = np.unique(wider, return_inverse=True)
-        wide = np.array([self.wide[int(stretch)] for stretch in stretches], np.bool_)[place]
+        periods, index = np.unique(wider, return_inverse=True)
+        wide = np.array([self.wide[int(period)] for period in periods], np.bool_)[index]
         return np.where(wide, wider, self._on(self.window.hop, time))
 
-    def promise(self, watermark: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         if watermark in (INF, MIN_TIME):
             return watermark
         time: Any = np.array([watermark], np.int64)
-        first, stretch = int(self._on(self.window.hop, time)[0]), int(self._on(self.relief.hop, time)[0])
-        self.wide = {each: wide for each, wide in self.wide.items() if each >= stretch}
-        return stretch if self.wide.get(stretch) else first
+        first, period = int(self._on(self.window.hop, time)[0]), int(self._on(self.relief.hop, time)[0])
+        self.wide = {each: wide for each, wide in self.wide.items() if each >= period}
+        return period if self.wide.get(period) else first
 
     def _on(self, hop: int, time: Ticks) -> Ticks:
         window = self.window

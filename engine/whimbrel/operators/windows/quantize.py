@@ -62,7 +62,7 @@ class Quantize(Operator):
     size: int
     hop: int
     offset: int = 0
-    progress: int | None = None
+    progress: int | None = None  # word allowed: the progress of a window, from Trill
     unit: TickUnit = None
 
     @property
@@ -84,8 +84,8 @@ class Quantize(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        beat = None if self.size % self.hop else TimeGrid(self.start_grid, self.offset)
-        return Properties(beat=beat, causal=upstream[0].causal and self.start_grid == 1)
+        time_grid = None if self.size % self.hop else TimeGrid(self.start_grid, self.offset)
+        return Properties(time_grid=time_grid, causal=upstream[0].causal and self.start_grid == 1)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -104,8 +104,8 @@ class Quantize(Operator):
 
     def show(self) -> str:
         hop, size, *offset = show_grid(self.hop, self.offset, self.unit, self.size)
-        words = [size, hop, *([] if self.progress is None else [quote_ticks(self.progress, self.unit)]), *offset]
-        return f"{'quantize' if self.progress is None else 'progressive_window'}({', '.join(words)})"
+        parts = [size, hop, *([] if self.progress is None else [quote_ticks(self.progress, self.unit)]), *offset]
+        return f"{'quantize' if self.progress is None else 'progressive_window'}({', '.join(parts)})"
 
 
 @fluent
@@ -115,7 +115,8 @@ def quantize(schema: Schema, size: Duration, hop: Duration, *, offset: Duration 
 
 
 @fluent
-def progressive_window(schema: Schema, size: Duration, hop: Duration, progress: Duration, *,
+def progressive_window(schema: Schema, size: Duration, hop: Duration,
+                       progress: Duration, *,  # word allowed: the progress of a window, from Trill
                        offset: Duration | None = None) -> Quantize:
     """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
     where = f"progressive_window({size!r}, {hop!r}, {progress!r})"
@@ -144,7 +145,7 @@ class QuantizeKernel(Stateless):
     def _start(self, time: Ticks) -> Ticks:
         return time - (time - self.windows.offset) % self.windows.start_grid
 
-    def promise(self, watermark: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         if watermark in (INF, MIN_TIME):
             return watermark
         return watermark - (watermark - self.windows.offset) % self.windows.start_grid

@@ -243,9 +243,9 @@ class SessionKernel(Kernel):
         for rows, group, due in pieces:
             over = self.closes[group] if due <= until else _NOTHING
             if over.any():
-                gone, stay = np.flatnonzero(over), np.flatnonzero(~over)
-                ended.append(rows.take(gone))
-                sessions.append(self.closing[group[gone]])
+                removed, stay = np.flatnonzero(over), np.flatnonzero(~over)
+                ended.append(rows.take(removed))
+                sessions.append(self.closing[group[removed]])
                 if len(stay):
                     self._hold(rows.take(stay), group[stay], until)
             else:

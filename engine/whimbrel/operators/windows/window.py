@@ -96,12 +96,12 @@ class HoppingWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        known = Properties(beat=TimeGrid(self.hop, self.offset), causal=upstream[0].causal and self.label == "end",
+        known = Properties(time_grid=TimeGrid(self.hop, self.offset), causal=upstream[0].causal and self.label == "end",
                            packed=upstream[0].packed)
         known = replace(known, grid=WindowGrid(self.size, self.hop, self.offset, self.label))
         if self.size % self.hop and self.size > self.hop:  # lifetimes differ by a hop
             return known
-        return replace(known, duration=self.size, beat=None if self.size % self.hop else known.beat)
+        return replace(known, duration=self.size, time_grid=None if self.size % self.hop else known.time_grid)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -125,9 +125,9 @@ class HoppingWindow(Operator):
 
     def show(self) -> str:
         hop, size, *offset = show_grid(self.hop, self.offset, self.unit, self.size)
-        words = [size, *([hop] if self.hop != self.size else []), *offset]
-        words += [f"label={self.label!r}"] if self.label != "start" else []
-        return f"{'tumbling' if self.hop == self.size else 'hopping'}_window({', '.join(words)})"
+        parts = [size, *([hop] if self.hop != self.size else []), *offset]
+        parts += [f"label={self.label!r}"] if self.label != "start" else []
+        return f"{'tumbling' if self.hop == self.size else 'hopping'}_window({', '.join(parts)})"
 
 
 @fluent
@@ -179,7 +179,7 @@ class HoppingKernel(Stateless):
             return time - (time - window.offset) % window.hop
         return time + (window.offset - time) % window.hop
 
-    def promise(self, watermark: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         if watermark in (INF, MIN_TIME):
             return watermark
         window = self.window
@@ -230,9 +230,9 @@ class SlidingWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        known = upstream[0].beat
-        beat = None if known is None else known.joined(TimeGrid(self.size, known.offset))
-        return Properties(duration=self.size, beat=beat, causal=upstream[0].causal, packed=upstream[0].packed)
+        known = upstream[0].time_grid
+        time_grid = None if known is None else known.joined(TimeGrid(self.size, known.offset))
+        return Properties(duration=self.size, time_grid=time_grid, causal=upstream[0].causal, packed=upstream[0].packed)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

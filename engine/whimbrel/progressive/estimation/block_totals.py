@@ -16,7 +16,7 @@ from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.operators import Finish
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
-from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, extend, state_names, told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, explained_errors, extend, state_names
 from whimbrel.plan import Aggregate, AggregatePhase
 from whimbrel.progressive.intervals.block_additions import Additions
 from whimbrel.progressive.intervals.distinct import DistinctCounts
@@ -181,7 +181,7 @@ class Totals:
 
     def _merge(self, ids: Array, fields: Sequence[Column]) -> None:
         given = iter(np.asarray(column.values) for column in fields)
-        with told_in_words(self.measures):
+        with explained_errors(self.measures):
             for measure, loop in zip(self.measures, self._loops, strict=True):
                 loop(ids, *itertools.islice(given, len(measure.steps.init)), *measure.state)
 

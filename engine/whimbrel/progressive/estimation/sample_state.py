@@ -14,11 +14,11 @@ from whimbrel.aggregates import Count, Max, Mean, Min, Std, Sum, SumOfSquares, V
 from whimbrel.batch import Batch, Column, table_from_batches
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
-from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels import Compiled, wait_for_compiler
 from whimbrel.kernels.primitives.sampling.scaled_states import scaled_states
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, KINDS, LATER, LEFT
 from whimbrel.operators.aggregation.finalize import FinishKernel
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.evidence import Evidence, Statistics
 from whimbrel.progressive.intervals.guaranteed import Guaranteed
@@ -225,7 +225,7 @@ class SampleState:
     @property
     def waiting(self) -> AbstractContextManager[None]:
         """Around loops over the rows: of many, the compiler is waited for."""
-        return patience() if len(self) > _FEW else nullcontext()
+        return wait_for_compiler() if len(self) > _FEW else nullcontext()
 
     @cached_property
     def guaranteed(self) -> Guaranteed | None:
@@ -403,7 +403,7 @@ class SampleState:
                 moments = isinstance(measure.aggregate, Mean | Var | Std)
                 if moments:  # a rounded number of rows would move them
                     states = list(self.unrounded[own])
-                with told_in_words(finish.measures), self.waiting:
+                with explained_errors(finish.measures), self.waiting:
                     division.slopes[measure.name](
                         *states, *(step.astype(state.dtype, copy=False)
                                    for step, state in zip(self.steps[own], states, strict=True)),

@@ -1,7 +1,7 @@
 """Values of windows that late rows may still reach: scaled by what is expected, between ends that allow for the worst.
 
 The model says which share m of a window's rows is missing, and that it is at most M, at every age together
-(:class:`~whimbrel.disorder.late_fraction_model.MissingShares`). Late rows are taken to be like those that came: of a
+(:class:`~whimbrel.disorder.late_fraction_model.MissingFractions`). Late rows are taken to be like those that came: of a
 group, and of
 what its rows add to a value, each row is missing with the same probability. So what is missing of an amount A, a sum of
 numbers from 0 to b whose squares add up to Q, is above ``m A + sqrt(2 m Q L) + b L / 3`` with probability at most
@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Mean, Min, Sum, SumOfSquares
 from whimbrel.batch import Column, elapsed
-from whimbrel.disorder import Arrived, MissingShares
+from whimbrel.disorder import Arrived, MissingFractions
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.operators import GroupAggregate, Results, TopK, Where
@@ -146,9 +146,9 @@ class Late:
         self._grid = window.size, window.hop, int(first[0])
         # Order within a log says nothing of what comes after it; with other promises it is read as a feed is.
         self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
-        self._known: dict[int, MissingShares] = {}
+        self._known: dict[int, MissingFractions] = {}
 
-    def missing(self, kind: int) -> MissingShares:
+    def missing(self, kind: int) -> MissingFractions:
         """What was missing of rows of a kind."""
         if kind not in self._known:
             self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
@@ -244,7 +244,7 @@ class PendingLateRows:
         newest = "the newest window" if windows[1] == 1 else f"the newest {windows[1]:,} windows"
         late = f"of {newest} {_percent(rows, self.expected[places])} of the rows are expected to be late"
         fewest = min((missing.windows for missing, _ in self._models), default=0)
-        needed = MissingShares.fewest(_SHARE * alpha)
+        needed = MissingFractions.fewest(_SHARE * alpha)
         if fewest < needed:
             known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
             return [*said, late, f"how many at most is not known: {known}"]

@@ -17,7 +17,7 @@ from whimbrel import display
 from whimbrel.clock import Duration, Instant, parse_instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
 from whimbrel.progressive.estimation.estimate import Estimate, bounds, check_ends, check_value
@@ -381,7 +381,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         block = self.scan.rows
         if self._total <= _WORTH_COMPILING_ROWS or block is None:
             return nullcontext()
-        return patience(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
+        return wait_for_compiler(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
 
     def _read_block(self) -> bool:
         """Read the block that is next; whether an answer is due then."""

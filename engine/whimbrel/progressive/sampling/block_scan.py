@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from whimbrel.batch import Mask, Ticks
-from whimbrel.kernels import Compiled, patience
+from whimbrel.kernels import Compiled, wait_for_compiler
 from whimbrel.kernels.primitives.sampling.window_blocks import (
     BEFORE,
     DRAWN,
@@ -217,7 +217,7 @@ class Scan:
         """
         ranges = len(first)
         found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((TOLD, ranges)), np.empty((2, ranges), np.bool_)
-        with patience() if ranges > _FEW_WINDOWS else _AT_ONCE:
+        with wait_for_compiler() if ranges > _FEW_WINDOWS else _AT_ONCE:
             _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), told.reshape(-1), *flags)
         return found, told, flags
 

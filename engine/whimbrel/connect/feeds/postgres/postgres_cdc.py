@@ -93,7 +93,7 @@ class PostgresChangesFeed(Feed):
         super().__init__("postgres_cdc", time=time, format=Records(),
                          schema=self._columns() if schema is None else schema,
                          metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **told)
-        self.told_of = frozenset(self.value_fields.names)
+        self.errors_of = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction, and times are told in UTC."""
@@ -294,10 +294,10 @@ class _Changes(Client):
             return None
         self._check(change.relation)
         time = self._feed.time
-        if change.kind == "delete" and time in self._feed.told_of and change.values.get(time) is None:
+        if change.kind == "delete" and time in self._feed.errors_of and change.values.get(time) is None:
             self._feed.letters.refuse(repr(change.values).encode(), _UNTIMED.format(time))
             return None
-        if self._feed.told_of.isdisjoint(change.untold):
+        if self._feed.errors_of.isdisjoint(change.untold):
             try:
                 return self._row(change)
             except self._feed.library.DataError:  # the driver's word for times that Python does not have

@@ -1,7 +1,7 @@
 """Bags: per group an ordered multiset of int64, all groups in one pool, moved by the same schedules as any aggregate.
 
-A group has `room` places of the pool from `first` on; `length` of them are used and the first `tidy` of these are in
-order. What enters goes behind them unordered and is put in order when the group's value is shown: a pane of n rows
+A group owns `capacities` slots of the pool from `first` on. It uses `length` of them, and the first `tidy` of these are
+sorted. New values are appended unsorted, and are sorted when the value of the group is shown: a pane of n rows
 costs n log n, and a row that enters or leaves a sliding window is found by binary search.
 
 Order is that of the start, where it is kept, then that of the value. Values are integers that are ordered as what they
@@ -27,7 +27,7 @@ equals the least of them."""
 _FEW = 64
 """Values that are moved one by one sooner than memory for a copy of them is had."""
 
-USED, SHOWN_USED, TOLD, MORE_ITEMS, MORE_SHOWN, MORE_TOLD = 0, 1, 2, 3, 4, 5
+USED, SHOWN_USED, CHOSEN_USED, MORE_ITEMS, MORE_SHOWN, MORE_CHOSEN = 0, 1, 2, 3, 4, 5
 """Positions in the array of sizes: places of the pool given away, the same of what was shown, values told, and how many
 places were missing of each when the replay stopped."""
 
@@ -35,15 +35,15 @@ places were missing of each when the replay stopped."""
 def replay_bags(
     step: int, count: int, kind: Array, who: Array, which: Array, slot: Array, target: Array,
     values: Array, valid: Array, start: Array, held: Array, held_valid: Array, held_start: Array,
-    items: Array, starts: Array, first: Array, length: Array, room: Array, tidy: Array,
-    shown: Array, shown_first: Array, shown_length: Array, shown_room: Array, shown_valid: Array,
-    sizes: Array, rank: Array, by_rank: Array, choice: int, share: int, whole: int, one: bool,
-    told: Array, out: Array, out_valid: Array,
+    items: Array, starts: Array, first: Array, length: Array, capacities: Array, tidy: Array,
+    shown: Array, shown_first: Array, shown_length: Array, shown_capacities: Array, shown_valid: Array,
+    sizes: Array, rank: Array, by_rank: Array, choice: int, fraction: int, whole: int, one: bool,
+    chosen: Array, out: Array, out_valid: Array,
 ) -> int:
-    """Apply operations from `step` on; `told` receives what is shown, `out` where each row's part of it ends.
+    """Apply operations from `step` on; `chosen` receives what is shown, `out` where each row's part of it ends.
 
     With `one`, no row ever leaves and only the first or last value is asked for: no more than it is kept. Returns the
-    first operation not done: `count`, or less when the pool, what was shown or `told` has no room.
+    first operation not done: `count`, or less when the pool, what was shown or `chosen` has no room.
     """
     while step < count:
         group = who[step]
@@ -59,48 +59,49 @@ def replay_bags(
                 if starts.shape[0]:
                     held_start[slot[step]] = began
             if counts:
-                place = first[group]
+                index = first[group]
                 if one and length[group] == 1:
-                    if is_after(items, starts, rank, place, key, began) == (choice == LOWEST):
-                        put(items, starts, place, key, began)
+                    if is_after(items, starts, rank, index, key, began) == (choice == LOWEST):
+                        put(items, starts, index, key, began)
                 else:
-                    if length[group] == room[group] and not give_room(items, starts, first, length, room, group, sizes):
+                    if length[group] == capacities[group] and not ensure_capacity(
+                            items, starts, first, length, capacities, group, sizes):
                         return step
                     put(items, starts, first[group] + length[group], key, began)
                     length[group] += 1
         elif operation == DROP:
             if held_valid[slot[step]]:
                 began = held_start[slot[step]] if starts.shape[0] else 0
-                remove(items, starts, rank, first, length, room, tidy, group, held[slot[step]], began)
+                remove(items, starts, rank, first, length, capacities, tidy, group, held[slot[step]], began)
         elif operation == EMIT:
             put_in_order(items, starts, rank, by_rank, first[group], tidy[group], length[group])
             tidy[group] = length[group]
-            size = how_many(items, first[group], length[group], choice, share)
-            if sizes[TOLD] + size > told.shape[0]:
-                sizes[MORE_TOLD] = size
+            size = how_many(items, first[group], length[group], choice, fraction)
+            if sizes[CHOSEN_USED] + size > chosen.shape[0]:
+                sizes[MORE_CHOSEN] = size
                 return step
-            if shown_first.shape[0] and not keep_room(shown_first, shown_room, group, size, shown.shape[0], sizes):
+            if shown_first.shape[0] and not reserve(shown_first, shown_capacities, group, size, shown.shape[0], sizes):
                 return step
-            here = sizes[TOLD]
-            choose(items, first[group], length[group], choice, share, whole, size, told, here)
+            here = sizes[CHOSEN_USED]
+            choose(items, first[group], length[group], choice, fraction, whole, size, chosen, here)
             out_valid[target[step]] = length[group] > 0
             if shown_first.shape[0]:
                 there = shown_first[group]
                 for position in range(size):
-                    shown[there + position] = told[here + position]
+                    shown[there + position] = chosen[here + position]
                 shown_length[group] = size
                 shown_valid[group] = length[group] > 0
-            sizes[TOLD] = here + size
+            sizes[CHOSEN_USED] = here + size
             out[target[step]] = here + size
         elif operation == AGAIN:
             size = shown_length[group]
-            here = sizes[TOLD]
-            if here + size > told.shape[0]:
-                sizes[MORE_TOLD] = size
+            here = sizes[CHOSEN_USED]
+            if here + size > chosen.shape[0]:
+                sizes[MORE_CHOSEN] = size
                 return step
             for position in range(size):
-                told[here + position] = shown[shown_first[group] + position]
-            sizes[TOLD] = here + size
+                chosen[here + position] = shown[shown_first[group] + position]
+            sizes[CHOSEN_USED] = here + size
             out[target[step]] = here + size
             out_valid[target[step]] = shown_valid[group]
         else:
@@ -112,26 +113,26 @@ def replay_bags(
     return step
 
 
-def is_after(items: Array, starts: Array, rank: Array, place: int, key: int, began: int) -> bool:
+def is_after(items: Array, starts: Array, rank: Array, index: int, key: int, began: int) -> bool:
     """Whether what lies in a place belongs behind a value."""
-    if starts.shape[0] and starts[place] != began:
-        return bool(starts[place] > began)
+    if starts.shape[0] and starts[index] != began:
+        return bool(starts[index] > began)
     if rank.shape[0]:
-        return bool(rank[items[place]] > rank[key])
-    return bool(items[place] > key)
+        return bool(rank[items[index]] > rank[key])
+    return bool(items[index] > key)
 
 
-def put(items: Array, starts: Array, place: int, key: int, began: int) -> None:
-    items[place] = key
+def put(items: Array, starts: Array, index: int, key: int, began: int) -> None:
+    items[index] = key
     if starts.shape[0]:
-        starts[place] = began
+        starts[index] = began
 
 
-def give_room(
-    items: Array, starts: Array, first: Array, length: Array, room: Array, group: int, sizes: Array
+def ensure_capacity(
+    items: Array, starts: Array, first: Array, length: Array, capacities: Array, group: int, sizes: Array
 ) -> bool:
     """Move a group to twice the room at the end of the pool, if there is as much."""
-    more = max(4, 2 * room[group])
+    more = max(4, 2 * capacities[group])
     if sizes[USED] + more > items.shape[0]:
         sizes[MORE_ITEMS] = more
         return False
@@ -140,26 +141,26 @@ def give_room(
         if starts.shape[0]:
             starts[sizes[USED] + position] = starts[first[group] + position]
     first[group] = sizes[USED]
-    room[group] = more
+    capacities[group] = more
     sizes[USED] += more
     return True
 
 
-def keep_room(shown_first: Array, shown_room: Array, group: int, size: int, places: int, sizes: Array) -> bool:
+def reserve(shown_first: Array, shown_capacities: Array, group: int, size: int, capacity: int, sizes: Array) -> bool:
     """See that what is shown of a group can be kept until it ends."""
-    if size <= shown_room[group]:
+    if size <= shown_capacities[group]:
         return True
-    if sizes[SHOWN_USED] + 2 * size > places:
+    if sizes[SHOWN_USED] + 2 * size > capacity:
         sizes[MORE_SHOWN] = 2 * size
         return False
     shown_first[group] = sizes[SHOWN_USED]
-    shown_room[group] = 2 * size
+    shown_capacities[group] = 2 * size
     sizes[SHOWN_USED] += 2 * size
     return True
 
 
 def repack(
-    items: Array, starts: Array, first: Array, length: Array, room: Array, new_items: Array, new_starts: Array
+    items: Array, starts: Array, first: Array, length: Array, capacities: Array, new_items: Array, new_starts: Array
 ) -> int:
     """Copy all groups to the beginning of a new pool, each with twice the room that it uses; returns the places given.
 
@@ -172,8 +173,8 @@ def repack(
             if starts.shape[0]:
                 new_starts[used + position] = starts[first[group] + position]
         first[group] = used
-        room[group] = 2 * length[group]
-        used += room[group]
+        capacities[group] = 2 * length[group]
+        used += capacities[group]
     return used
 
 
@@ -198,14 +199,14 @@ def put_in_order(
     for position in range(keys.shape[0] - 1, -1, -1):
         key = by_rank[keys[position]] if rank.shape[0] else keys[position]
         since = began[position] if starts.shape[0] else 0
-        place = place_near_end(items, starts, rank, first, end, key, since)
-        if place < end:  # a block at a time: one row more is one move of memory
-            move(items, starts, place, end, position + 1)
-        put(items, starts, place + position, key, since)
-        end = place
+        index = index_near_end(items, starts, rank, first, end, key, since)
+        if index < end:  # a block at a time: one row more is one move of memory
+            move(items, starts, index, end, position + 1)
+        put(items, starts, index + position, key, since)
+        end = index
 
 
-def place_behind(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
+def index_after(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
     """Among places in order, the first whose value belongs behind the given one."""
     while low < high:
         middle = (low + high) >> 1
@@ -216,19 +217,19 @@ def place_behind(items: Array, starts: Array, rank: Array, low: int, high: int, 
     return low
 
 
-def place_near_end(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
+def index_near_end(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
     """The same, found the sooner the nearer it is to the end: of many that enter the next one is never far."""
     reach = 1
     while low + reach < high and is_after(items, starts, rank, high - reach, key, began):
         reach *= 2
-    return place_behind(items, starts, rank, max(low, high - reach), high, key, began)
+    return index_after(items, starts, rank, max(low, high - reach), high, key, began)
 
 
 def move(items: Array, starts: Array, begin: int, end: int, by: int) -> None:
     """Shift what lies in some places, which may overlap with where it goes."""
     if by > 0 and end - begin < _FEW:
-        for place in range(end - 1, begin - 1, -1):
-            put(items, starts, place + by, items[place], starts[place] if starts.shape[0] else 0)
+        for index in range(end - 1, begin - 1, -1):
+            put(items, starts, index + by, items[index], starts[index] if starts.shape[0] else 0)
         return
     items[begin + by : end + by] = items[begin:end].copy()
     if starts.shape[0]:
@@ -236,37 +237,37 @@ def move(items: Array, starts: Array, begin: int, end: int, by: int) -> None:
 
 
 def remove(
-    items: Array, starts: Array, rank: Array, first: Array, length: Array, room: Array, tidy: Array,
+    items: Array, starts: Array, rank: Array, first: Array, length: Array, capacities: Array, tidy: Array,
     group: int, key: int, began: int,
 ) -> None:
     """Take one value out of a group that has it."""
     head, end = first[group], first[group] + tidy[group]
     last = head + length[group] - 1
-    place = place_behind(items, starts, rank, head, end, key, began) - 1
+    index = index_after(items, starts, rank, head, end, key, began) - 1
     length[group] -= 1
-    if place >= head and items[place] == key and (starts.shape[0] == 0 or starts[place] == began):
+    if index >= head and items[index] == key and (starts.shape[0] == 0 or starts[index] == began):
         tidy[group] -= 1
-        if place == head:  # the oldest leaves first: nothing need move
+        if index == head:  # the oldest leaves first: nothing need move
             first[group] += 1
-            room[group] -= 1
+            capacities[group] -= 1
             return
-        move(items, starts, place + 1, end, -1)
-        place = end - 1
+        move(items, starts, index + 1, end, -1)
+        index = end - 1
     else:
-        place = end
-        while items[place] != key or (starts.shape[0] and starts[place] != began):
-            place += 1
-    put(items, starts, place, items[last], starts[last] if starts.shape[0] else 0)
+        index = end
+        while items[index] != key or (starts.shape[0] and starts[index] != began):
+            index += 1
+    put(items, starts, index, items[last], starts[last] if starts.shape[0] else 0)
 
 
-def how_many(items: Array, first: int, length: int, choice: int, share: int) -> int:
+def how_many(items: Array, first: int, length: int, choice: int, fraction: int) -> int:
     """How many numbers are told of a bag that is in order."""
     if choice == ALL:
         return length
     if choice == BETWEEN:
         return 3
     if choice in (TOP, TOP_WITH_TIES):
-        size = min(share, length)
+        size = min(fraction, length)
         if choice == TOP_WITH_TIES and size > 0:
             while size < length and items[first + length - 1 - size] == items[first + length - size]:
                 size += 1
@@ -275,34 +276,34 @@ def how_many(items: Array, first: int, length: int, choice: int, share: int) -> 
 
 
 def choose(
-    items: Array, first: int, length: int, choice: int, share: int, whole: int, size: int, told: Array, here: int
+    items: Array, first: int, length: int, choice: int, fraction: int, whole: int, size: int, chosen: Array, here: int
 ) -> None:
     """Write what is told of a bag that is in order; zeros where an empty bag has nothing to tell."""
     if choice == DISTINCT:
         different = 0
-        for place in range(first, first + length):
-            if place == first or items[place] != items[place - 1]:
+        for index in range(first, first + length):
+            if index == first or items[index] != items[index - 1]:
                 different += 1
-        told[here] = different
+        chosen[here] = different
     elif choice in (TOP, TOP_WITH_TIES):
         for position in range(size):
-            told[here + position] = items[first + length - 1 - position]
+            chosen[here + position] = items[first + length - 1 - position]
     elif choice == ALL:
         for position in range(size):
-            told[here + position] = items[first + position]
+            chosen[here + position] = items[first + position]
     elif length == 0:
         for position in range(size):
-            told[here + position] = 0
+            chosen[here + position] = 0
     elif choice == LOWEST:
-        told[here] = items[first]
+        chosen[here] = items[first]
     elif choice == HIGHEST:
-        told[here] = items[first + length - 1]
+        chosen[here] = items[first + length - 1]
     elif choice in (NUMBER, NUMBER_FROM_TOP):
-        number = max((share * length + whole - 1) // whole, 1)
-        told[here] = items[first + (number - 1 if choice == NUMBER else length - number)]
+        number = max((fraction * length + whole - 1) // whole, 1)
+        chosen[here] = items[first + (number - 1 if choice == NUMBER else length - number)]
     else:
-        way = share * (length - 1)
+        way = fraction * (length - 1)
         below = way // whole
-        told[here] = items[first + below]
-        told[here + 1] = items[first + min(below + 1, length - 1)]
-        told[here + 2] = way - below * whole
+        chosen[here] = items[first + below]
+        chosen[here + 1] = items[first + min(below + 1, length - 1)]
+        chosen[here + 2] = way - below * whole

@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def beyond_share(ids: Array, ends: Array, values: Array, at: Array, share: float, numbers: Array) -> None:
+def beyond_fraction(ids: Array, ends: Array, values: Array, at: Array, fraction: float, numbers: Array) -> None:
     """Write, for each run, how many values are at most `at` its group, beyond that share of them all.
 
     Parameters
@@ -18,19 +18,19 @@ def beyond_share(ids: Array, ends: Array, values: Array, at: Array, share: float
         By run, its group, and where it ends among the values; the first one begins at 0.
     values, at : numpy.ndarray of int64
         In order within each run; and by group.
-    share : float
+    fraction : float
     numbers : numpy.ndarray of float64
         What is written.
     """
     begin = 0
     for run in range(ids.shape[0]):
         end = ends[run]
-        numbers[run] = _up_to(values, begin, end, at[ids[run]]) - begin - share * (end - begin)
+        numbers[run] = _up_to(values, begin, end, at[ids[run]]) - begin - fraction * (end - begin)
         begin = end
 
 
-def places_at(items: Array, first: Array, length: Array, drawn: Array, drawn_first: Array, drawn_length: Array,
-              weights: Array, drawn_weights: Array, targets: Array, places: Array) -> None:
+def indices_at(items: Array, first: Array, length: Array, drawn: Array, drawn_first: Array, drawn_length: Array,
+              weights: Array, drawn_weights: Array, targets: Array, indices: Array) -> None:
     """Write, for each group, the place of its least value up to which there are as many as `targets`; -1 for none.
 
     Parameters
@@ -43,7 +43,7 @@ def places_at(items: Array, first: Array, length: Array, drawn: Array, drawn_fir
         By group, how many values each one stands for; and how many more it does if it was drawn in this phase.
     targets : numpy.ndarray of float64
         By group.
-    places : numpy.ndarray of int64
+    indices : numpy.ndarray of int64
         What is written.
     """
     for group in range(targets.shape[0]):
@@ -61,7 +61,7 @@ def places_at(items: Array, first: Array, length: Array, drawn: Array, drawn_fir
                 high = middle
             else:
                 low = middle + 1
-        places[group] = low if low < end else -1
+        indices[group] = low if low < end else -1
 
 
 def _up_to(values: Array, begin: int, end: int, maximum: int) -> int:

@@ -18,7 +18,7 @@ from whimbrel.kernels.primitives.windows.panes import ADD, AGAIN, CLEAR, DROP, E
 Array = np.ndarray[Any, Any]
 
 INF = 2**63 - 1
-NOW, ENDS, FREE, USED, DIRTY, NEXT_ID, GONE, FIRST, DISORDERLY = 0, 1, 2, 3, 4, 5, 6, 7, 8
+NOW, ENDS, FREE, USED, DIRTY, NEXT_ID, REMOVED, FIRST, DISORDERLY = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """Positions in the array of scalars: current time, ends to come, free slots, slots ever used, changed groups, next row
 id, slots left during this step, where the queue of ends begins, whether ends are a heap rather than a queue."""
 
@@ -31,7 +31,7 @@ before), that row's id, whether it changed at the current time."""
 
 def snapshot_schedule(
     row: int, sync: Array, other: Array, group: Array, skip: Array, limit: int, linked: bool, scalars: Array,
-    ends: Array, end_slots: Array, free: Array, gone: Array, held_sync: Array, held_other: Array, held_group: Array,
+    ends: Array, end_slots: Array, free: Array, removed: Array, held_sync: Array, held_other: Array, held_group: Array,
     head: Array, after: Array, before: Array, cells: Array, dirty: Array,
     kind: Array, who: Array, which: Array, slot: Array, target: Array, count: Array,
     out_sync: Array, out_other: Array, out_group: Array, out_ids: Array,
@@ -43,11 +43,11 @@ def snapshot_schedule(
     whether the rows of a group hang in a chain, which costs as much as all the rest. Returns the first row not done,
     or -1 when all is done.
     """
-    unlink_gone(linked, scalars, gone, free, held_group, head, after, before)
+    unlink_removed(linked, scalars, removed, free, held_group, head, after, before)
     operations = 0
     outputs = 0
     finished = False
-    room = ends.shape[0]
+    capacity = ends.shape[0]
     while True:
         while row < sync.shape[0] and skip.shape[0] and skip[row]:
             row += 1
@@ -92,46 +92,46 @@ def snapshot_schedule(
             break
         if start < end and other[row] != INF and scalars[DISORDERLY] == 0 and scalars[ENDS] > 0:
             newest = scalars[FIRST] + scalars[ENDS] - 1
-            if other[row] < ends[newest if newest < room else newest - room]:
+            if other[row] < ends[newest if newest < capacity else newest - capacity]:
                 scalars[DISORDERLY] = 1
                 break
         scalars[NOW] = time
         if end <= start:  # what ends makes room first: an integer sum must not overflow on the way
-            place = end_slots[scalars[FIRST]]
+            entry = end_slots[scalars[FIRST]]
             if scalars[DISORDERLY]:
                 scalars[ENDS] = heap_pop(ends, end_slots, scalars[ENDS])
             else:
-                scalars[FIRST] = scalars[FIRST] + 1 if scalars[FIRST] + 1 < room else 0
+                scalars[FIRST] = scalars[FIRST] + 1 if scalars[FIRST] + 1 < capacity else 0
                 scalars[ENDS] -= 1
-            mine = held_group[place]
+            mine = held_group[entry]
             cell = CELL * index(mine)
             cells[cell + ACTIVE] -= 1
-            gone[scalars[GONE]] = place
-            scalars[GONE] += 1
-            kind[operations], who[operations], slot[operations] = DROP, mine, place
+            removed[scalars[REMOVED]] = entry
+            scalars[REMOVED] += 1
+            kind[operations], who[operations], slot[operations] = DROP, mine, entry
         else:
             if scalars[FREE] > 0:
                 scalars[FREE] -= 1
-                place = free[scalars[FREE]]
+                entry = free[scalars[FREE]]
             else:
-                place = scalars[USED]
+                entry = scalars[USED]
                 scalars[USED] += 1
             mine = group[row]
             cell = CELL * index(mine)
             cells[cell + ACTIVE] += 1
-            held_sync[place], held_other[place], held_group[place] = sync[row], other[row], mine
+            held_sync[entry], held_other[entry], held_group[entry] = sync[row], other[row], mine
             if linked:
-                link(place, mine, head, after, before)
+                link(entry, mine, head, after, before)
             if other[row] == INF:
                 pass
             elif scalars[DISORDERLY]:
-                scalars[ENDS] = heap_push(ends, end_slots, scalars[ENDS], other[row], place)
+                scalars[ENDS] = heap_push(ends, end_slots, scalars[ENDS], other[row], entry)
             else:
                 last = scalars[FIRST] + scalars[ENDS]
-                last = last if last < room else last - room
-                ends[last], end_slots[last] = other[row], place
+                last = last if last < capacity else last - capacity
+                ends[last], end_slots[last] = other[row], entry
                 scalars[ENDS] += 1
-            kind[operations], who[operations], which[operations], slot[operations] = ADD, mine, row, place
+            kind[operations], who[operations], which[operations], slot[operations] = ADD, mine, row, entry
             row += 1
         operations += 1
         if cells[cell + CHANGED] == 0:
@@ -147,11 +147,11 @@ def snapshot_schedule(
     return -1 if finished else row
 
 
-def link(place: Any, mine: Any, head: Array, after: Array, before: Array) -> None:
-    after[place], before[place] = head[mine], -1
+def link(entry: Any, mine: Any, head: Array, after: Array, before: Array) -> None:
+    after[entry], before[entry] = head[mine], -1
     if head[mine] >= 0:
-        before[head[mine]] = place
-    head[mine] = place
+        before[head[mine]] = entry
+    head[mine] = entry
 
 
 def chain(scalars: Array, free: Array, held_group: Array, head: Array, after: Array, before: Array) -> None:
@@ -159,24 +159,25 @@ def chain(scalars: Array, free: Array, held_group: Array, head: Array, after: Ar
     head[:] = -1
     taken = np.ones(scalars[USED], np.bool_)
     taken[free[: scalars[FREE]]] = False
-    for place in range(scalars[USED]):
-        if taken[place]:
-            link(place, held_group[place], head, after, before)
+    for entry in range(scalars[USED]):
+        if taken[entry]:
+            link(entry, held_group[entry], head, after, before)
 
 
-def unlink_gone(
-    linked: bool, scalars: Array, gone: Array, free: Array, held_group: Array, head: Array, after: Array, before: Array
+def unlink_removed(
+    linked: bool, scalars: Array, removed: Array, free: Array, held_group: Array, head: Array, after: Array,
+    before: Array,
 ) -> None:
     """Free the slots that were left during the last step; until now a replay may still have looked at them."""
-    for position in range(scalars[GONE]):
-        place = gone[position]
+    for position in range(scalars[REMOVED]):
+        entry = removed[position]
         if linked:
-            if before[place] >= 0:
-                after[before[place]] = after[place]
+            if before[entry] >= 0:
+                after[before[entry]] = after[entry]
             else:
-                head[held_group[place]] = after[place]
-            if after[place] >= 0:
-                before[after[place]] = before[place]
-        free[scalars[FREE]] = place
+                head[held_group[entry]] = after[entry]
+            if after[entry] >= 0:
+                before[after[entry]] = before[entry]
+        free[scalars[FREE]] = entry
         scalars[FREE] += 1
-    scalars[GONE] = 0
+    scalars[REMOVED] = 0

@@ -9,9 +9,9 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def show(value: Any, out: Array, place: int) -> bool:
+def show(value: Any, out: Array, index: int) -> bool:
     """Write a value if there is one; whether there is."""
     if value is None:
         return False
-    out[place] = value
+    out[index] = value
     return True

@@ -37,8 +37,8 @@ def slot_of(table: Array, key: int) -> Any:
 
 def find(direct: Array, table: Array, key: int) -> Any:
     """The id of a key, or -1."""
-    place = np.uint64(key)  # one test says that it is neither negative nor too large: two cost ten times as much here
-    return np.int64(direct[place]) - 1 if place < np.uint64(direct.shape[0]) else _hashed(table, key)
+    entry = np.uint64(key)  # one test says that it is neither negative nor too large: two cost ten times as much here
+    return np.int64(direct[entry]) - 1 if entry < np.uint64(direct.shape[0]) else _hashed(table, key)
 
 
 def _hashed(table: Array, key: int) -> Any:
@@ -54,9 +54,9 @@ def _hashed(table: Array, key: int) -> Any:
 
 def enter(direct: Array, table: Array, key: int, number: int) -> None:
     """Put a key in that has this id and is not there."""
-    place = np.uint64(key)
-    if place < np.uint64(direct.shape[0]):
-        direct[place] = number + 1
+    entry = np.uint64(key)
+    if entry < np.uint64(direct.shape[0]):
+        direct[entry] = number + 1
     else:
         slot = slot_of(table, key)
         while table[2 * slot + 1] != 0:
@@ -74,8 +74,8 @@ def learn(direct: Array, table: Array, keys: Array, size: Array, key: int) -> An
 
 def ask_for(direct: Array, table: Array, key: int) -> None:
     """Ask for the memory in which a key is looked for first."""
-    place = np.uint64(key)
-    if place < np.uint64(direct.shape[0]):
+    entry = np.uint64(key)
+    if entry < np.uint64(direct.shape[0]):
         prefetch(direct, key)
     else:
         prefetch(table, 2 * slot_of(table, key))

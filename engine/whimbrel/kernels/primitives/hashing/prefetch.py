@@ -8,7 +8,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-AHEAD = 512
+DISTANCE = 512
 """Rows from the one at hand to the one whose columns are asked for: a page of numbers, so much as memory takes a while
 to bring."""
 

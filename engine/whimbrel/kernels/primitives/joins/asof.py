@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 INF = 2**63 - 1
 BACKWARD, FORWARD, NEAREST = 0, 1, 2
 """Directions."""
-LEFT, PLACE, PASSED = 0, 1, 2
+LEFT, ENTRY, PASSED = 0, 1, 2
 """Positions in the cursor: next left row; where among simultaneous right rows an interrupted walk goes on; the right
 rows that left ones have passed in time."""
 FRESH = -2
@@ -29,40 +29,40 @@ def latest_match(
     turn becomes its key's latest, and nothing is searched. Simultaneous ones of a key hang behind the first of them.
     Stops when room runs out. Returns the number of pairs written.
     """
-    done, passed, place = 0, cursor[PASSED], cursor[PLACE]
+    done, passed, entry = 0, cursor[PASSED], cursor[ENTRY]
     for row in range(cursor[LEFT], left_sync.shape[0]):
-        if place == FRESH:
+        if entry == FRESH:
             sync, mine = left_sync[row], left_group[row]
             while passed < right and (start[passed] < sync or (start[passed] == sync and not strict)):
                 after[passed] = -1
                 if passed > 0 and start[passed - 1] == start[passed]:
-                    hang_behind(passed, start, after, latest, group[passed])
+                    link_after(passed, start, after, latest, group[passed])
                 else:
                     latest[group[passed]] = passed
                 passed += 1
-            place = latest[mine] if mine >= 0 else -1
-            if place >= 0 and tolerance < INF and elapsed(sync, start[place]) > tolerance:
-                place = -1
-        while place != FRESH:
+            entry = latest[mine] if mine >= 0 else -1
+            if entry >= 0 and tolerance < INF and elapsed(sync, start[entry]) > tolerance:
+                entry = -1
+        while entry != FRESH:
             if done == out_left.shape[0]:
-                cursor[LEFT], cursor[PLACE], cursor[PASSED] = row, place, passed
+                cursor[LEFT], cursor[ENTRY], cursor[PASSED] = row, entry, passed
                 return done
-            out_left[done], out_right[done] = row, place
+            out_left[done], out_right[done] = row, entry
             done += 1
-            place = after[place] if place >= 0 and after[place] >= 0 else FRESH
-    cursor[LEFT], cursor[PLACE], cursor[PASSED] = left_sync.shape[0], FRESH, passed
+            entry = after[entry] if entry >= 0 and after[entry] >= 0 else FRESH
+    cursor[LEFT], cursor[ENTRY], cursor[PASSED] = left_sync.shape[0], FRESH, passed
     return done
 
 
-def hang_behind(slot: int, start: Array, after: Array, latest: Array, group: int) -> None:
+def link_after(slot: int, start: Array, after: Array, latest: Array, group: int) -> None:
     """Let a slot be the last of its key's latest instant, or the first of a new one."""
-    place = latest[group]
-    if place < 0 or start[place] != start[slot]:
+    entry = latest[group]
+    if entry < 0 or start[entry] != start[slot]:
         latest[group] = slot
         return
-    while after[place] >= 0:
-        place = after[place]
-    after[place] = slot
+    while after[entry] >= 0:
+        entry = after[entry]
+    after[entry] = slot
 
 
 def asof_match(
@@ -78,7 +78,7 @@ def asof_match(
     done = 0
     while cursor[LEFT] < left_sync.shape[0]:
         sync, group = left_sync[cursor[LEFT]], left_group[cursor[LEFT]]
-        if cursor[PLACE] == FRESH:
+        if cursor[ENTRY] == FRESH:
             before, behind = -1, -1
             if group >= 0:
                 before, behind = around(sync, group, strict, start, after, first)
@@ -100,19 +100,19 @@ def asof_match(
                 reach = sync + min(tolerance, INF - max(sync, 0))
             if reach >= known and known != INF:
                 return done
-            cursor[PLACE] = chosen
+            cursor[ENTRY] = chosen
         if done == out_left.shape[0]:
             return done
-        out_left[done], out_right[done] = cursor[LEFT], cursor[PLACE]
+        out_left[done], out_right[done] = cursor[LEFT], cursor[ENTRY]
         done += 1
         following = -1
-        if cursor[PLACE] >= 0:
-            following = after[cursor[PLACE]]
-            if following >= 0 and start[following] != start[cursor[PLACE]]:
+        if cursor[ENTRY] >= 0:
+            following = after[cursor[ENTRY]]
+            if following >= 0 and start[following] != start[cursor[ENTRY]]:
                 following = -1
-        cursor[PLACE] = following
+        cursor[ENTRY] = following
         if following < 0:
-            cursor[PLACE] = FRESH
+            cursor[ENTRY] = FRESH
             cursor[LEFT] += 1
     return done
 
@@ -123,8 +123,8 @@ def around(sync: int, group: int, strict: bool, start: Array, after: Array, firs
     With `strict` of the latest instant before `sync` and of the first one after it. Moves the chain's beginning on to
     the former: left rows come in time order, so none will ask for earlier ones.
     """
-    place = first[group]
-    before, following = -1, place
+    entry = first[group]
+    before, following = -1, entry
     while following >= 0 and (start[following] < sync or (start[following] == sync and not strict)):
         if before < 0 or start[following] != start[before]:
             before = following

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.kernels.primitives.hashing.hash_table import index
-from whimbrel.kernels.primitives.joins.join import FIRST, LEFT, OF_BLOCK, RIGHT, STOP, hang, has_room
+from whimbrel.kernels.primitives.joins.join import FIRST, LEFT, OF_BLOCK, RIGHT, STOP, hang, has_capacity
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ def clip_starts(
             slot = left_base + left
             if left_group[slot] >= 0:
                 group = index(left_group[slot])
-                if not has_room(group, blocks, slots, used):
+                if not has_capacity(group, blocks, slots, used):
                     return done
                 hang(slot, group, left_ends, blocks, slots)
             cursor[LEFT] += 1

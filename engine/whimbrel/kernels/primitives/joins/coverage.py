@@ -16,7 +16,7 @@ from whimbrel.kernels.primitives.sorting.heap import heap_pop, heap_push
 Array = np.ndarray[Any, Any]
 
 INF = 2**63 - 1
-UNBORN, COVERED, BARE, GONE = 0, 1, 2, 3
+UNBORN, COVERED, BARE, ENDED = 0, 1, 2, 3
 """States of a row; while it is unborn, what holds at its start is still to be decided."""
 ARRIVED, COVERING, TIMERS, WRITTEN = 0, 1, 2, 3
 """Positions in the array of scalars: next arriving row, next covering, size of the heap, rows written before."""
@@ -53,8 +53,8 @@ def coverage_pieces(
                 break
             time, slot = timer, slots[0]
             scalars[TIMERS] = heap_pop(times, slots, scalars[TIMERS])
-            if state[slot] == GONE or time == ends[slot]:
-                turned = GONE
+            if state[slot] == ENDED or time == ends[slot]:
+                turned = ENDED
             elif until[slot] <= time:
                 turned = BARE
             else:

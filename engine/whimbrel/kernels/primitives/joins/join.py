@@ -18,7 +18,7 @@ from whimbrel.kernels.primitives.hashing.hash_table import index
 
 Array = np.ndarray[Any, Any]
 
-LEFT, RIGHT, MET, STRETCHES, OF_CURSOR = 0, 1, 2, 3, 4
+LEFT, RIGHT, MET, RUNS, OF_CURSOR = 0, 1, 2, 3, 4
 """Positions in the cursor: next row of each side, how many partners of the next row are written already, and how many
 stretches were written; and how many numbers that is."""
 LOW, FIRST, STOP, MIXED, OF_BLOCK = 0, 1, 2, 3, 4
@@ -42,20 +42,20 @@ def temporal_join(
     """
     left, right, met = cursor[LEFT], cursor[RIGHT], cursor[MET]
     lefts, rights = left_sync.shape[0], right_sync.shape[0]
-    done = stretches = 0
+    done = runs = 0
     while left < lefts or right < rights:
         if right == rights or (left < lefts and left_sync[left] <= right_sync[right]):
             slot, sync = left_base + left, left_sync[left]
             if left_group[slot] >= 0:
                 group = index(left_group[slot])
-                if not has_room(group, left_blocks, left_slots, left_used):
+                if not has_capacity(group, left_blocks, left_slots, left_used):
                     break
                 before = done
                 met, done = meet(met, group, sync, left_ends[slot], right_ends, right_blocks, right_slots,
                                  out_met, out_start, out_end, done)
                 if done > before:
-                    out_side[stretches], out_row[stretches], out_stop[stretches] = LEFT, slot, done
-                    stretches += 1
+                    out_side[runs], out_row[runs], out_stop[runs] = LEFT, slot, done
+                    runs += 1
                 if met >= 0:
                     break
                 met = 0
@@ -67,21 +67,21 @@ def temporal_join(
                 group = index(right_group[slot])
                 # The left rows that a point can meet are here already, unless more of its time may follow.
                 stays = right_ends[slot] > sync + 1 or sync >= time
-                if stays and not has_room(group, right_blocks, right_slots, right_used):
+                if stays and not has_capacity(group, right_blocks, right_slots, right_used):
                     break
                 before = done
                 met, done = meet(met, group, sync, right_ends[slot], left_ends, left_blocks, left_slots,
                                  out_met, out_start, out_end, done)
                 if done > before:
-                    out_side[stretches], out_row[stretches], out_stop[stretches] = RIGHT, slot, done
-                    stretches += 1
+                    out_side[runs], out_row[runs], out_stop[runs] = RIGHT, slot, done
+                    runs += 1
                 if met >= 0:
                     break
                 met = 0
                 if stays:
                     hang(slot, group, right_ends, right_blocks, right_slots)
             right += 1
-    cursor[LEFT], cursor[RIGHT], cursor[MET], cursor[STRETCHES] = left, right, met, stretches
+    cursor[LEFT], cursor[RIGHT], cursor[MET], cursor[RUNS] = left, right, met, runs
     return done
 
 
@@ -113,18 +113,18 @@ def without_ended(group: int, sync: int, ends: Array, blocks: Array, slots: Arra
         blocks[OF_BLOCK * group + STOP] = stop
         return first
     ended = 0
-    for place in range(first, stop):
-        ended += ends[slots[place]] <= sync
+    for position in range(first, stop):
+        ended += ends[slots[position]] <= sync
     if ended == 0:
         return first
     blocks[OF_BLOCK * group + FIRST] = stop
-    for place in range(stop - 1, first - 1, -1):
-        if ends[slots[place]] > sync:
-            hang(slots[place], group, ends, blocks, slots)
+    for position in range(stop - 1, first - 1, -1):
+        if ends[slots[position]] > sync:
+            hang(slots[position], group, ends, blocks, slots)
     return blocks[OF_BLOCK * group + FIRST]
 
 
-def has_room(group: int, blocks: Array, slots: Array, used: Array) -> bool:
+def has_capacity(group: int, blocks: Array, slots: Array, used: Array) -> bool:
     """Whether the block of a group can take one more row; it is moved where it can only so."""
     low, first, stop = (blocks[OF_BLOCK * group + LOW], blocks[OF_BLOCK * group + FIRST],
                         blocks[OF_BLOCK * group + STOP])
@@ -136,8 +136,8 @@ def has_room(group: int, blocks: Array, slots: Array, used: Array) -> bool:
     if low + size > slots.shape[0]:
         return False
     used[0] = low + size
-    for place in range(held):
-        slots[low + size - held + place] = slots[first + place]
+    for position in range(held):
+        slots[low + size - held + position] = slots[first + position]
     blocks[OF_BLOCK * group + LOW], blocks[OF_BLOCK * group + STOP] = low, low + size
     blocks[OF_BLOCK * group + FIRST] = low + size - held
     return True
@@ -178,15 +178,15 @@ def hang_all(count: int, time: int, group_of: Array, ends: Array, blocks: Array,
 
 def spread(side: int, values: Array, sides: Array, rows: Array, stops: Array, met: Array, out: Array) -> None:
     """Write the value of one side of each match: that of a stretch's row again and again, or those that it meets."""
-    place = np.uint64(0)  # an index that may be negative costs more than the copy
-    for stretch in range(stops.shape[0]):
-        stop = np.uint64(stops[stretch])
-        if sides[stretch] == side:
-            value = values[index(rows[stretch])]
-            while place < stop:
-                out[place] = value
-                place += np.uint64(1)
+    position = np.uint64(0)  # an index that may be negative costs more than the copy
+    for run in range(stops.shape[0]):
+        stop = np.uint64(stops[run])
+        if sides[run] == side:
+            value = values[index(rows[run])]
+            while position < stop:
+                out[position] = value
+                position += np.uint64(1)
         else:
-            while place < stop:
-                out[place] = values[index(met[place])]
-                place += np.uint64(1)
+            while position < stop:
+                out[position] = values[index(met[position])]
+                position += np.uint64(1)

@@ -22,18 +22,18 @@ def stitch(begin: int, sync: Array, end: Array, group: Array, head: Array, after
         found = -1
         if row >= begin:
             before = -1
-            place = head[mine]
-            while place >= 0:
-                if end[place] < sync[row]:
+            slot = head[mine]
+            while slot >= 0:
+                if end[slot] < sync[row]:
                     if before < 0:
-                        head[mine] = after[place]
+                        head[mine] = after[slot]
                     else:
-                        after[before] = after[place]
+                        after[before] = after[slot]
                 else:
-                    if end[place] == sync[row] and (found < 0 or sync[place] < sync[found]):
-                        found = place
-                    before = place
-                place = after[place]
+                    if end[slot] == sync[row] and (found < 0 or sync[slot] < sync[found]):
+                        found = slot
+                    before = slot
+                slot = after[slot]
         if found >= 0:
             end[found] = end[row]
             fused[row] = True

@@ -34,31 +34,31 @@ def advance_runs(
         maximum = length[mine] + 1
         if done + maximum > out_sync.shape[0] or scalars[FREE] + (free.shape[0] - scalars[USED]) < maximum:
             break
-        place = head[mine]
+        slot = head[mine]
         head[mine] = -1
         length[mine] = 0
         moved = False
-        while place >= 0:
-            following = after[place]
-            reached = follow_all(states[place], follow) & bits if time < ends_at(began[place], within) else 0
+        while slot >= 0:
+            following = after[slot]
+            reached = follow_all(states[slot], follow) & bits if time < ends_at(began[slot], within) else 0
             if reached and alone[row]:
                 moved = True
-                done = arrive(reached, time, began[place], events[place] + 1, within, last, mine,
+                done = arrive(reached, time, began[slot], events[slot] + 1, within, last, mine,
                               done, out_sync, out_end, out_group, out_first, out_events)
             stays = reached and alone[row] and follow_all(reached, follow)
             if stays:
-                states[place] = reached
-                events[place] += 1
-            settle(place, stays, mine, head, length, after, scalars, free)
-            place = following
+                states[slot] = reached
+                events[slot] += 1
+            settle(slot, stays, mine, head, length, after, scalars, free)
+            slot = following
         reached = first & bits
         if reached and alone[row] and (overlapping or not moved):
             done = arrive(reached, time, time, 1, within, last, mine,
                           done, out_sync, out_end, out_group, out_first, out_events)
             if follow_all(reached, follow):
-                place = taken(scalars, free)
-                states[place], began[place], events[place] = reached, time, 1
-                settle(place, True, mine, head, length, after, scalars, free)
+                slot = taken(scalars, free)
+                states[slot], began[slot], events[slot] = reached, time, 1
+                settle(slot, True, mine, head, length, after, scalars, free)
         row += 1
     count[0] = done
     return row
@@ -73,15 +73,15 @@ def taken(scalars: Array, free: Array) -> int:
     return int(scalars[USED]) - 1
 
 
-def settle(place: int, stays: Any, mine: int, head: Array, length: Array, after: Array, scalars: Array, free: Array
+def settle(slot: int, stays: Any, mine: int, head: Array, length: Array, after: Array, scalars: Array, free: Array
            ) -> None:
     """Put a run in front of the others of its key, or its slot among the free ones."""
     if stays:
-        after[place] = head[mine]
-        head[mine] = place
+        after[slot] = head[mine]
+        head[mine] = slot
         length[mine] += 1
     else:
-        free[scalars[FREE]] = place
+        free[scalars[FREE]] = slot
         scalars[FREE] += 1
 
 
@@ -114,22 +114,22 @@ def drop_expired(now: int, within: int, scalars: Array, free: Array, head: Array
     """Free the runs that can accept no event at or after `now`; answers how many."""
     dropped = 0
     for mine in range(head.shape[0]):
-        place = head[mine]
+        slot = head[mine]
         head[mine] = -1
         tail = -1
-        while place >= 0:
-            following = after[place]
-            if ends_at(began[place], within) > now:
+        while slot >= 0:
+            following = after[slot]
+            if ends_at(began[slot], within) > now:
                 if tail < 0:
-                    head[mine] = place
+                    head[mine] = slot
                 else:
-                    after[tail] = place
-                after[place] = -1
-                tail = place
+                    after[tail] = slot
+                after[slot] = -1
+                tail = slot
             else:
-                free[scalars[FREE]] = place
+                free[scalars[FREE]] = slot
                 scalars[FREE] += 1
                 length[mine] -= 1
                 dropped += 1
-            place = following
+            slot = following
     return dropped

@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def places_of(kept: Array, eights: Array, places: Array) -> None:
+def indices_of(kept: Array, eights: Array, indices: Array) -> None:
     """Write down the places where it is true; there is room for one more, since no row is asked whether to write.
 
     Parameters
@@ -17,49 +17,49 @@ def places_of(kept: Array, eights: Array, places: Array) -> None:
     kept : array of bool
     eights : array of int64
         The same memory, but for what is left over: of eight rows one number, which is 0 where none is kept.
-    places : array of int64
+    indices : array of int64
     """
     found = np.uint64(0)  # an index that may be negative costs more than the work
     for eight in range(eights.shape[0]):
         if eights[eight]:
             for row in range(8 * eight, 8 * eight + 8):
-                places[found] = row
+                indices[found] = row
                 found += np.uint64(kept[row])
     for row in range(8 * eights.shape[0], kept.shape[0]):
-        places[found] = row
+        indices[found] = row
         found += np.uint64(kept[row])
 
 
-STRETCH = 64
+RUN = 64
 """Rows that are walked along before anybody looks whether there is room for as many more."""
 
 
-def move_kept(kept: Array, values: Array, moved: Array) -> None:
+def move_selected(kept: Array, values: Array, moved: Array) -> None:
     """Write the values where it is true, which are as many as there is room for."""
     row = found = np.uint64(0)
-    rows, room, stretch = np.uint64(kept.shape[0]), np.uint64(moved.shape[0]), np.uint64(STRETCH)
-    while row + stretch <= rows and found + stretch <= room:
-        for _ in range(STRETCH):
+    rows, capacity, run = np.uint64(kept.shape[0]), np.uint64(moved.shape[0]), np.uint64(RUN)
+    while row + run <= rows and found + run <= capacity:
+        for _ in range(RUN):
             moved[found] = values[row]
             found += np.uint64(kept[row])
             row += np.uint64(1)
-    while found < room:
+    while found < capacity:
         moved[found] = values[row]
         found += np.uint64(kept[row])
         row += np.uint64(1)
 
 
-def count_kept(kept: Array, first: int, step: int, moved: Array) -> None:
+def count_selected(kept: Array, first: int, step: int, moved: Array) -> None:
     """The same of values that begin with one and are a step apart from each other: they need not be read."""
     row = found = np.uint64(0)
-    rows, room, stretch = np.uint64(kept.shape[0]), np.uint64(moved.shape[0]), np.uint64(STRETCH)
-    while row + stretch <= rows and found + stretch <= room:
-        for _ in range(STRETCH):
+    rows, capacity, run = np.uint64(kept.shape[0]), np.uint64(moved.shape[0]), np.uint64(RUN)
+    while row + run <= rows and found + run <= capacity:
+        for _ in range(RUN):
             moved[found] = first
             first += step
             found += np.uint64(kept[row])
             row += np.uint64(1)
-    while found < room:
+    while found < capacity:
         moved[found] = first
         first += step
         found += np.uint64(kept[row])

@@ -56,16 +56,16 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
     groups = blocks.shape[0]
     triangle = width * (width + 1) // 2
     free = np.zeros(width)
-    place, count, each, density, size, lacks = -1, 0.0, 0.0, 0.0, 0.0, 0.0
+    current, count, each, density, size, lacks = -1, 0.0, 0.0, 0.0, 0.0, 0.0
     for group in range(groups):
-        if window[group] != place:
-            place = window[group]
-            share = rows[place]
-            each = 1 / max(drawn[place], 1.0)
-            count = max(drawn[place], 2.0)
-            density = 1 / share if share > 0 else 0.0
-            size = (share + left[place]) * density * count
-            lacks = max(1 / count - 1 / max(all_blocks[place], 1.0), 0.0) / (count - 1)
+        if window[group] != current:
+            current = window[group]
+            fraction = rows[current]
+            each = 1 / max(drawn[current], 1.0)
+            count = max(drawn[current], 2.0)
+            density = 1 / fraction if fraction > 0 else 0.0
+            size = (fraction + left[current]) * density * count
+            lacks = max(1 / count - 1 / max(all_blocks[current], 1.0), 0.0) / (count - 1)
         for field in range(width):
             at = (group * width + field) * 4
             if powers[at + 1] != 0:
@@ -84,34 +84,34 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
                     for other in range(field, width):
                         if not needed[value * width + other]:
                             continue
-                        beside = slopes[(value * width + other) * groups + group]
-                        product = slope * beside * products[at + other - field]
+                        other_slope = slopes[(value * width + other) * groups + group]
+                        product = slope * other_slope * products[at + other - field]
                         squared += product if other == field else 2 * product
                         largest += product if other == field else 0.0
             usual = total * density
-            apart = squared - 2 * usual * crossed + usual * usual * squares[place]
+            apart = squared - 2 * usual * crossed + usual * usual * squares[current]
             error = 0.0
             if apart > _ROUNDING * count * largest:
                 error = size * math.sqrt(apart * lacks)
-            if exact[place]:
+            if exact[current]:
                 error = 0.0
-            elif not sampled[place]:
+            elif not sampled[current]:
                 error = np.inf
             errors[value * groups + group] = error
-            fewest = blocks[group] - 1.0
+            min_blocks = blocks[group] - 1.0
             seen, part = True, -1
             for field in range(width):
                 if needed[value * width + field]:
                     varied = powers[(group * width + field) * 4 + 1]
                     if parts[field] != part:  # an aggregate of which nothing was there to vary
                         if not seen:
-                            fewest = 0.0
+                            min_blocks = 0.0
                         seen, part = False, parts[field]
                     seen = seen or varied > 0
                     slope = slopes[(value * width + field) * groups + group]
-                    if slope * slope * varied > _NEGLIGIBLE * maximum and not free[field] >= fewest:
-                        fewest = free[field]
-            degrees[value * groups + group] = fewest if seen else 0.0
+                    if slope * slope * varied > _NEGLIGIBLE * maximum and not free[field] >= min_blocks:
+                        min_blocks = free[field]
+            degrees[value * groups + group] = min_blocks if seen else 0.0
 
 
 def _tails(first: float, second: float, third: float, fourth: float, uneven: float) -> float:

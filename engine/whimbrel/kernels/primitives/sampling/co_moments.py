@@ -54,16 +54,16 @@ def _add(row: Any, group: Any, fields: Array, rows: Array, usual: float, width: 
         if value == 0:  # nothing is added anywhere
             at += width - left
             continue
-        place = group * width + left
-        sums[place] += value
-        crosses[place] += value * size
+        cell = group * width + left
+        sums[cell] += value
+        crosses[cell] += value * size
         even = value * usual / size
         square = even * even
-        place *= four
-        powers[place] += even
-        powers[place + one] += square
-        powers[place + two] += square * even
-        powers[place + three] += square * square
+        cell *= four
+        powers[cell] += even
+        powers[cell + one] += square
+        powers[cell + two] += square * even
+        powers[cell + three] += square * square
         for right in range(left, width):
             products[at] += value * fields[right * count + row]
             at += one

@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 _LARGEST = 700.0
 """Exponents beyond would be infinite."""
-_LEAST = 1e-6
+_MIN_FRACTION = 1e-6
 """A share that differs from none, and from all."""
 _LIGHT_OF_ALL = 0.75
 """Degrees of freedom for each block drawn that are enough of all groups together, where these are few."""
@@ -20,7 +20,7 @@ _ERRORS = 2.0
 
 
 def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_all: Array, counts: Array,
-                blocks: Array, fewest_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, share: Array,
+                blocks: Array, min_blocks: int, window: Array, exact: Array, drawn: Array, left: Array, fraction: Array,
                 maximum: float, alpha: float, logits: Array, boundary: Array, widths: Array) -> None:
     """Write half the intervals of values, by value and group; infinite where too little is known.
 
@@ -39,13 +39,13 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
         By value, whether it counts rows: where blocks have not differed, so many as may be unlike them are said.
     blocks : numpy.ndarray of int64
         Of each group, blocks that had rows of it.
-    fewest_blocks : int
+    min_blocks : int
         With fewer of them there is no interval.
     window : numpy.ndarray of int64
         By group, the place of its window in what follows.
     exact : numpy.ndarray of bool
         Whether nothing is left of a window.
-    drawn, left, share : numpy.ndarray of float64
+    drawn, left, fraction : numpy.ndarray of float64
         By window: blocks that were drawn, those of this phase that were not, and the share of the former in both.
     maximum : float
         Events of a group in a block; infinite: nobody knows.
@@ -61,30 +61,30 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
     for value in range(fewest.shape[0]):
         needed = 0.0
         if of_all[value] > 0:
-            needed = _tails_of_all(degrees[value * groups : (value + 1) * groups], blocks, fewest_blocks)
+            needed = _tails_of_all(degrees[value * groups : (value + 1) * groups], blocks, min_blocks)
         for group in range(groups):
-            at, place = value * groups + group, window[group]
-            if place != known:
-                known = place
-                times = multiplier(share[place], logits, boundary)
-                strange = min(unlike(share[place], alpha), left[place])
+            at, own = value * groups + group, window[group]
+            if own != known:
+                known = own
+                times = multiplier(fraction[own], logits, boundary)
+                strange = min(unlike(fraction[own], alpha), left[own])
                 strange = strange * maximum if strange > 0 else 0.0
             error, free = errors[at], degrees[at]
             width = np.inf
-            if exact[place]:
+            if exact[own]:
                 width = 0.0
             elif error == 0 and counts[value]:
                 width = strange
-            elif blocks[group] >= fewest_blocks and 0 < error < np.inf and (
-                    free >= fewest[value] or free >= light[value] * drawn[place]) and (
-                    blocks[group] >= min(of_all[value], _LIGHT_OF_ALL * drawn[place]) * needed):
+            elif blocks[group] >= min_blocks and 0 < error < np.inf and (
+                    free >= fewest[value] or free >= light[value] * drawn[own]) and (
+                    blocks[group] >= min(of_all[value], _LIGHT_OF_ALL * drawn[own]) * needed):
                 free = max(free, 1.0)
                 scaled = times * (8 * free + 3) / (8 * free + 1)
                 width = math.sqrt(free * math.expm1(min(scaled * scaled / free, _LARGEST))) * error
             widths[at] = width
 
 
-def _tails_of_all(degrees: Array, blocks: Array, fewest_blocks: int) -> float:
+def _tails_of_all(degrees: Array, blocks: Array, min_blocks: int) -> float:
     """Blocks for each degree of freedom, as far as all groups together say: the more, the heavier tails are.
 
     Of groups with heavy tails some have met none of their large values, and look harmless: those are the ones of which
@@ -93,7 +93,7 @@ def _tails_of_all(degrees: Array, blocks: Array, fewest_blocks: int) -> float:
     """
     weight, total, squares, crossed, apart = 0.0, 0.0, 0.0, 0.0, 0.0
     for group in range(blocks.shape[0]):
-        if blocks[group] >= fewest_blocks and degrees[group] > 0:
+        if blocks[group] >= min_blocks and degrees[group] > 0:
             seen = float(blocks[group])
             each = seen / degrees[group]
             weight += seen
@@ -107,7 +107,7 @@ def _tails_of_all(degrees: Array, blocks: Array, fewest_blocks: int) -> float:
     return mean + _ERRORS * math.sqrt(max(apart - 2 * mean * crossed + mean * mean * squares, 0.0)) / weight
 
 
-def multiplier(share: float, logits: Array, boundary: Array) -> float:
+def multiplier(fraction: float, logits: Array, boundary: Array) -> float:
     """How many standard errors wide an interval is when so large a share of the blocks was drawn.
 
     Examples
@@ -115,26 +115,26 @@ def multiplier(share: float, logits: Array, boundary: Array) -> float:
     >>> float(multiplier(0.5, np.array([-1.0, 1.0]), np.array([4.0, 2.0])))
     3.0
     """
-    clipped = min(max(share, _LEAST), 1 - _LEAST)
+    clipped = min(max(fraction, _MIN_FRACTION), 1 - _MIN_FRACTION)
     logit = math.log(clipped) - math.log1p(-clipped)
     after = min(max(np.searchsorted(logits, logit, "right"), 1), logits.shape[0] - 1)
     way = min(max((logit - logits[after - 1]) / (logits[after] - logits[after - 1]), 0.0), 1.0)
     return float(boundary[after - 1] + way * (boundary[after] - boundary[after - 1]))
 
 
-def unlike(share: float, alpha: float) -> float:
+def unlike(fraction: float, alpha: float) -> float:
     """How many blocks may be unlike all that were drawn, which were alike.
 
-    Of k such blocks none is among a share of all with a probability of at most ``(1 - share) ** k``.
+    Of k such blocks none is among a share of all with a probability of at most ``(1 - fraction) ** k``.
 
     Examples
     --------
     >>> unlike(0.5, 0.05)
     5.0
     """
-    if share <= 0:
+    if fraction <= 0:
         return math.inf
-    return 0.0 if share >= 1 else float(math.ceil(math.log(alpha) / math.log1p(-share)))
+    return 0.0 if fraction >= 1 else float(math.ceil(math.log(alpha) / math.log1p(-fraction)))
 
 
 def interval_ends(numbers: Array, bottoms: Array, tops: Array, two_ended: Array, minimum: Array, maximum: Array,

@@ -36,9 +36,9 @@ def see(ids: Array, ends: Array, values: Array, drawn: Array, first: Array, time
     begin = 0
     for run in range(ids.shape[0]):
         end, group, block = ends[run], ids[run], drawn[run]
-        for place in range(begin, end):
-            value = values[place]
-            if place > begin and value == values[place - 1]:
+        for index in range(begin, end):
+            value = values[index]
+            if index > begin and value == values[index - 1]:
                 continue
             if times[value] == 0:
                 first[value] = block

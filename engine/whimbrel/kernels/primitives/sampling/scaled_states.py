@@ -38,14 +38,14 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
     for field in range(additive.shape[0]):
         for group in range(groups):
             at = field * groups + group
-            now, place = fields[at], window[group]
+            now, own = fields[at], window[group]
             grown = now
-            if additive[field] and not exact[place]:
-                grown = now + (now - known[at]) * more[place]
-                if density[place] != 0:
-                    grown += now * density[place]
+            if additive[field] and not exact[own]:
+                grown = now + (now - known[at]) * more[own]
+                if density[own] != 0:
+                    grown += now * density[own]
                 if counted[field]:
-                    grown = min(grown, now + left[place])
+                    grown = min(grown, now + left[own])
                 unrounded[at] = grown
                 if whole[field]:
                     grown = np.rint(min(max(grown, -_LARGEST), _LARGEST))

@@ -11,12 +11,12 @@ Array = np.ndarray[Any, Any]
 KINDS = 4
 """Of blocks: read in this phase, of this phase and not read yet, of later ones, read in earlier ones."""
 DRAWN, LEFT, LATER, BEFORE = range(KINDS)
-TOLD = 6
+FACTS = 6
 """Numbers that follow for each window."""
 
 
 def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, ended: Array, by_end: Array,
-                      first: Array, last: Array, random: bool, found: Array, told: Array, exact: Array,
+                      first: Array, last: Array, random: bool, found: Array, facts: Array, exact: Array,
                       sampled: Array) -> None:
     """Count the blocks that may lie within each range of time, and say what follows from that.
 
@@ -36,7 +36,7 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
         Whether what was read in this phase is a random sample of it.
     found : numpy.ndarray of float64
         What is written: by kind, power and range, the sum of the 0th, 1st and 2nd power of the rows of blocks.
-    told : numpy.ndarray of float64
+    facts : numpy.ndarray of float64
         What is written: by range, one number after the other: rows that were not read and lie in it, never too many;
         rows that were not read; blocks of this phase; the share of them that was read; how many rows each that this
         phase has read stands for beside itself, and each that was read whenever, where this phase has read none.
@@ -47,14 +47,14 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
     blocks, ranges = rows.shape[0], first.shape[0]
     sums = np.zeros((2, blocks + 1, KINDS * 3))
     for which in range(2):
-        for place in range(blocks):
-            block = by_begin[place] if which == 0 else by_end[place]
+        for rank in range(blocks):
+            block = by_begin[rank] if which == 0 else by_end[rank]
             for each in range(KINDS * 3):
-                sums[which, place + 1, each] = sums[which, place, each]
+                sums[which, rank + 1, each] = sums[which, rank, each]
             size, kind = rows[block], kinds[block] * 3
-            sums[which, place + 1, kind] += 1
-            sums[which, place + 1, kind + 1] += size
-            sums[which, place + 1, kind + 2] += size * size
+            sums[which, rank + 1, kind] += 1
+            sums[which, rank + 1, kind + 1] += size
+            sums[which, rank + 1, kind + 2] += size * size
     for each in range(ranges):
         begun_before, ended_before = np.searchsorted(begun, first[each]), np.searchsorted(ended, first[each])
         begun_within = np.searchsorted(begun, last[each], "right")
@@ -62,7 +62,7 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
         for kind in range(KINDS * 3):
             found[kind * ranges + each] = sums[0, begun_within, kind] - sums[1, ended_before, kind]
         left, later = LEFT * 3 + 1, LATER * 3 + 1
-        told[each] = max(0.0, sums[1, ended_within, left] - sums[0, begun_before, left]
+        facts[each] = max(0.0, sums[1, ended_within, left] - sums[0, begun_before, left]
                          + sums[1, ended_within, later] - sums[0, begun_before, later])
         drawn_blocks, left_blocks = found[DRAWN * 3 * ranges + each], found[LEFT * 3 * ranges + each]
         later_blocks = found[LATER * 3 * ranges + each]
@@ -70,10 +70,10 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
         later_rows, before_rows = found[later * ranges + each], found[(BEFORE * 3 + 1) * ranges + each]
         phase = drawn_blocks + left_blocks
         unlike = later_rows if drawn_rows > 0 else later_rows + left_rows
-        told[ranges + each] = left_rows + later_rows
-        told[2 * ranges + each] = phase
-        told[3 * ranges + each] = drawn_blocks / max(phase, 1.0)
-        told[4 * ranges + each] = left_rows / drawn_rows if drawn_rows > 0 else 0.0
-        told[5 * ranges + each] = unlike / (drawn_rows + before_rows) if drawn_rows + before_rows > 0 else 0.0
+        facts[ranges + each] = left_rows + later_rows
+        facts[2 * ranges + each] = phase
+        facts[3 * ranges + each] = drawn_blocks / max(phase, 1.0)
+        facts[4 * ranges + each] = left_rows / drawn_rows if drawn_rows > 0 else 0.0
+        facts[5 * ranges + each] = unlike / (drawn_rows + before_rows) if drawn_rows + before_rows > 0 else 0.0
         exact[each] = left_blocks == 0 and later_blocks == 0
         sampled[each] = random and drawn_blocks >= 2 and later_blocks == 0

@@ -22,20 +22,20 @@ def count_inversions(times: Array, spare: Array) -> int:
                 continue
             for row in range(begin, end):
                 spare[row] = times[row]
-            left, right, place = begin, middle, begin
+            left, right, index = begin, middle, begin
             while left < middle and right < end:
                 if spare[left] <= spare[right]:
-                    times[place] = spare[left]
+                    times[index] = spare[left]
                     left += 1
                 else:
-                    times[place] = spare[right]
+                    times[index] = spare[right]
                     right += 1
                     inversions += middle - left
-                place += 1
+                index += 1
             while left < middle:
-                times[place] = spare[left]
+                times[index] = spare[left]
                 left += 1
-                place += 1
+                index += 1
         width *= 2
     return inversions
 

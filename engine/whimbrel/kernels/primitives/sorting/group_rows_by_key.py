@@ -9,8 +9,9 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Array, places: Array, rows: Array) -> int:
-    """Write the place of each row, and the row of each place; answers with how many keys there are.
+def group_rows_by_key(ids: Array, before: int, number: Array, found: Array, begins: Array, positions: Array,
+                      rows: Array) -> int:
+    """Write the position of each row and the row of each position; return the number of keys.
 
     Keys are numbered as they come.
 
@@ -26,7 +27,7 @@ def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Arr
         The keys that there are.
     begins : array of int64
         Where the room of each begins; one more says where the last one ends.
-    places : array of int64
+    positions : array of int64
         Where each row goes to.
     rows : array of int64
         Which row came to a place; anything where there is only room.
@@ -43,8 +44,8 @@ def key_by_key(ids: Array, before: int, number: Array, found: Array, begins: Arr
         begins[at + 1] += begins[at]
         number[found[at]] = begins[at] + before
     for row in range(ids.shape[0]):
-        place = number[ids[row]]
-        places[row], rows[place], number[ids[row]] = place, row, place + 1
+        position = number[ids[row]]
+        positions[row], rows[position], number[ids[row]] = position, row, position + 1
     for at in range(keys):
         number[found[at]] = -1
     return keys

@@ -11,16 +11,16 @@ Array = np.ndarray[Any, Any]
 
 def heap_push(times: Array, slots: Array, count: int, time: int, slot: int) -> int:
     """Add an entry; returns the new count. There must be room."""
-    place = count
-    while place > 0:
-        above = (place - 1) >> 1
+    node = count
+    while node > 0:
+        above = (node - 1) >> 1
         if times[above] <= time:
             break
-        times[place] = times[above]
-        slots[place] = slots[above]
-        place = above
-    times[place] = time
-    slots[place] = slot
+        times[node] = times[above]
+        slots[node] = slots[above]
+        node = above
+    times[node] = time
+    slots[node] = slot
     return count + 1
 
 
@@ -29,18 +29,18 @@ def heap_pop(times: Array, slots: Array, count: int) -> int:
     count -= 1
     time = times[count]
     slot = slots[count]
-    place = 0
+    node = 0
     while True:
-        below = 2 * place + 1
+        below = 2 * node + 1
         if below >= count:
             break
         if below + 1 < count and times[below + 1] < times[below]:
             below += 1
         if times[below] >= time:
             break
-        times[place] = times[below]
-        slots[place] = slots[below]
-        place = below
-    times[place] = time
-    slots[place] = slot
+        times[node] = times[below]
+        slots[node] = slots[below]
+        node = below
+    times[node] = time
+    slots[node] = slot
     return count

@@ -49,24 +49,24 @@ def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, a
     while row < sync.shape[0] and scalars[FREE] >= 2 and scalars[RUNS] < tails.shape[0]:
         run = _run_for(sync[row], tails, scalars)
         if run > 0 and _moved_in(sync[row], number[row], 4 * run - 4, times, numbers, runs):
-            _make_room(4 * run - 4, after, free, runs, scalars)
+            _ensure_capacity(4 * run - 4, after, free, runs, scalars)
             row += 1
             continue
         scalars[LAST] = run
         if run == scalars[RUNS]:
             _begin(4 * run, after, free, runs, scalars)
             scalars[RUNS] += 1
-        place = runs[4 * run + TAIL] * CHUNK + runs[4 * run + TAIL_AT]
-        room = place + CHUNK - runs[4 * run + TAIL_AT]
+        slot = runs[4 * run + TAIL] * CHUNK + runs[4 * run + TAIL_AT]
+        limit = slot + CHUNK - runs[4 * run + TAIL_AT]
         tail = sync[row]
-        while place < room and row < sync.shape[0] and sync[row] >= tail and (run == 0 or sync[row] < tails[run - 1]):
+        while slot < limit and row < sync.shape[0] and sync[row] >= tail and (run == 0 or sync[row] < tails[run - 1]):
             tail = sync[row]
-            times[place], numbers[place] = tail, number[row]
-            place += 1
+            times[slot], numbers[slot] = tail, number[row]
+            slot += 1
             row += 1
         tails[run] = tail
-        runs[4 * run + TAIL_AT] = place - runs[4 * run + TAIL] * CHUNK
-        _make_room(4 * run, after, free, runs, scalars)
+        runs[4 * run + TAIL_AT] = slot - runs[4 * run + TAIL] * CHUNK
+        _ensure_capacity(4 * run, after, free, runs, scalars)
     scalars[ROWS] += row - begun
     return row
 
@@ -93,13 +93,13 @@ def _moved_in(time: int, number: int, run: int, times: Array, numbers: Array, ru
     begin = runs[run + TAIL] * CHUNK
     if runs[run + HEAD] == runs[run + TAIL]:
         begin += runs[run + HEAD_AT]
-    place = runs[run + TAIL] * CHUNK + runs[run + TAIL_AT]
-    if place - begin <= REACH or times[place - REACH] > time:
+    slot = runs[run + TAIL] * CHUNK + runs[run + TAIL_AT]
+    if slot - begin <= REACH or times[slot - REACH] > time:
         return False
-    while times[place - 1] > time:
-        times[place], numbers[place] = times[place - 1], numbers[place - 1]
-        place -= 1
-    times[place], numbers[place] = time, number
+    while times[slot - 1] > time:
+        times[slot], numbers[slot] = times[slot - 1], numbers[slot - 1]
+        slot -= 1
+    times[slot], numbers[slot] = time, number
     runs[run + TAIL_AT] += 1
     return True
 
@@ -111,7 +111,7 @@ def _begin(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> 
     runs[run + HEAD], runs[run + HEAD_AT], runs[run + TAIL], runs[run + TAIL_AT] = chunk, 0, chunk, 0
 
 
-def _make_room(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
+def _ensure_capacity(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
     """Append a chunk to a run whose last one is full."""
     if runs[run + TAIL_AT] == CHUNK:
         scalars[FREE] -= 1
@@ -135,13 +135,13 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
             chunk = runs[at + HEAD]
             is_last = chunk == runs[at + TAIL]
             end = chunk * CHUNK + (runs[at + TAIL_AT] if is_last else CHUNK)
-            place = chunk * CHUNK + runs[at + HEAD_AT]
-            while place < end and times[place] <= time:
-                out_times[moved], out_numbers[moved] = times[place], numbers[place]
-                place += 1
+            slot = chunk * CHUNK + runs[at + HEAD_AT]
+            while slot < end and times[slot] <= time:
+                out_times[moved], out_numbers[moved] = times[slot], numbers[slot]
+                slot += 1
                 moved += 1
-            runs[at + HEAD_AT] = place - chunk * CHUNK
-            if place < end or (is_last and not emptied):
+            runs[at + HEAD_AT] = slot - chunk * CHUNK
+            if slot < end or (is_last and not emptied):
                 break
             free[scalars[FREE]] = chunk
             scalars[FREE] += 1
@@ -172,11 +172,11 @@ def merge_pieces(pieces: int, bounds: Array, times: Array, numbers: Array, out_t
     for piece in range(pieces):
         begin[piece], end[piece] = last, bounds[piece]
         last = bounds[piece]
-        place = piece
-        while place > 0 and end[by_size[place - 1]] - begin[by_size[place - 1]] > end[piece] - begin[piece]:
-            by_size[place] = by_size[place - 1]
-            place -= 1
-        by_size[place] = piece
+        slot = piece
+        while slot > 0 and end[by_size[slot - 1]] - begin[by_size[slot - 1]] > end[piece] - begin[piece]:
+            by_size[slot] = by_size[slot - 1]
+            slot -= 1
+        by_size[slot] = piece
     leaf, first, made, free = 0, pieces, pieces, 0
     while pieces - leaf + made - first > 1:
         left = _smallest(leaf, pieces, first, made, by_size, begin, end)
@@ -207,32 +207,32 @@ def _smallest(leaf: int, pieces: int, first: int, made: int, by_size: Array, beg
 
 
 def merge_two(times: Array, numbers: Array, at: int, end: int, other_times: Array, other_numbers: Array, other_at: int,
-              other_end: int, out_times: Array, out_numbers: Array, place: int) -> None:
+              other_end: int, out_times: Array, out_numbers: Array, slot: int) -> None:
     """Merge two sorted stretches. Where one goes first many times in a row, its stretch is found in growing steps."""
     streak = 0
     while at < end and other_at < other_end:
         time, number = times[at], numbers[at]
         other_time, other_number = other_times[other_at], other_numbers[other_at]
         mine = time < other_time or (time == other_time and number < other_number)
-        out_times[place] = time if mine else other_time
-        out_numbers[place] = number if mine else other_number
-        place += 1
+        out_times[slot] = time if mine else other_time
+        out_numbers[slot] = number if mine else other_number
+        slot += 1
         at += mine
         other_at += not mine
         streak = (max(streak, 0) + 1) if mine else (min(streak, 0) - 1)
         if streak >= 32 and at < end:
-            stop = _stretch(times, numbers, at, end, other_time, other_number)
-            place = _copy(times, numbers, at, stop, out_times, out_numbers, place)
+            stop = _run_end(times, numbers, at, end, other_time, other_number)
+            slot = _copy(times, numbers, at, stop, out_times, out_numbers, slot)
             at, streak = stop, 0
         elif streak <= -32 and other_at < other_end:
-            stop = _stretch(other_times, other_numbers, other_at, other_end, time, number)
-            place = _copy(other_times, other_numbers, other_at, stop, out_times, out_numbers, place)
+            stop = _run_end(other_times, other_numbers, other_at, other_end, time, number)
+            slot = _copy(other_times, other_numbers, other_at, stop, out_times, out_numbers, slot)
             other_at, streak = stop, 0
-    place = _copy(times, numbers, at, end, out_times, out_numbers, place)
-    _copy(other_times, other_numbers, other_at, other_end, out_times, out_numbers, place)
+    slot = _copy(times, numbers, at, end, out_times, out_numbers, slot)
+    _copy(other_times, other_numbers, other_at, other_end, out_times, out_numbers, slot)
 
 
-def _stretch(times: Array, numbers: Array, at: int, end: int, time: int, number: int) -> int:
+def _run_end(times: Array, numbers: Array, at: int, end: int, time: int, number: int) -> int:
     """The first place whose row is not before another row."""
     step = 32
     while at + step <= end and (times[at + step - 1] < time
@@ -249,8 +249,8 @@ def _stretch(times: Array, numbers: Array, at: int, end: int, time: int, number:
     return at
 
 
-def _copy(times: Array, numbers: Array, at: int, end: int, out_times: Array, out_numbers: Array, place: int) -> int:
+def _copy(times: Array, numbers: Array, at: int, end: int, out_times: Array, out_numbers: Array, slot: int) -> int:
     for row in range(at, end):
-        out_times[place], out_numbers[place] = times[row], numbers[row]
-        place += 1
-    return place
+        out_times[slot], out_numbers[slot] = times[row], numbers[row]
+        slot += 1
+    return slot

@@ -11,8 +11,8 @@ from whimbrel.clock.ticks import MIN_TIME
 Array = np.ndarray[Any, Any]
 
 
-def pass_time(sync: Array, partition: Array, told: Array, low: Array, latency: int, passed: Array, newest: Array,
-              current: Array, highest: Array) -> None:
+def pass_time(sync: Array, partition: Array, is_punctuation: Array, low: Array, latency: int, passed: Array,
+              newest: Array, current: Array, highest: Array) -> None:
     """Let each row move the time of its partition; write what both are when it is judged.
 
     Parameters
@@ -21,7 +21,7 @@ def pass_time(sync: Array, partition: Array, told: Array, low: Array, latency: i
         Times of the rows.
     partition : array of int32
         Their partitions.
-    told : array of bool, length 0 or as `sync`
+    is_punctuation : array of bool, length 0 or as `sync`
         Rows that are no events: they only say how far time has come in their partition.
     low : array of int64
         The low watermark as each row comes; no partition is behind it.
@@ -34,7 +34,7 @@ def pass_time(sync: Array, partition: Array, told: Array, low: Array, latency: i
     """
     for row in range(sync.shape[0]):
         mine, time = partition[row], sync[row]
-        if told.shape[0] and told[row]:
+        if is_punctuation.shape[0] and is_punctuation[row]:
             passed[mine] = max(passed[mine], time)
         else:
             newest[mine] = max(newest[mine], time)

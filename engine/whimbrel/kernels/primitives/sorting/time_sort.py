@@ -46,7 +46,7 @@ def order_near(sync: Array, late: Array, order: Array) -> int:
     Where a row is moved to it is behind all rows of its time; a row written down came before no row of its time that
     is not.
     """
-    place = 0
+    index = 0
     found = 0
     moved = 0
     moves = 0
@@ -55,23 +55,23 @@ def order_near(sync: Array, late: Array, order: Array) -> int:
     for row in range(sync.shape[0]):
         time = sync[row]
         if time >= newest:
-            order[place] = row
+            order[index] = row
             newest = time
-            place += 1
-        elif place >= REACH and sync[order[place - REACH]] > time:
+            index += 1
+        elif index >= REACH and sync[order[index - REACH]] > time:
             if found == late.shape[0] or found > few + (row >> 3):
                 return -1
             late[found] = row
             found += 1
         else:
-            to = place
+            to = index
             while to > 0 and sync[order[to - 1]] > time:
                 order[to] = order[to - 1]
                 to -= 1
             order[to] = row
-            place += 1
+            index += 1
             moved += 1
-            moves += place - to
+            moves += index - to
             if moved > few + (row >> 2) or moves > few + 4 * row:
                 return -1
     return found
@@ -79,19 +79,19 @@ def order_near(sync: Array, late: Array, order: Array) -> int:
 
 def merge_late(sync: Array, late_in_order: Array, order: Array) -> None:
     """Merge late rows among the others, which stand in front of `order`, from behind; on ties the others came first."""
-    place = order.shape[0] - 1
+    index = order.shape[0] - 1
     waiting = late_in_order.shape[0] - 1
-    other = place - waiting - 1
+    other = index - waiting - 1
     while waiting >= 0:
         late = late_in_order[waiting]
         time = sync[late]
         while other >= 0 and sync[order[other]] > time:
-            order[place] = order[other]
+            order[index] = order[other]
             other -= 1
-            place -= 1
-        order[place] = late
+            index -= 1
+        order[index] = late
         waiting -= 1
-        place -= 1
+        index -= 1
 
 
 def count_slices(sync: Array, first: int, shift: int, counts: Array) -> None:
@@ -100,13 +100,13 @@ def count_slices(sync: Array, first: int, shift: int, counts: Array) -> None:
         counts[(sync[row] - first) >> shift] += 1
 
 
-def deal_slices(sync: Array, first: int, shift: int, coarse: int, row_bits: int, place: Array, packed: Array) -> None:
+def deal_slices(sync: Array, first: int, shift: int, coarse: int, row_bits: int, index: Array, packed: Array) -> None:
     """Put rows behind those of their slice that came before, as (time within the slice >> coarse, position)."""
     within = (1 << shift) - 1
     for row in range(sync.shape[0]):
         time = sync[row] - first
-        at = place[time >> shift]
-        place[time >> shift] = at + 1
+        at = index[time >> shift]
+        index[time >> shift] = at + 1
         packed[at] = (time & within) >> coarse << row_bits | row
 
 

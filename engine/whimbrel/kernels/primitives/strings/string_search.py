@@ -20,25 +20,25 @@ def next_match(data: Array, text: Array, start: int, stop: int) -> int:
     size = text.shape[0]
     first, last = text[0], text[size - 1]
     end = stop - size + 1
-    place = start
-    while place < end:
-        close = min(end, place + BLOCK)
-        if place + BLOCK <= end:
-            heads, tails = data[place:close], data[place + size - 1 : close + size - 1]
+    index = start
+    while index < end:
+        close = min(end, index + BLOCK)
+        if index + BLOCK <= end:
+            heads, tails = data[index:close], data[index + size - 1 : close + size - 1]
             found = False  # a number would not do: the loop over it takes ten times as long
             for byte in range(BLOCK):
                 found |= (heads[byte] == first) & (tails[byte] == last)
             if not found:
-                place = close
+                index = close
                 continue
-        while place < close:
-            if data[place] == first and data[place + size - 1] == last:
+        while index < close:
+            if data[index] == first and data[index + size - 1] == last:
                 same = 1
-                while same < size and data[place + same] == text[same]:
+                while same < size and data[index + same] == text[same]:
                     same += 1
                 if same == size:
-                    return place
-            place += 1
+                    return index
+            index += 1
     return -1
 
 
@@ -48,28 +48,28 @@ def find_text(data: Array, offsets: Array, text: Array, found: Array) -> None:
     stop = offsets[rows]
     found[:] = -1
     row = 0
-    place = next_match(data, text, offsets[0], stop)
-    while place >= 0:
-        while offsets[row + 1] <= place:
+    index = next_match(data, text, offsets[0], stop)
+    while index >= 0:
+        while offsets[row + 1] <= index:
             row += 1
-        if place + text.shape[0] <= offsets[row + 1]:
+        if index + text.shape[0] <= offsets[row + 1]:
             before = 0
-            for byte in range(offsets[row], place):
+            for byte in range(offsets[row], index):
                 before += (data[byte] & 0xC0) != 0x80  # bytes that continue a character do not count
             found[row] = before
-            place = offsets[row + 1]
+            index = offsets[row + 1]
         else:  # it reaches into the next text, and so does all that begins here
-            place = max(place + 1, offsets[row + 1] - text.shape[0] + 1)
-        place = next_match(data, text, place, stop)
+            index = max(index + 1, offsets[row + 1] - text.shape[0] + 1)
+        index = next_match(data, text, index, stop)
 
 
 def find_edge(data: Array, offsets: Array, text: Array, at_end: bool, found: Array) -> None:
     """Write for each text of `data` whether `text` is what it begins or ends with."""
     size = text.shape[0]
     for row in range(found.shape[0]):
-        place, same = offsets[row + 1] - size if at_end else offsets[row], 0
+        index, same = offsets[row + 1] - size if at_end else offsets[row], 0
         if offsets[row + 1] - offsets[row] >= size:
-            while same < size and data[place + same] == text[same]:
+            while same < size and data[index + same] == text[same]:
                 same += 1
         found[row] = same == size
 
@@ -83,10 +83,10 @@ def count_matches(data: Array, offsets: Array, text: Array) -> int:
         for byte in range(inside.shape[0]):
             count += inside[byte] == letter
         return count
-    place = next_match(data, text, offsets[0], stop)
-    while place >= 0:
+    index = next_match(data, text, offsets[0], stop)
+    while index >= 0:
         count += 1
-        place = next_match(data, text, place + text.shape[0], stop)
+        index = next_match(data, text, index + text.shape[0], stop)
     return count
 
 
@@ -115,23 +115,23 @@ def split_text(
             ends[done], parent[done] = written, row
             done += 1
         return done
-    place = next_match(data, text, offsets[0], stop)
+    index = next_match(data, text, offsets[0], stop)
     for row in range(rows):
         begin, end = offsets[row], offsets[row + 1]
         if there.shape[0] and not there[row]:
             begin = end
-        if 0 <= place < begin:
-            place = next_match(data, text, begin, stop)
-        while place >= 0 and place + size <= end and begin <= place:
-            for byte in range(begin, place):
+        if 0 <= index < begin:
+            index = next_match(data, text, begin, stop)
+        while index >= 0 and index + size <= end and begin <= index:
+            for byte in range(begin, index):
                 pieces[written] = data[byte]
                 written += 1
             ends[done], parent[done] = written, row
             done += 1
-            begin = place + size
-            place = next_match(data, text, begin, stop)
-        if 0 <= place < end:
-            place = next_match(data, text, end, stop)
+            begin = index + size
+            index = next_match(data, text, begin, stop)
+        if 0 <= index < end:
+            index = next_match(data, text, end, stop)
         if there.shape[0] and not there[row]:
             continue
         for byte in range(begin, end):

@@ -41,12 +41,12 @@ def close_up(used: int, spare: int, seat_of: Array, group_of: Array, name_of: Ar
     for seat in range(used):
         if rows_of[seat] == 0:
             continue
-        rows, place = rows_of[seat], front[seat]
+        rows, slot = rows_of[seat], front[seat]
         rows_of[seat], front[seat] = 0, -1
-        rows_of[to], front[to], group_of[to], name_of[to] = rows, place, group_of[seat], name_of[seat]
+        rows_of[to], front[to], group_of[to], name_of[to] = rows, slot, group_of[seat], name_of[seat]
         seat_of[index(group_of[to])] = to
-        while place >= 0:
-            seat_at[index(place)] = to
-            place = after[index(place)]
+        while slot >= 0:
+            seat_at[index(slot)] = to
+            slot = after[index(slot)]
         to += 1
     return to, 0

@@ -49,17 +49,17 @@ def pane_schedule(
             if operations + 2 * groups > kind.shape[0] or outputs + groups > out_sync.shape[0]:
                 break
             for position in range(groups):
-                gone = touched[position]
+                removed = touched[position]
                 kind[operations] = EMIT
-                who[operations] = gone
+                who[operations] = removed
                 target[operations] = outputs
                 kind[operations + 1] = CLEAR
-                who[operations + 1] = gone
+                who[operations + 1] = removed
                 operations += 2
                 out_sync[outputs] = at
-                out_group[outputs] = gone
-                out_rows[outputs] = rows[gone]
-                rows[gone] = 0
+                out_group[outputs] = removed
+                out_rows[outputs] = rows[removed]
+                rows[removed] = 0
                 outputs += 1
             groups = 0
         if groups == 0:

@@ -32,23 +32,23 @@ def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, begin
     """
     for row in range(sync.shape[0]):
         mine, time = group[row], sync[row]
-        place = current[mine]
-        if place < 0 or time >= deadline[place]:
-            place = count
+        slot = current[mine]
+        if slot < 0 or time >= deadline[slot]:
+            slot = count
             count += 1
-            current[mine] = place
-            first[place] = time
-            owner[place] = mine
-            cut[place] = INF
+            current[mine] = slot
+            first[slot] = time
+            owner[slot] = mine
+            cut[slot] = INF
             if longest > 0:
                 past = (time % longest - begin) % longest
-                cut[place] = time - past + longest
+                cut[slot] = time - past + longest
                 # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
                 if last[mine] <= time - timeout and past != 0:
-                    cut[place] += longest
+                    cut[slot] += longest
         last[mine] = time
-        deadline[place] = min(time + timeout, cut[place])
-        session[row] = place
+        deadline[slot] = min(time + timeout, cut[slot])
+        session[row] = slot
     return count
 
 

@@ -9,7 +9,7 @@ from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
 from whimbrel.plan import Node, Source
 
 
-def widen_hops(node: Node) -> Node:
+def widen_windows(node: Node) -> Node:
     """hopping_window(feed) -> windows that hop wider while too many of its rows wait.
 
     Several latencies of one query stay as they are: each would be widened at another time.
