@@ -64,8 +64,8 @@ def test_law(name: str, law: laws.Law) -> None:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_growing_and_shrinking_state_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, limits in ((join_input, ("_CROWDED", "_SLOTS_AT_FIRST")), (coverage, ("_ROOM", "_SLOTS_AT_FIRST")),
-                           (pair_matcher, ("_ROOM",)), (asof_kernel, ("_CROWDED", "_ROOM", "_SLOTS_AT_FIRST"))):
+    for module, limits in ((join_input, ("_CROWDED", "_SLOTS_AT_FIRST")), (coverage, ("_CAPACITY", "_SLOTS_AT_FIRST")),
+                           (pair_matcher, ("_CAPACITY",)), (asof_kernel, ("_CROWDED", "_CAPACITY", "_SLOTS_AT_FIRST"))):
         for limit in limits:
             monkeypatch.setattr(module, limit, 8)
     query = Query((QUERIES[name],))

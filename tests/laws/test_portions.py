@@ -44,9 +44,9 @@ def small_portions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in PORTIONED:
             patch.setattr(import_module(f"whimbrel.operators.{name}"), "PORTION_ROWS", 2)
-        patch.setattr(import_module("whimbrel.operators.aggregation.fill_windows"), "ROOM_ROWS", 4)
-        patch.setattr(import_module("whimbrel.operators.joins.pair_matcher"), "_ROOM", 8)
-        patch.setattr(import_module("whimbrel.operators.aggregation.operation_log"), "ROOM", 32)
+        patch.setattr(import_module("whimbrel.operators.aggregation.fill_windows"), "CAPACITY_ROWS", 4)
+        patch.setattr(import_module("whimbrel.operators.joins.pair_matcher"), "_CAPACITY", 8)
+        patch.setattr(import_module("whimbrel.operators.aggregation.operation_log"), "CAPACITY", 32)
         patch.setattr(pipeline, "_MAX_SHOWN_PORTIONS", 1 << 40)
         yield
 

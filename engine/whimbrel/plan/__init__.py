@@ -8,7 +8,7 @@ from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.function_errors import StepFailed, failed, leaves_int64
 from whimbrel.plan.graph import Node, rewrite, walk
 from whimbrel.plan.lineage import EVERYTHING, Exact, KnownInput, LineageRequest, ceil_to, earlier, floor_to, later
-from whimbrel.plan.lookahead import LOOKAHEAD_HINT, check_lookahead
+from whimbrel.plan.lookahead_check import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.operator import HIDDEN, Operator
 from whimbrel.plan.overload_signal import OverloadSignal
 from whimbrel.plan.partition import partition_columns

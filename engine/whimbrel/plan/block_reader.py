@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from whimbrel.batch import Batch
 
-if TYPE_CHECKING:
-    from whimbrel.plan.source import Source
+
+class Sliceable(Protocol):
+    """A source whose rows can be read from any row to any other."""
+
+    def excerpt(self, first: int, stop: int) -> Sliceable:
+        """The rows from `first` up to `stop`."""
+
+    def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
+        """Rows from row `offset`, with these columns."""
 
 
 class Excerpts:
@@ -16,12 +23,12 @@ class Excerpts:
 
     Parameters
     ----------
-    source : Source
+    source : Sliceable
         That has blocks.
     columns : sequence of str
     """
 
-    def __init__(self, source: Source, columns: Sequence[str]) -> None:
+    def __init__(self, source: Sliceable, columns: Sequence[str]) -> None:
         self.source, self.columns = source, columns
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:

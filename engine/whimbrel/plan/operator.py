@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from whimbrel.batch import Schema
+from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel
 from whimbrel.plan.lineage import EVERYTHING, KnownInput, LineageRequest
 from whimbrel.plan.properties import Properties
@@ -79,6 +80,10 @@ class Operator(ABC):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         """Input columns needed, per input, to make the wanted output columns. Default: all."""
         return tuple(frozenset(schema.names) for schema in upstream)
+
+    def grouping_keys(self) -> Keys:
+        """Names and expressions of the keys by which it groups events. Default: none."""
+        return ()
 
     def narrowed(self, wanted: frozenset[str]) -> Operator:
         """The same operator, making no more columns than are wanted, if it can do with less."""

@@ -8,10 +8,9 @@ from typing import Any
 
 from whimbrel.expr import Col, Expr, Keys, lifetime_of
 from whimbrel.operators import HoppingWindow, Select, SlidingWindow
-from whimbrel.operators.aggregation.grouping import keys_of
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.two_phase_aggregate import above
-from whimbrel.plan import Node, Source
+from whimbrel.plan import Node, Operator, Source
 
 
 def keys_as_columns(plan: Node) -> Node | None:
@@ -72,7 +71,11 @@ def computed_first(plan: Node, source_of: Callable[[Node], Node | None]) -> Node
 
 
 def _computed(op: Any) -> dict[str, Expr]:
-    return {name: expr for name, expr in keys_of(op) if not isinstance(expr, Col)}
+    return {name: expr for name, expr in _keys_of(op) if not isinstance(expr, Col)}
+
+
+def _keys_of(op: Any) -> Keys:
+    return op.grouping_keys() if isinstance(op, Operator) else ()
 
 
 def _as_they_are(names: Sequence[str]) -> Keys:
@@ -87,5 +90,5 @@ def _unlike(name: str, names: set[str]) -> str:
 
 
 def _by_columns(op: Any, made: dict[str, str]) -> Any:
-    keys = tuple((name, expr if isinstance(expr, Col) else Col(made[name])) for name, expr in keys_of(op))
+    keys = tuple((name, expr if isinstance(expr, Col) else Col(made[name])) for name, expr in _keys_of(op))
     return replace(op, keys=keys) if _computed(op) else op

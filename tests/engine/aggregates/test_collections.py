@@ -150,7 +150,7 @@ MANY = {"m": wb.median(col.x), "d": wb.count_distinct(col.w), "c": wb.collect(co
 def test_pools_grow_and_words_are_forgotten(form: Tier, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     forgotten = []
     keep_only = multiset_values.WordValues.keep_only
-    monkeypatch.setattr(multiset_values, "WORDS_AT_FIRST", 64)
+    monkeypatch.setattr(multiset_values, "INITIAL_STRINGS", 64)
     monkeypatch.setattr(multiset_values.WordValues, "keep_only",
                         lambda self, live: forgotten.append(len(live)) or keep_only(self, live))
     table = log(1200, 700, seed=batch)

@@ -71,7 +71,7 @@ def test_pairs_are_the_same_however_little_room_there_is(size: int, how: Tier, p
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join_input, "_SLOTS_AT_FIRST", 2)
     monkeypatch.setattr(join_input, "_CROWDED", 16)
-    monkeypatch.setattr(pair_matcher, "_ROOM", 5)
+    monkeypatch.setattr(pair_matcher, "_CAPACITY", 5)
     left, right = (points_of(rows) if port in points else rows for port, rows in enumerate((rows_of(1), rows_of(2))))
     with tier(how):
         found = pairs(fed(stream(left, "x").join(stream(right, "y"), on="k"), size))

@@ -67,7 +67,7 @@ def test_windows_hold_what_their_panes_hold(seed: int, size: int, hop: int, offs
 
 
 def test_more_groups_than_a_step_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation_log, "ROOM", 256)
+    monkeypatch.setattr(operation_log, "CAPACITY", 256)
     groups = 3_000
     rows = [(at, k, at + k) for at in (0, 4) for k in range(groups)]
     found = _closed(_log(rows), 8, 4).collect().to_pandas()

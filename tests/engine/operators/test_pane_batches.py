@@ -53,7 +53,7 @@ def rows_of(table: pa.Table, query: Any) -> tuple[wb.Stream, Batch]:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_comes_of_a_part_is_what_comes_of_it_alone(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation_log, "ROOM", 8)
+    monkeypatch.setattr(operation_log, "CAPACITY", 8)
     asked, whole = rows_of(TABLE, QUERIES[query])
     with tier("fused"):
         alone, parted = (kernel_of(asked, whole.slice(0, 9)) for _ in range(2))

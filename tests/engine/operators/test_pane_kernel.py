@@ -18,7 +18,7 @@ from whimbrel.optimize import optimize
 
 @pytest.mark.parametrize("name", ("interpreted", "primitives", "fused"))
 def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch: Any) -> None:
-    monkeypatch.setattr(operation_log, "ROOM", 8)  # less than most panes have groups, and than they have together
+    monkeypatch.setattr(operation_log, "CAPACITY", 8)  # less than most panes have groups, and than they have together
     chance = np.random.default_rng(2)
     table = pa.table({"at": np.sort(chance.integers(0, 90, 400)), "k": chance.integers(0, 30, 400),
                       "x": chance.integers(0, 9, 400)})
@@ -50,7 +50,7 @@ def test_rows_that_are_gathered_are_those_that_come_out(name: Tier, monkeypatch:
 
 def test_many_rows_are_gathered_where_they_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """To copy the states of 200 blocks took fresh memory, page by page."""
-    monkeypatch.setattr(operation_log, "ROOM", 60)
+    monkeypatch.setattr(operation_log, "CAPACITY", 60)
     log = wb.from_arrow(pa.table({"at": np.arange(90), "k": np.arange(90) % 10}), time="at")
     node, (source,) = optimize(log.group_by("k").tumbling_window(10).aggregate(n=wb.count()).node), log.sources
     batch, = source.read(["k"])

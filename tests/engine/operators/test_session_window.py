@@ -148,7 +148,7 @@ def test_a_session_that_ends_first_waits_for_one_that_began_before() -> None:
 
 
 def test_more_sessions_close_at_once_than_a_step_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation_log, "ROOM", 256)
+    monkeypatch.setattr(operation_log, "CAPACITY", 256)
     keys = 3_000
     events = wb.from_arrow({"at": [0] * keys + [1] * keys + [90], "k": [*range(keys), *range(keys), -1]}, time="at")
     found = events.group_by("k").session_window(5, emit="close").aggregate(n=wb.count(), m=wb.median(col.k))

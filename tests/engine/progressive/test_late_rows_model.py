@@ -367,7 +367,7 @@ def test_shares_are_those_of_every_window() -> None:
     for window, first in enumerate(firsts):
         inside = (times >= first) & (times < first + 20)
         assert missing.rows[window] == inside.sum()
-        for share, age in zip(missing.shares[window], missing.ages_ticks, strict=True):
+        for share, age in zip(missing.fractions[window], missing.ages_ticks, strict=True):
             assert share == ((times + late_by)[inside] >= first + 20 + age).mean()
-    assert missing.shares[:, -1].max() == 0
-    assert missing.shares[:, -2].max() > 0
+    assert missing.fractions[:, -1].max() == 0
+    assert missing.fractions[:, -2].max() > 0

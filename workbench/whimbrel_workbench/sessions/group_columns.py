@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from whimbrel.operators.aggregation.grouping import keys_of
-from whimbrel.plan import Node
+from whimbrel.plan import Node, Operator
 
 
 def grouped_by(node: Node) -> tuple[str, ...]:
@@ -16,4 +15,5 @@ def grouped_by(node: Node) -> tuple[str, ...]:
     >>> grouped_by(log.group_by("k").tumbling_window(10).aggregate(fill=True, twice=wb.count() * 2).node)
     ('k',)
     """
-    return tuple(dict.fromkeys(name for each in node.walk() for name, _ in keys_of(each.op)))
+    operators = [each.op for each in node.walk() if isinstance(each.op, Operator)]
+    return tuple(dict.fromkeys(name for op in operators for name, _ in op.grouping_keys()))

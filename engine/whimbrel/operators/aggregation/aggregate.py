@@ -294,6 +294,9 @@ class GroupAggregate(Operator):
         kernel = GroupAggregate(measures=measures).kernel(schema)
         return Batch.concat([*kernel.push(row), *kernel.advance(INF)]).columns
 
+    def grouping_keys(self) -> Keys:
+        return self.keys
+
     def show(self) -> str:
         shown = ", ".join(name if name == aggregate.show() else f"{name}={aggregate.show()}"
                           for name, aggregate in self.measures)

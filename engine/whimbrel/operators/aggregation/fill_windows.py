@@ -12,8 +12,8 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
 from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.windows.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.plan import EVERYTHING, Exact, KnownInput, LineageRequest, Operator, Properties, WindowGrid
 
 Array = np.ndarray[Any, Any]

@@ -80,7 +80,7 @@ class FinishKernel(Stateless):
     def __init__(self, finish: Finish, schema: Schema) -> None:
         self.out_schema, self.keys = schema, [name for name, _ in finish.of.keys]
         whole = replace(finish.of, part=AggregatePhase.WHOLE)
-        made = (whole.measurement(name, aggregate, finish.rows, remembers=False) for name, aggregate in whole.measures)
+        made = (whole.accumulator(name, aggregate, finish.rows, remembers=False) for name, aggregate in whole.measures)
         self.measures = list(made)
         self.loops = [finish_function(measure.aggregate, measure.steps)
                       if isinstance(measure, ScalarAccumulator) and measure.steps.columns is None else None

@@ -12,6 +12,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import MIN_TIME, TickUnit, quote_ticks
 from whimbrel.expr import evaluate
 from whimbrel.kernels import PORTION_ROWS, Kernel, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.windows.hopping_windows import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED, USED
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.finalize import Finish
@@ -22,7 +23,6 @@ from whimbrel.operators.aggregation.scalar_accumulator import (
     GROUPS_AT_FIRST,
     ScalarAccumulator,
     explained_errors,
-    extend,
     state_names,
 )
 from whimbrel.plan import AggregatePhase, Operator, Properties, Reach, TimeGrid, WindowGrid
@@ -129,7 +129,7 @@ class HoppingKernel(Kernel):
         self.panes = _panes(operator, upstream)
         self.own_keys = KeyTable([field.type for field in schema.fields[: len(self.key_exprs)]])
         whole = replace(operator.finish.of, part=AggregatePhase.WHOLE)
-        made = (whole.measurement(name, aggregate, operator.finish.rows, remembers=False)
+        made = (whole.accumulator(name, aggregate, operator.finish.rows, remembers=False)
                 for name, aggregate in whole.measures)
         self.measures = [measure for measure in made if isinstance(measure, ScalarAccumulator)]
         self.step = hop_function(self.measures)

@@ -11,12 +11,16 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type, scaled, unscaled
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
 from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
 from whimbrel.operators.aggregation.multiset_values import FixedValues, WordValues
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
-from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, NO_MASK, extend
+from whimbrel.operators.aggregation.scalar_accumulator import (
+    GROUPS_AT_FIRST,
+    NO_MASK,
+)
 from whimbrel.plan import Aggregate, AggregatePhase, Multiset
 
 Array = np.ndarray[Any, Any]

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col
-from whimbrel.kernels import forced_tier
+from whimbrel.kernels import KeyTable, forced_tier
 from whimbrel.kernels.primitives.hashing.hash_table import FAR
+from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.pane_codegen import PaneText
 
-if TYPE_CHECKING:
-    from whimbrel.operators.aggregation.pane_kernel import PaneKernel
-
 Array = np.ndarray[Any, Any]
+
+
+class PaneState(Protocol):
+    """What a generated loop reads and writes of a pane kernel."""
+
+    keys: KeyTable
+    pane: Array
+    rows: Array
+    schedule: OperationLog
+
+    @property
+    def reach(self) -> int:
+        """How far from either end of time rows must be."""
+
+    def inputs(self, text: PaneText, batch: Batch) -> list[Any]:
+        """The inputs of the loop."""
+
+    def state(self, text: PaneText) -> list[Any]:
+        """The state and the outputs of the loop."""
+
+    def ensure_capacity(self, *, done: bool) -> None:
+        """Grow the buffers in which the loop found no space, if it is not done."""
+
+    def errors_of(self, rows: Callable[[], Batch]) -> AbstractContextManager[None]:
+        """Add the name of the aggregate to errors over these rows."""
 
 
 class PaneParts:
@@ -28,7 +52,7 @@ class PaneParts:
 
     Parameters
     ----------
-    kernel : PaneKernel
+    kernel : PaneState
     text : PaneText
     loop : callable
         Its compiled form.
@@ -36,7 +60,7 @@ class PaneParts:
         That :meth:`suit` the loop.
     """
 
-    def __init__(self, kernel: PaneKernel, text: PaneText, loop: Callable[..., int], rows: Batch) -> None:
+    def __init__(self, kernel: PaneState, text: PaneText, loop: Callable[..., int], rows: Batch) -> None:
         self._kernel, self._text, self._loop, self._rows = kernel, text, loop, rows
         self._inputs: list[Array] = kernel.inputs(text, rows)
         self._state: list[Any] = []

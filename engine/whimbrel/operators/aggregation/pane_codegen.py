@@ -120,7 +120,7 @@ def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condi
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
         imports=[*imports,
                  *([SHOW] if any(measure.part is AggregatePhase.WHOLE for _, measure in stateful) else []),
-                 *([] if alone else ["from whimbrel.kernels.primitives.hashing.prefetch import AHEAD, prefetch",
+                 *([] if alone else ["from whimbrel.kernels.primitives.hashing.prefetch import DISTANCE, prefetch",
                                      f"from whimbrel.kernels.primitives.hashing.hash_table import {table}"]),
                  *(["from whimbrel.kernels.primitives.windows.panes import by_number"] if numbered else []),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
@@ -139,7 +139,7 @@ def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condi
 
 
 def _soon(*columns: str) -> str:
-    return ", ".join(f"prefetch({column}, row + AHEAD)" for column in columns)
+    return ", ".join(f"prefetch({column}, row + DISTANCE)" for column in columns)
 
 
 _FIND = [

@@ -14,6 +14,7 @@ from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_t
 from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import MAX_DIGITS, Call, Expr, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
+from whimbrel.kernels.growth import extend
 from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
 from whimbrel.operators.aggregation.aggregate_codegen import replay_function, shows_states, two_stacks
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
@@ -294,13 +295,6 @@ def _overflow(checked: Sequence[Accumulator]) -> KernelError:
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",
                        hint="sum(..., widen=True) is exact; or compute it of floats: .cast(float)" if names == "sum"
                        else "compute it of floats: .cast(float)")
-
-
-def extend(array: Array, length: int, fill: Any) -> Array:
-    """The array, longer, filled up with one value."""
-    longer = np.full(length, fill, array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 def _dtype(type_: pa.DataType | None) -> np.dtype[Any]:

@@ -13,6 +13,7 @@ from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.windows.sessions import CELL, DUE, LAST, OLDEST, OPEN, close_sessions, session_schedule
 from whimbrel.operators.aggregation.accumulator import Inputs
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
@@ -22,7 +23,6 @@ from whimbrel.operators.aggregation.scalar_accumulator import (
     NO_MASK,
     NO_ROWS,
     explained_errors,
-    extend,
 )
 from whimbrel.operators.windows.session_window import LONG_AGO, SessionWindow
 from whimbrel.operators.windows.window import starts_only
@@ -108,7 +108,7 @@ class SessionAggregateKernel(Kernel):
         self.out_schema, self.condition = aggregate.schema(rows), aggregate.condition
         self.key_exprs = [expr for _, expr in aggregate.keys]
         self.keys = KeyTable([field.type for field in self.out_schema.fields[: len(self.key_exprs)]])
-        self.measures = [aggregate.measurement(name, each, rows, remembers=False) for name, each in aggregate.measures]
+        self.measures = [aggregate.accumulator(name, each, rows, remembers=False) for name, each in aggregate.measures]
         self.scalars = np.zeros(5, np.int64)
         self.scalars[[DUE, OLDEST]] = INF
         self.cells = np.tile(_NEW_CELL, GROUPS_AT_FIRST)

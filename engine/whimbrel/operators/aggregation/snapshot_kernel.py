@@ -11,6 +11,7 @@ from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.aggregation.snapshots import (
     CELL,
     DIRTY,
@@ -34,7 +35,6 @@ from whimbrel.operators.aggregation.scalar_accumulator import (
     NO_ROWS,
     ScalarAccumulator,
     explained_errors,
-    extend,
 )
 
 Array = np.ndarray[Any, Any]

@@ -113,6 +113,9 @@ class TopK(Operator):
     def kernel(self, *upstream: Schema) -> Kernel:
         return TopKKernel(self, upstream[0], self.schema(*upstream))
 
+    def grouping_keys(self) -> Keys:
+        return self.keys
+
     def show(self) -> str:
         options = "" if self.descending else ", descending=False"
         options += "" if self.ties else ", ties=False"

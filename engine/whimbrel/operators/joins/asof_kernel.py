@@ -9,6 +9,7 @@ import numpy as np
 from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.joins.asof import (
     BACKWARD,
     ENTRY,
@@ -20,7 +21,6 @@ from whimbrel.kernels.primitives.joins.asof import (
     hang_last,
     latest_match,
 )
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import JoinedRow
 from whimbrel.operators.joins.row_store import RowStore

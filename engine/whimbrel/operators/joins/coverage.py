@@ -12,6 +12,7 @@ import numpy as np
 from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.joins.coverage import (
     ARRIVED,
     BARE,
@@ -21,7 +22,6 @@ from whimbrel.kernels.primitives.joins.coverage import (
     WRITTEN,
     coverage_pieces,
 )
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 
 Array = np.ndarray[Any, Any]
 

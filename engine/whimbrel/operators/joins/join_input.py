@@ -11,8 +11,8 @@ import numpy as np
 from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.joins.join import OF_BLOCK, hang_all
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.operators.joins.row_store import RowStore
 
 Array = np.ndarray[Any, Any]

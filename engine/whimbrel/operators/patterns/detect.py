@@ -248,6 +248,9 @@ class Detect(Operator):
         return PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
                           in_order=in_order, where=self.show())
 
+    def grouping_keys(self) -> Keys:
+        return self.keys
+
     def show(self) -> str:
         options = [f"within={show_span(self.within, self.unit)}"]
         if self.register:

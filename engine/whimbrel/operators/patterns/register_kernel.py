@@ -13,8 +13,8 @@ from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr import Expr, columns_of, evaluate
 from whimbrel.kernels import KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.patterns.pattern_runs import USED
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.operators.patterns.detect_kernel import CAPACITY, Advance, DetectKernel
 from whimbrel.operators.patterns.pattern import Automaton
 from whimbrel.operators.patterns.register_codegen import PathText, Slot

@@ -14,8 +14,8 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.windows.sessions import assign_sessions
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.operators.windows.window import starts_only
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
 
@@ -125,6 +125,9 @@ class SessionWindow(Operator):
         keys = [expr for _, expr in self.keys]
         kind = ClosedSessionKernel if self.emit == "close" else SessionKernel
         return kind(upstream[0], keys, self.timeout, self.max_duration or 0, self.cut_offset, self.show())
+
+    def grouping_keys(self) -> Keys:
+        return self.keys
 
     def show(self) -> str:
         text = quote_ticks(self.timeout, self.unit)

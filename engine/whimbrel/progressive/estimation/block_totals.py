@@ -13,10 +13,15 @@ import pyarrow as pa
 from whimbrel.aggregates import CountDistinct
 from whimbrel.batch import Batch, Column
 from whimbrel.kernels import Compiled, KeyTable
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.operators import Finish
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
-from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, explained_errors, extend, state_names
+from whimbrel.operators.aggregation.scalar_accumulator import (
+    GROUPS_AT_FIRST,
+    explained_errors,
+    state_names,
+)
 from whimbrel.plan import Aggregate, AggregatePhase
 from whimbrel.progressive.intervals.block_additions import Additions
 from whimbrel.progressive.intervals.distinct import DistinctCounts
@@ -220,7 +225,7 @@ class Totals:
 def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> ValueState:
     """What keeps the values of one aggregate."""
     whole = replace(finish.of, part=AggregatePhase.WHOLE)
-    measure = whole.measurement(name, aggregate, finish.rows, remembers=False)
+    measure = whole.accumulator(name, aggregate, finish.rows, remembers=False)
     assert isinstance(measure, MultisetAccumulator)
     if isinstance(aggregate, CountDistinct):
         return DistinctCounts(name, measure.values.type, usual)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whimbrel.kernels import Compiled
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.primitives.sampling.block_variance import between_blocks
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.kernels.primitives.sampling.confidence_intervals import half_widths
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS
 from whimbrel.progressive.plan.result_values import FEWEST_DEGREES, LIGHT_TAILS

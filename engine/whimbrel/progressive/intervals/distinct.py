@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from whimbrel.batch import Column, frozen
 from whimbrel.kernels import Compiled, IntegerKeys, restored
+from whimbrel.kernels.growth import extend
 from whimbrel.kernels.keys import ColumnKeys
 from whimbrel.kernels.primitives.sampling.occurrence_counts import OFTEN, see
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE
-from whimbrel.operators.aggregation.scalar_accumulator import extend
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
 

@@ -17,11 +17,11 @@ import pyarrow as pa
 from whimbrel.batch import Column, frozen
 from whimbrel.kernels import Compiled, restored
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.kernels.primitives.aggregation.rank_search import beyond_share, places_at
+from whimbrel.kernels.primitives.aggregation.rank_search import beyond_fraction, indices_at
 from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.multiset_values import FixedValues
-from whimbrel.operators.aggregation.operation_log import ROOM, OperationLog
+from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_beyond_share, _places_at = Compiled(beyond_share), Compiled(places_at)
+_beyond_share, _places_at = Compiled(beyond_fraction), Compiled(indices_at)
 _NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0, 2.0
@@ -245,8 +245,8 @@ class Pool:
             self.bag.grow_groups(max(groups, 2 * len(self.bag.first)))
         for each in runs[begun:stop]:
             who = np.repeat(each.ids, np.diff(each.ends, prepend=0))
-            for begin in range(0, len(who), ROOM):
-                self._replay(ADD, who[begin : begin + ROOM], each.values[begin : begin + ROOM])
+            for begin in range(0, len(who), CAPACITY):
+                self._replay(ADD, who[begin : begin + CAPACITY], each.values[begin : begin + CAPACITY])
         self._shown = self._replay(EMIT, np.arange(groups), _NONE)
         self._at = since, stop, groups
         return self.bag, self._shown

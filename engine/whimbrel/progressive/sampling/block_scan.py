@@ -13,10 +13,10 @@ from whimbrel.kernels import Compiled, wait_for_compiler
 from whimbrel.kernels.primitives.sampling.window_blocks import (
     BEFORE,
     DRAWN,
+    FACTS,
     KINDS,
     LATER,
     LEFT,
-    TOLD,
     blocks_of_windows,
 )
 from whimbrel.plan import Blocks
@@ -216,7 +216,7 @@ class Scan:
         whether it is exact, and whether it was sampled.
         """
         ranges = len(first)
-        found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((TOLD, ranges)), np.empty((2, ranges), np.bool_)
+        found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((FACTS, ranges)), np.empty((2, ranges), np.bool_)
         with wait_for_compiler() if ranges > _FEW_WINDOWS else _AT_ONCE:
             _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), told.reshape(-1), *flags)
         return found, told, flags
