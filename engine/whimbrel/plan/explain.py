@@ -51,7 +51,7 @@ def _line(node: Node) -> str:
     if isinstance(node.op, Source):
         rows = "" if node.op.rows is None else f", {node.op.rows:,} rows"
         rows += f", {node.op.read_of}" if node.op.read_of else ""
-        order = ", as it comes" if node.op.as_it_comes else ""
+        order = ", unsorted" if node.op.as_it_comes else ""
         return f"{node.op.name}({', '.join(node.schema.names)}{rows}){order}"
     return f"{node.op.show()}   [{node.properties.show()}]"
 

@@ -69,7 +69,7 @@ class NonOverlapping:
 
     def show(self) -> str:
         keys = f" per {', '.join(sorted(self.per))}" if self.per else ""
-        return f"one at a time{keys}" if self.period is None else f"every {self.period}{keys}"
+        return f"non-overlapping{keys}" if self.period is None else f"every {self.period}{keys}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,6 @@ class Properties:
         if not self.packed:
             words.append("with gaps in batches")
         if not self.causal:
-            words.append("looks ahead")
+            words.append("look-ahead")
         return ", ".join(words)
 

@@ -80,6 +80,6 @@ def test_rows_out_of_order_are_sorted_before_a_window_unless_parts_merge() -> No
     windows = log.tumbling_window(10)
     in_order = windows.aggregate(v=number(col.x))
     assert in_order.collect()["v"].to_pylist() == [1 * 31 + 3, 2]
-    assert "as it comes" not in in_order.explain()
-    assert "as it comes" in windows.aggregate(v=merged(col.x)).explain()
-    assert "as it comes" in windows.aggregate(v=wb.sum(col.x)).explain()
+    assert "unsorted" not in in_order.explain()
+    assert "unsorted" in windows.aggregate(v=merged(col.x)).explain()
+    assert "unsorted" in windows.aggregate(v=wb.sum(col.x)).explain()

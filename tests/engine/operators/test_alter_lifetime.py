@@ -64,5 +64,5 @@ def test_something_must_change() -> None:
 
 
 def test_a_new_start_may_look_ahead() -> None:
-    assert "looks ahead" in EVENTS.alter_lifetime(start=col.start - 1).explain()
-    assert "looks ahead" not in EVENTS.alter_lifetime(duration=5).explain()
+    assert "look-ahead" in EVENTS.alter_lifetime(start=col.start - 1).explain()
+    assert "look-ahead" not in EVENTS.alter_lifetime(duration=5).explain()

@@ -20,8 +20,8 @@ def test_what_lasts_no_time_any_more_is_deleted(by: int) -> None:
 
 
 def test_shorter_looks_ahead() -> None:
-    assert "looks ahead" in EVENTS.extend(-1).explain()
-    assert "looks ahead" not in EVENTS.extend(1).explain()
+    assert "look-ahead" in EVENTS.extend(-1).explain()
+    assert "look-ahead" not in EVENTS.extend(1).explain()
 
 
 def test_a_known_duration_stays_known() -> None:

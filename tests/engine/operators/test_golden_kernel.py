@@ -20,7 +20,7 @@ def log() -> wb.Stream:
     return wb.from_arrow(LOG, time="at")
 
 
-BEAT = log().assume(periodic=1)
+PERIODIC = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
 
 def heart_beats(signal: wb.Stream) -> wb.Stream:
@@ -43,23 +43,23 @@ QUERIES = {
     "nine_aggregates": log().group_by("key").tumbling_window(10).aggregate(
         n=wb.count(), s=wb.sum(col.x), m=wb.mean(col.y), lo=wb.min(col.x), hi=wb.max(col.y), a=wb.first(col.x),
         z=wb.last(col.x), v=wb.var(col.y), sd=wb.std(col.x)),
-    "hops": log().group_by("key").hopping_window(10, 5).aggregate(most=wb.max(col.y), n=wb.count(), emit="close"),
+    "hopping": log().group_by("key").hopping_window(10, 5).aggregate(most=wb.max(col.y), n=wb.count(), emit="close"),
     "sliding_extreme": log().group_by("key").sliding_window(10).aggregate(most=wb.max(col.y)),
     "pattern": log().group_by("key").detect(
         wb.event(col.y > 1, first=col.y).then(wb.event(col.y > wb.register.first)), within=9, register={"first": 0.0}),
-    "crossing_on_a_beat": BEAT.sliding_window(20).aggregate(m=wb.mean(col.y)).cross_join(
-        BEAT.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
-    "heart_beats": heart_beats(BEAT.select(x=col.y.cast("float64"))),
-    "scores_on_a_beat": BEAT.cross_join(BEAT.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
+    "crossing_periodic": PERIODIC.sliding_window(20).aggregate(m=wb.mean(col.y)).cross_join(
+        PERIODIC.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
+    "heart_beats": heart_beats(PERIODIC.select(x=col.y.cast("float64"))),
+    "scores_periodic": PERIODIC.cross_join(PERIODIC.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
     .select(z=col.y - col.m),
-    "vibration_on_a_beat": BEAT.tumbling_window(100).aggregate(
+    "vibration_periodic": PERIODIC.tumbling_window(100).aggregate(
         n=wb.count(), m=wb.mean(col.y), s2=wb.sum(col.y * col.y), s3=wb.sum(col.y * col.y * col.y),
         s4=wb.sum(col.y * col.y * col.y * col.y), high=wb.max(abs(col.y)))
     .select(kurtosis=col.s4 / col.n - 4 * col.m * col.s3 / col.n, rms=(col.s2 / col.n).sqrt(), crest=col.high / col.s2),
-    "between_two_beats": wb.from_arrow({"at": [0, 5], "x": [1, 2]}, time="at").assume(periodic=5).cross_join(
+    "between_two_periods": wb.from_arrow({"at": [0, 5], "x": [1, 2]}, time="at").assume(periodic=5).cross_join(
         wb.from_arrow({"at": [0, 4], "until": [4, 8], "y": [1.0, 2.0]}, time="at", end="until").assume(
             periodic=4, duration=4)),
-    "by_key_on_a_beat": KEYED.join(KEYED.group_by("key").sliding_window(20).aggregate(m=wb.mean(col.y)).shift(2),
+    "by_key_periodic": KEYED.join(KEYED.group_by("key").sliding_window(20).aggregate(m=wb.mean(col.y)).shift(2),
                                    on="key", where=col.y > col.m).select("y"),
 }
 
@@ -76,7 +76,7 @@ def test_generated_text_is_as_reviewed(name: str) -> None:
         assert len(kernel.splitlines()) <= 80
 
 
-def test_whatever_the_bench_runs_on_a_beat_is_at_most_eighty_lines() -> None:
+def test_whatever_the_bench_runs_on_periodic_streams_is_at_most_eighty_lines() -> None:
     # So many that the middle of a stream, where no event is missing, has its own text beside that of the ends.
     x, kind = np.linspace(-50, 50, 60_000, dtype=np.float32), np.arange(60_000) % 3
     log, other, ads = (bench._periodic(columns) for columns in ({"x": x}, {"y": x}, {"kind": kind}))

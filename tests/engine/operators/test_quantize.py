@@ -51,7 +51,7 @@ def test_windows_that_cannot_be(build: object, what: str) -> None:
 
 
 def test_the_plan_says_it_as_it_was_written() -> None:
-    assert "quantize(10, 5, offset=1)   [intervals, looks ahead]" in EVENTS.quantize(10, 5, offset=1).explain()
+    assert "quantize(10, 5, offset=1)   [intervals, look-ahead]" in EVENTS.quantize(10, 5, offset=1).explain()
     assert "progressive_window(10, 5, 1)   [intervals]" in EVENTS.progressive_window(10, 5, 1).explain()
 
 

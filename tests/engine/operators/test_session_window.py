@@ -92,7 +92,7 @@ def test_the_plan_says_it_as_it_was_written_and_what_it_knows() -> None:
     grouped = POINTS.group_by("user")
     assert "group_by(user).session_window(5, max_duration=9)   [edges]" in grouped.session_window(5, 9).explain()
     closed = POINTS.session_window(5, emit="close").explain()
-    assert "session_window(5, emit='close')   [intervals, looks ahead]" in closed
+    assert "session_window(5, emit='close')   [intervals, look-ahead]" in closed
 
 
 @pytest.mark.parametrize("emit", ["change", "close"])

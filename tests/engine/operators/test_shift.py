@@ -31,8 +31,8 @@ def test_a_grid_moves_along() -> None:
 
 
 def test_earlier_looks_ahead() -> None:
-    assert "looks ahead" in EVENTS.shift(-1).explain()
-    assert "looks ahead" not in EVENTS.shift(1).explain()
+    assert "look-ahead" in EVENTS.shift(-1).explain()
+    assert "look-ahead" not in EVENTS.shift(1).explain()
 
 
 def test_times_that_leave_int64_are_an_error() -> None:

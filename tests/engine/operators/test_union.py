@@ -63,5 +63,5 @@ def test_a_union_is_of_two_at_least() -> None:
 
 def test_what_is_known_of_all_is_known() -> None:
     windows = stream(0).tumbling_window(5).union(stream(1).tumbling_window(5))
-    assert "union()   [intervals, grid(size=5, hop=5, offset=0), looks ahead]" in windows.explain()
+    assert "union()   [intervals, grid(size=5, hop=5, offset=0), look-ahead]" in windows.explain()
     assert "union()   [intervals]" in stream(0).sliding_window(5).union(stream(1)).explain()

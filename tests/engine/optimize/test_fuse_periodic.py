@@ -125,8 +125,8 @@ def both(name: str, times: np.ndarray[Any, Any]) -> tuple[Stream, Stream]:
 def test_the_answer_is_the_same(name: str, times: str, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beat_kernel, "RANGE", places)
     fused, plain = both(name, TIMES[times]())
-    assert "on_beat" in fused.explain()
-    assert "on_beat" not in plain.explain()
+    assert "periodic_loop" in fused.explain()
+    assert "periodic_loop" not in plain.explain()
     assert rows(fused.collect()) == rows(plain.collect())
 
 
@@ -192,7 +192,7 @@ def test_a_longer_period() -> None:
         return s.cross_join(s.select(y=col.x).shift(20)).sliding_window(50).aggregate(t=wb.sum(col.y))
 
     fused = query(log.assume(periodic=10, duration=10))
-    assert "on_beat(10:" in fused.explain()
+    assert "periodic_loop(10:" in fused.explain()
     assert rows(fused.collect()) == rows(query(log).collect())
 
 
@@ -233,7 +233,7 @@ def test_two_beats(name: str, every: int, other: int, places: int, monkeypatch: 
     monkeypatch.setattr(beat_kernel, "RANGE", places)
     fused, plain = (TWO_BEATS[name](*two_beats(every, other, known)) for known in (True, False))
     plan = fused.explain().split("runs as")[1]
-    assert "on_beat" in plan
+    assert "periodic_loop" in plan
     assert "─ cross_join" not in plan
     assert rows(fused.collect()) == rows(plain.collect())
 
@@ -279,7 +279,7 @@ def test_two_beats_of_which_one_is_empty() -> None:
     nothing = np.empty(0, np.int64)
     empty = wb.from_arrow({"at": nothing, "until": nothing, "x": nothing}, time="at", end="until", name="none")
     fused = points.cross_join(empty.assume(periodic=4, duration=4))
-    assert "on_beat" in fused.explain()
+    assert "periodic_loop" in fused.explain()
     assert fused.collect().num_rows == 0
 
 
@@ -340,7 +340,7 @@ def test_points_that_are_rare_are_places() -> None:
         return s.cross_join(before, where=col.x > col.m)
 
     fused = query(log.assume(periodic=10_000))
-    assert "on_beat(10000:" in fused.explain()
+    assert "periodic_loop(10000:" in fused.explain()
     assert rows(fused.collect()) == rows(query(log).collect())
 
 
@@ -348,7 +348,7 @@ def test_two_inputs() -> None:
     left, right = (wb.from_arrow(table(times), time="at", name=name).assume(non_overlapping=True)
                    for name, times in (("left", irregular()), ("right", regular())))
     fused = left.cross_join(right.select(y=col.x)).sliding_window(9).aggregate(d=wb.sum(col.x - col.y))
-    assert "on_beat" in fused.explain()
+    assert "periodic_loop" in fused.explain()
     again, other = (wb.from_arrow(table(times), time="at", name=name)
                     for name, times in (("left", irregular()), ("right", regular())))
     plain = again.cross_join(other.select(y=col.x)).sliding_window(9).aggregate(d=wb.sum(col.x - col.y))
@@ -366,7 +366,7 @@ def test_an_overflow_is_told_as_elsewhere() -> None:
 def test_an_expression_that_overflows_is_not_called_a_sum(by: Tier) -> None:
     log = wb.from_arrow({"at": [1, 2], "x": [1, 2**62]}, time="at").assume(non_overlapping=True)
     query = log.with_columns(y=col.x * 4).where(col.x < 9).sliding_window(2).aggregate(t=wb.sum(col.y))
-    assert "on_beat" in query.explain()
+    assert "periodic_loop" in query.explain()
     with tier(by), pytest.raises(WhimbrelError, match=r"(?s)integer leaves int64.*where:.*col\.x \* 4"):
         query.collect()
 
@@ -375,7 +375,7 @@ def test_an_expression_that_overflows_is_not_called_a_sum(by: Tier) -> None:
 def test_what_a_window_leaves_out_cannot_overflow(by: Tier) -> None:
     log = wb.from_arrow({"at": [1, 2], "x": [1, 2**62]}, time="at").assume(non_overlapping=True)
     query = log.where(col.x < 9).sliding_window(2).aggregate(t=wb.sum(col.x * 4))
-    assert "on_beat" in query.explain()
+    assert "periodic_loop" in query.explain()
     with tier(by):
         assert query.collect()["t"].to_pylist() == [4]
 
@@ -418,8 +418,8 @@ def test_events_with_ends_run_on_a_beat_where_their_duration_is_known() -> None:
     at = np.arange(50) * 5
     log = wb.from_arrow({"at": at, "until": at + 5, "x": at}, time="at", end="until").select("x")
     known = means(log.assume(periodic=5, duration=5), 15)
-    assert "on_beat" in known.explain()
-    assert "on_beat" not in means(log.assume(periodic=5), 15).explain()
+    assert "periodic_loop" in known.explain()
+    assert "periodic_loop" not in means(log.assume(periodic=5), 15).explain()
     assert known.collect().equals(means(log.assume(periodic=5), 15).collect())
 
 

@@ -23,19 +23,19 @@ def runs_as(query: wb.Stream) -> list[str]:
 
 PLANS = {
     "a filter": (lambda s: s.where(col.x > 390),
-                 ["sort()", "where(col.x > 390)", "log(at, seen, k, x, 400 rows), as it comes"]),
-    "a projection": (lambda s: s.select("x"), ["sort()", "select(x)", "log(x, 400 rows), as it comes"]),
+                 ["sort()", "where(col.x > 390)", "log(at, seen, k, x, 400 rows), unsorted"]),
+    "a projection": (lambda s: s.select("x"), ["sort()", "select(x)", "log(x, 400 rows), unsorted"]),
     "a window": (
         lambda s: s.group_by("k").tumbling_window(50).aggregate(n=wb.count()),
         ["group_by(k).aggregate(n=count()) in windows of 50", "sort()", "tumbling_window(50)",
-         "log(k, 400 rows), as it comes"]),
+         "log(k, 400 rows), unsorted"]),
     "all of them": (
         lambda s: s.where(col.x > 200).with_columns(y=col.x * 2).tumbling_window(50).aggregate(n=wb.sum(col.y)),
         ["aggregate(n=sum(col.y)) in windows of 50", "sort()", "tumbling_window(50)", "select(y=col.x * 2)",
-         "where(col.x > 200)", "log(x, 400 rows), as it comes"]),
+         "where(col.x > 200)", "log(x, 400 rows), unsorted"]),
     "wider rows are made of sorted ones": (
         lambda s: s.where(col.x > 1).with_columns(y=col.x * 2),
-        [None, "sort()", "where(col.x > 1)", "log(at, seen, k, x, 400 rows), as it comes"]),
+        [None, "sort()", "where(col.x > 1)", "log(at, seen, k, x, 400 rows), unsorted"]),
     "nothing to gain": (lambda s: s.sliding_window(5), ["sliding_window(5)", "log(at, seen, k, x, 400 rows)"]),
     "a stream used twice": (
         lambda s: s.where(col.x > 390).union(s.where(col.x < 3)),

@@ -20,14 +20,14 @@ def log(*events: tuple[int, int | None, str], **options: Any) -> wb.Stream:
 EVENTS = log((0, 5, "a"), (5, 10, "a"), (10, 15, "a"))
 
 SHOWN = {
-    "one group has one value at a time": (lambda s: s.aggregate(n=wb.count()), "edges, one at a time"),
-    "each group has": (lambda s: s.group_by("k").aggregate(n=wb.count()), "edges, one at a time per k"),
+    "one group has one value at a time": (lambda s: s.aggregate(n=wb.count()), "edges, non-overlapping"),
+    "each group has": (lambda s: s.group_by("k").aggregate(n=wb.count()), "edges, non-overlapping per k"),
     "windows": (lambda s: s.group_by("k").tumbling_window(10, label="end").aggregate(n=wb.count()),
-                "edges, one at a time per k"),
+                "edges, non-overlapping per k"),
     "no end": (lambda s: s.set_duration(None), "starts"),
     "a filter leaves gaps": (lambda s: s.where(col.x > 1), "intervals, with gaps in batches"),
     "periods end at a filter": (lambda s: s.assume(periodic=5).where(col.x > 1),
-                                "intervals, one at a time, with gaps in batches"),
+                                "intervals, non-overlapping, with gaps in batches"),
     "periods are shifted": (lambda s: s.assume(periodic=5, per="k").shift(3), "intervals, every 5 per k"),
     "a key that is gone": (lambda s: s.group_by("k").aggregate(n=wb.count()).select("n"), "edges"),
     "a key that is computed anew": (lambda s: s.assume(non_overlapping=True, per="k").with_columns(k=col.k + "!"),
@@ -86,7 +86,7 @@ def test_a_pattern_over_windows_among_finer_events_sees_ahead() -> None:
     assert together.detect(wb.event(col.x > 0), within=20, allow_lookahead=True).collect().num_rows > 0
     at_the_end = EVENTS.tumbling_window(10, label="end").aggregate(x=wb.count())
     assert EVENTS.select("x").union(at_the_end).detect(wb.event(col.x > 0), within=20).collect().num_rows > 0
-    assert "looks ahead" in counts.union(counts).detect(wb.event(col.x > 0), within=20).explain()
+    assert "look-ahead" in counts.union(counts).detect(wb.event(col.x > 0), within=20).explain()
 
 
 def test_an_as_of_join_that_waits_longer_than_a_window_sees_further() -> None:

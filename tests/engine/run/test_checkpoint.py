@@ -223,8 +223,8 @@ def test_a_query_that_would_run_otherwise_is_refused(tmp_path: Path) -> None:
 
     known = sums(wb.from_arrow(points, time="at", name="log"))
     unknown = sums(wb.from_arrow(lasting, time="at", end="until", name="log"))
-    assert "on_beat" in known.explain()
-    assert "on_beat" not in unknown.explain()
+    assert "periodic_loop" in known.explain()
+    assert "periodic_loop" not in unknown.explain()
     run = known.start()
     run.checkpoint(tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"another query|runs otherwise"):

@@ -37,7 +37,7 @@ def test_filters_columns_and_windows_move_into_the_aggregate_and_unread_columns_
     ]
     windows = "group_by(name).aggregate(total=sum(col.x * 2)) where col.x > 3 in windows of 10"
     assert runs == [
-        f"{windows}   [intervals, grid(size=10, hop=10, offset=0), one at a time per name, looks ahead]",
+        f"{windows}   [intervals, grid(size=10, hop=10, offset=0), non-overlapping per name, look-ahead]",
         "└─ log(x, name, 1 rows)",
     ]
 

@@ -123,9 +123,9 @@ def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mas
         *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
           for module in dict.fromkeys(writer.imports.values())),
         *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
-        *writer.definitions, *_wrapped("def periodic(", parameters), *indented(body), "",
+        *writer.definitions, *_wrapped("def loop(", parameters), *indented(body), "",
         *(_each_key(parameters) if by_key else _each_part(parameters) if in_parts else [])])
-    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "periodic", writer.functions)
+    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "loop", writer.functions)
     return LoopText(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable, changing,
                     everywhere, result.recomputed)
 
@@ -138,7 +138,7 @@ def _each_key(parameters: Sequence[str]) -> list[str]:
         "    rows = 0",
         "    for key in range(len(bases)):",
         "        begin, end = begins[key], begins[key + 1]",
-        *indented(indented([line.removesuffix(":") for line in _wrapped("periodic(", given)])),
+        *indented(indented([line.removesuffix(":") for line in _wrapped("loop(", given)])),
         "        for row in range(rows, rows + count[0]):",
         "            slots[row] = begin + (out_sync[row] - times[key]) // period",
         "        rows += count[0]",
@@ -153,7 +153,7 @@ def _each_part(parameters: Sequence[str]) -> list[str]:
         "", *_wrapped("def in_parts(", parameters),
         "    rows = 0",
         f"    for done in range(0, stop - first, {_PART}):",
-        *indented(indented([line.removesuffix(":") for line in _wrapped("periodic(", given)])),
+        *indented(indented([line.removesuffix(":") for line in _wrapped("loop(", given)])),
         "        rows += count[0]",
         "    count[0], count[3] = rows, time + first * period", ""]
 

@@ -55,7 +55,7 @@ class PeriodicLoop(Operator):
     >>> log = wb.from_arrow({"at": [0, 1, 2, 3], "x": [2, 4, 6, 8]}, time="at", name="log").assume(periodic=1)
     >>> means = log.sliding_window(2).aggregate(m=wb.mean(wb.col.x))
     >>> print(means.explain().split("runs as")[1].split("   ")[0].strip())
-    on_beat(1: aggregate(m=mean(col.x)), sliding_window(2))
+    periodic_loop(1: aggregate(m=mean(col.x)), sliding_window(2))
     >>> means.collect()["m"].to_pylist()
     [2.0, 3.0, 5.0, 7.0, 8.0]
     """
@@ -95,4 +95,4 @@ class PeriodicLoop(Operator):
         others = [step.ticks for step in in_order(self.last) if isinstance(step, Sampled)]
         periods = " and ".join(dict.fromkeys(quote_ticks(each, self.unit) for each in (self.period, *others)))
         keys = f" per {', '.join(self.per)}" if self.per else ""
-        return f"on_beat({periods}{keys}: {', '.join(self.shown)})"
+        return f"periodic_loop({periods}{keys}: {', '.join(self.shown)})"

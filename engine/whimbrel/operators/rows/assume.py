@@ -27,7 +27,7 @@ class Assume(Operator):
     """Believe what the user knows of a stream, so that what follows may rely on it; a row that belies it is an error.
 
         time     0    5    10
-        in       a────b────c────       (duration 5, one at a time, every 5)
+        in       a────b────c────       (duration 5, non-overlapping, every 5)
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Sort(Operator):
     >>> print(log.where(col.at > 1).explain().split("runs as\n")[1])
     sort()   [intervals]
     └─ where(col.at > 1)   [intervals, with gaps in batches]
-       └─ log(at, seen, 3 rows), as it comes
+       └─ log(at, seen, 3 rows), unsorted
     """
 
     accepts_edges: ClassVar[bool] = True

@@ -87,8 +87,8 @@ def answers(answer: pa.Table) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_answer_is_the_same(name: str, keys: int) -> None:
     fused, plain = both(name, table(keys))
-    assert "on_beat(20 per k:" in fused.explain()
-    assert "on_beat" not in plain.explain()
+    assert "periodic_loop(20 per k:" in fused.explain()
+    assert "periodic_loop" not in plain.explain()
     assert answers(fused.collect()) == answers(plain.collect())
 
 
@@ -169,7 +169,7 @@ def test_keys_of_two_columns() -> None:
         return log.join(log.group_by("l", "k").sliding_window(60).aggregate(s=wb.sum(col.x)), on=["k", "l"])
 
     fused = query(log.assume(periodic=20, per=["l", "k"]))
-    assert "on_beat(20 per k, l:" in fused.explain()
+    assert "periodic_loop(20 per k, l:" in fused.explain()
     assert answers(fused.collect()) == answers(query(log).collect())
     with pytest.raises(WhimbrelError, match="of k = 0 at 20 comes 20 after the one before it, not 40"):
         query(log.where(col.l == 0).assume(periodic=40, per="k")).collect()
@@ -190,7 +190,7 @@ def test_keys_of_two_columns() -> None:
 def test_what_needs_a_timeline_keeps_it(query: Callable[[Stream], Stream]) -> None:
     fused, plain = (query(stream(table(), known=known)) for known in (True, False))
     assert answers(fused.collect()) == answers(plain.collect())
-    assert "on_beat" not in fused.explain()
+    assert "periodic_loop" not in fused.explain()
 
 
 def test_an_overflow_is_told_as_elsewhere() -> None:
