@@ -20,7 +20,7 @@ def log() -> wb.Stream:
     return wb.from_arrow(LOG, time="at")
 
 
-PERIODIC = log().assume(periodic=1)
+REGULAR = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
 
 def heart_beats(signal: wb.Stream) -> wb.Stream:
@@ -47,12 +47,12 @@ QUERIES = {
     "sliding_extreme": log().group_by("key").sliding_window(10).aggregate(most=wb.max(col.y)),
     "pattern": log().group_by("key").detect(
         wb.event(col.y > 1, first=col.y).then(wb.event(col.y > wb.register.first)), within=9, register={"first": 0.0}),
-    "crossing_periodic": PERIODIC.sliding_window(20).aggregate(m=wb.mean(col.y)).cross_join(
-        PERIODIC.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
-    "heart_beats": heart_beats(PERIODIC.select(x=col.y.cast("float64"))),
-    "scores_periodic": PERIODIC.cross_join(PERIODIC.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
+    "crossing_periodic": REGULAR.sliding_window(20).aggregate(m=wb.mean(col.y)).cross_join(
+        REGULAR.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
+    "heart_beats": heart_beats(REGULAR.select(x=col.y.cast("float64"))),
+    "scores_periodic": REGULAR.cross_join(REGULAR.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
     .select(z=col.y - col.m),
-    "vibration_periodic": PERIODIC.tumbling_window(100).aggregate(
+    "vibration_periodic": REGULAR.tumbling_window(100).aggregate(
         n=wb.count(), m=wb.mean(col.y), s2=wb.sum(col.y * col.y), s3=wb.sum(col.y * col.y * col.y),
         s4=wb.sum(col.y * col.y * col.y * col.y), high=wb.max(abs(col.y)))
     .select(kurtosis=col.s4 / col.n - 4 * col.m * col.s3 / col.n, rms=(col.s2 / col.n).sqrt(), crest=col.high / col.s2),

@@ -65,7 +65,7 @@ class Quantiles(ValueState):
         self.name, self.usual, self.values = measure.name, usual, measure.values
         bag = measure.bag
         self.whole = pa.types.is_integer(self.values.type)
-        self.share = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
+        self.fraction = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
         self.runs: list[ValueRuns] = []
         self.since = 0
         self.lock = threading.RLock()
@@ -253,7 +253,7 @@ class Pool:
 
     def _replay(self, kind: int, who: Array, values: Array) -> Column:
         schedule, count = self._schedule, len(who)
-        schedule.room_for(count)
+        schedule.ensure_capacity(count)
         schedule.kind[:count], schedule.who[:count] = kind, who
         schedule.which[:count] = schedule.target[:count] = np.arange(count)
         schedule.count[:] = count, count
