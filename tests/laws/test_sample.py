@@ -76,7 +76,7 @@ def test_the_key_may_be_a_null_a_float_or_a_bool() -> None:
 
 
 @pytest.mark.parametrize(("mistake", "says"), [
-    (lambda: KEYS.sample(10, "plane"), "The fraction is 10."),
+    (lambda: KEYS.sample(10, "plane"), "fraction must be between 0 and 1, got 10."),
     (lambda: KEYS.sample(0.1), "sample() needs a key."),
     (lambda: KEYS.tumbling_window(9).aggregate(all=wb.collect(col.plane)).sample(0.1, "all"), "cannot be a key"),
 ])

@@ -171,9 +171,9 @@ class EdgeIngress(Ingress):
     def _unmatched(self, key: Key, sync: int) -> SourceError:
         type_ = self.source.schema.time_type
         start, end = (pa.scalar(ticks).cast(type_).as_py() for ticks in (key[0], sync))
-        return SourceError(f"An end edge of {self.source.name} at {end} ends nothing: no start edge at {start} has its "
+        return SourceError(f"An end edge of {self.source.name} at {end} needs a start edge at {start} with the same "
                            "payload.", where=f'sync="{self.source.time}"',
-                           hint='an end edge repeats the payload of its start; late="drop" leaves such rows out')
+                           hint='Repeat the payload of the start edge, or use late="drop" to drop such rows.')
 
 
 def _first(waiting: dict[Key, list[Any]], key: Key) -> Any:

@@ -127,8 +127,9 @@ class Ingress(AdvancesWhenIdle):
 
     def _without_end(self, batch: Batch, first: int) -> SourceError:
         row, name = int(np.argmax(batch.sync)), self.source.time
-        return SourceError(f"Row {first + row:,} is at the end of time: {name!r} is {INF}.", where=f'time="{name}"',
-                           hint="times must be below 2**63 - 1 ticks")
+        return SourceError(f"A time must be below 2**63 - 1 ticks, got {INF} in {name!r} of row {first + row:,}.",
+                           where=f'time="{name}"',
+                           hint="Fix or drop the row.")
 
     def _error(self, batch: Batch, row: int, moments: ArrivalWatermarks, first: int) -> DisorderError:
         schema, latency = self.source.schema, self.disorder.reorder_latency
@@ -136,22 +137,22 @@ class Ingress(AdvancesWhenIdle):
         promised = latency is None or current > newest - latency  # otherwise than by rows
         passed = current if promised else newest
         shown, when = (pa.scalar(ticks).cast(schema.time_type).as_py() for ticks in (time, passed))
-        hint = ('sort the rows; or pass reorder_latency="..." and late="drop"/"adjust"/"side_output"; '
-                'or arrival= for a whole log')
+        hint = ('Sort the rows; or use reorder_latency="..." and late="drop"/"adjust"/"side_output"; '
+                'or arrival= for a whole log.')
         if latency is None or promised:
-            why = f"{shown} came when no row before {when} was to follow"
+            why = f"{shown} arrived when the watermark was {when}"
             if self.disorder.lag is not None:
-                hint = ('give partitions a longer lag: wb.PartitionWatermarks(by=..., max_lag="..."); '
-                        'or pass late="drop"/"adjust"')
+                hint = ('Use a longer lag for partitions: wb.PartitionWatermarks(by=..., max_lag="..."); '
+                        'or late="drop"/"adjust".')
         else:
             bound = f"a reorder latency of {show_ticks(latency, schema.unit)}" if latency else "rows in time order"
-            why = f"{shown} came after {when}, with {bound}"
+            why = f"{shown} arrived after {when}, with {bound}"
         which = f"Row {first + row:,} of {self.source.name}{self.time.where(batch, row)}"
         if location := self.source.lies_in(first + row):
-            which, hint = f"{which} ({location})", f"give the files as a list in the order of time; {hint}"
+            which, hint = f"{which} ({location})", f"List the files in time order. {hint}"
         return DisorderError(
-            f"{which} is late by "
-            f"{tell_ticks(passed - time, schema.unit)}: {why}.", where=f'time="{self.source.time}"', hint=hint)
+            f"{which} is late, with a lateness of {tell_ticks(passed - time, schema.unit)}: {why}.",
+            where=f'time="{self.source.time}"', hint=hint)
 
 
 def timekeeper(source: Source) -> Timekeeper:

@@ -61,7 +61,8 @@ class ColumnKeys:
 
     def __init__(self, type_: pa.DataType) -> None:
         if pa.types.is_nested(type_):
-            raise SchemaError(f"A {type_} cannot be a key.", hint="group or match by numbers, texts, times or bools")
+            raise SchemaError(f"A key must be a number, a string, a time or a boolean, got {type_}.",
+                              hint="Use another column, or cast this one.")
         self.type = type_
         self.physical = numpy_type(type_)
         self.integers = IntegerKeys()

@@ -53,7 +53,7 @@ def state_of(value: Any) -> Any:
     if isinstance(value, dict):
         return _but_fixed(value)
     if isinstance(value, _NOT_WALKED):
-        raise TypeError(f"State lies in arrays, batches, lists and dicts, not in a {type(value).__name__}.")
+        raise TypeError(f"Operator state must be arrays, batches, lists and dicts, got {type(value).__name__}.")
     if hasattr(value, "state_parts"):
         return ObjectState(_but_fixed(value.state_parts()))
     return ObjectState(_but_fixed(vars(value))) if hasattr(value, "fork") else FIXED

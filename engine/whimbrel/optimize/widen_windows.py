@@ -23,9 +23,9 @@ def widen_windows(node: Node) -> Node:
     if isinstance(window, Chop) and isinstance(node.inputs[0].op, GroupAggregate):
         wide = node.inputs[0].inputs[0].op
         if isinstance(wide, AdaptiveWindow):
-            raise PlanError("A row for each window is asked for, which WidenHop leaves out.", where=wide.window.show(),
-                            hint="let the feed hold back, sample or conflate; or leave out emit=, fill= and the "
-                                 "bounds of windows")
+            raise PlanError("A query over a feed with WidenHop cannot give a row for each window.",
+                            where=wide.window.show(),
+                            hint="Use another overload rule, or leave out emit=, fill= and the bounds of windows.")
     if not isinstance(window, HoppingWindow) or window.hop >= window.size:
         return node
     below = [each.op for each in node.walk()]
@@ -35,11 +35,12 @@ def widen_windows(node: Node) -> Node:
     relief = feed.relief
     assert relief is not None
     if feed.schema.unit != window.unit:
-        raise PlanError(f"{feed.name} counts time in {feed.schema.unit}, these windows in {window.unit}: WidenHop has "
-                        "no hop for them.", where=window.show(),
-                        hint="put the window before the join, or give both a time column of one unit")
+        raise PlanError(f"WidenHop needs windows in the time unit of {feed.name}, {feed.schema.unit}, got "
+                        f"{window.unit}.", where=window.show(),
+                        hint="Put the window before the join, or use time columns of one unit.")
     if relief.hop % window.hop or window.size % relief.hop or window.size % window.hop:
-        raise PlanError(f"Windows that hop {quote_ticks(relief.hop, window.unit)} are not among these.",
+        raise PlanError(f"The hop of WidenHop must be a multiple of the window's hop that divides its size, got "
+                        f"{quote_ticks(relief.hop, window.unit)}.",
                         where=window.show(),
-                        hint="let WidenHop name a multiple of their hop that divides their size")
+                        hint="Change the hop in WidenHop(...).")
     return Node(AdaptiveWindow(window=window, relief=relief), node.inputs)

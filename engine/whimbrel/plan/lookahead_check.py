@@ -7,7 +7,7 @@ from whimbrel.plan.graph import Node
 from whimbrel.plan.lookahead import early_input
 from whimbrel.plan.source import Source
 
-LOOKAHEAD_HINT = 'label windows at their end: label="end"; or say allow_lookahead=True'
+LOOKAHEAD_HINT = 'Use label="end" for the windows, or allow_lookahead=True.'
 
 
 def check_lookahead(node: Node) -> None:
@@ -26,8 +26,8 @@ def check_lookahead(node: Node) -> None:
         return
     early = early_input([below.properties for below in node.inputs])
     if early is not None:
-        raise PlanError(f"A value would be seen before it is known: {_name(node.inputs[early])} looks ahead, and what "
-                        "it meets is finer.", where=node.op.show(), hint=LOOKAHEAD_HINT)
+        raise PlanError(f"{node.op.show()} would use results of {_name(node.inputs[early])} before their window has "
+                        "closed.", where=node.op.show(), hint=LOOKAHEAD_HINT)
 
 
 def _name(node: Node) -> str:

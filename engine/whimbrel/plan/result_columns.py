@@ -22,6 +22,6 @@ def check_shown(plan: Node) -> None:
             if name in plan.schema.names:
                 edge = "time" if name == "start" else "end"
                 raise PlanError(
-                    f"The column {name!r} of {source.name} has no place in the answer: there {name!r} is a lifetime's.",
+                    f"Column {name!r} of {source.name} has the name of a column for lifetimes.",
                     where=f"the columns of {source.name}",
-                    hint=f'give {edge}="{name}" if it is that; or another name, select(..., {name}ed=col.{name})')
+                    hint=f'Use {edge}="{name}" if it is that, or rename it: select(..., {name}ed=col.{name}).')

@@ -317,8 +317,8 @@ class PushSource(Source):
         self.name, self.time, self.schema, self.longest = name, time, schema, longest
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        raise PlanError(f"The rows of {self.name} are handed in; they cannot be read.", where="read(...)",
-                        hint="push them: Pipeline(plan).push(0, batch)")
+        raise PlanError(f"Cannot read {self.name} because its rows are pushed.", where="read(...)",
+                        hint="Push its rows: Pipeline(plan).push(0, batch).")
         yield None  # asked for its first row it fails, not when a plan over it is taken up
 
 

@@ -21,14 +21,14 @@ class Multiset:
     ----------
     choice : int
         What is shown of the values; see :mod:`whimbrel.kernels.primitives.aggregation.multisets`.
-    fraction, whole : int
-        Its arguments: how many values are shown, or ``fraction / whole`` of the way through them.
+    numerator, whole : int
+        Its arguments: how many values are shown, or ``numerator / whole`` of the way through them.
     timed : bool
         Whether values are ordered by the start of their rows, and only then by themselves.
     """
 
     choice: int
-    fraction: int = 0
+    numerator: int = 0
     whole: int = 1
     timed: bool = False
 

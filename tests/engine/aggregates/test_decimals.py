@@ -135,7 +135,7 @@ def test_a_sum_may_leave_its_digits_on_the_way_but_not_in_the_end() -> None:
     for values, digits in (([NINES, one], 38), ([NINES.copy_negate(), less], 38), ([LONGER, one], 76),
                            ([LONGER] * 40, 76)):
         type_ = pa.decimal128(38, 0) if digits == 38 else pa.decimal256(76, 0)
-        with pytest.raises(KernelError, match=f"A sum has more than {digits} digits") as caught:
+        with pytest.raises(KernelError, match=f"A sum needs more than {digits} digits") as caught:
             one_window(values, type_, s=wb.sum(col.x))
         assert ("widen=True" in caught.value.hint) == (digits == 38)
     assert one_window([NINES, NINES], pa.decimal128(38, 0), s=wb.sum(col.x, widen=True))["s"] == MANY.add(NINES, NINES)

@@ -73,8 +73,9 @@ def failure(path: object) -> WhimbrelError:
 def test_an_error_says_in_which_file_a_late_row_lies_and_what_is_read_before(tmp_path: Path) -> None:
     error = failure(written(tmp_path, ("part-10.parquet", "part-2.parquet")))
     assert "Row 2 of" in error.what
-    assert "(row 0 of 'part-10.parquet', read after 'part-2.parquet') is late by 3: 0 came after 3" in error.what
-    assert error.hint.startswith("give the files as a list in the order of time; ")
+    row = "(row 0 of 'part-10.parquet', read after 'part-2.parquet')"
+    assert f"{row} is late, with a lateness of 3: 0 arrived after 3" in error.what
+    assert error.hint.startswith("List the files in time order. ")
 
 
 def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_a_row_within_a_file_is_counted_in_it_whatever_is_left_out(tmp_path: Pat
 
 def test_of_one_file_nothing_is_said(tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": [2, 1]}), tmp_path / "a.parquet")
-    assert failure(tmp_path).what.endswith("is late by 1: 1 came after 2, with rows in time order.")
+    assert failure(tmp_path).what.endswith("is late, with a lateness of 1: 1 arrived after 2, with rows in time order.")
 
 
 @pytest.mark.parametrize(("wrong", "what"), (

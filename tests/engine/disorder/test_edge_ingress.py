@@ -77,7 +77,7 @@ def test_a_punctuation_makes_what_is_before_it_late() -> None:
 def test_what_a_punctuation_made_late_is_told_so() -> None:
     with pytest.raises(DisorderError) as caught:
         answer([(9, 12, "y"), (15, 15, ""), (11, 12, "z")], reorder_latency=20)
-    assert caught.value.what == "Row 2 of edges is late by 4: 11 came when no row before 15 was to follow."
+    assert caught.value.what == "Row 2 of edges is late, with a lateness of 4: 11 arrived when the watermark was 15."
 
 
 @pytest.mark.parametrize("late", ["drop", "adjust"])
@@ -108,8 +108,8 @@ def test_what_follows_takes_edges() -> None:
 
 
 @pytest.mark.parametrize(("rows", "what"), [
-    ([(5, 1, "x")], "An end edge of edges at 5 ends nothing: no start edge at 1 has its payload."),
-    ([(1, None, "x"), (5, 1, "y")], "An end edge of edges at 5 ends nothing"),
+    ([(5, 1, "x")], "An end edge of edges at 5 needs a start edge at 1 with the same payload."),
+    ([(1, None, "x"), (5, 1, "y")], "An end edge of edges at 5 needs a start edge"),
 ])
 def test_an_end_without_a_start(rows: list[Row], what: str) -> None:
     with pytest.raises(SourceError, match=what):

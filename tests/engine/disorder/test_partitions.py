@@ -227,8 +227,8 @@ def test_a_punctuation_is_for_the_partition_that_it_names() -> None:
     rows: list[Edge] = [(9, 12, "a", "x"), (15, 15, "a", ""), (11, 12, "b", "x"), (11, 12, "a", "x")]
     with pytest.raises(DisorderError) as caught:
         edge_stream(rows, [], partition="part", reorder_latency=20).collect()
-    assert caught.value.what == ("Row 3 of edges (part = 'a') is late by 4: 11 came when no row before 15 was to "
-                                 "follow.")
+    assert caught.value.what == ("Row 3 of edges (part = 'a') is late, with a lateness of 4: 11 arrived when the "
+                                 "watermark was 15.")
 
 
 ROWS = {"at": [60, 10, 70, 20, 100, 30], "device": ["a", "b", "a", "b", "c", "b"], "x": [1, 2, 3, 4, 5, 6]}
@@ -269,15 +269,16 @@ def test_a_late_row_is_told_with_its_partition() -> None:
     late = ROWS | {"at": [60, 10, 70, 5, 100, 30]}
     with pytest.raises(DisorderError) as caught:
         values(wb.from_arrow(late, time="at", partition="device", name="log"))
-    assert caught.value.what == "Row 3 of log (device = 'b') is late by 5: 5 came after 10, with rows in time order."
+    assert caught.value.what == ("Row 3 of log (device = 'b') is late, with a lateness of 5: 5 arrived after 10, "
+                                 "with rows in time order.")
 
 
 def test_a_row_before_the_low_watermark_is_told_what_would_help() -> None:
     with pytest.raises(DisorderError) as caught:
         values(wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", max_lag=45, every=10),
                              name="log"))
-    assert caught.value.what == ("Row 5 of log (device = 'b') is late by 20: 30 came when no row before 50 was to "
-                                 "follow.")
+    assert caught.value.what == ("Row 5 of log (device = 'b') is late, with a lateness of 20: 30 arrived when the "
+                                 "watermark was 50.")
     assert "a longer lag" in str(caught.value)
 
 
@@ -293,7 +294,7 @@ def test_history_is_read_whole_unless_its_partitions_have_a_lag() -> None:
     rows = ROWS | {"at": [60, 10, 50, 5, 100, 30], "seen": [1, 2, 3, 4, 5, 6]}
     assert values(wb.from_arrow(rows, time="at", arrival="seen", partition="device")) == [4, 2, 6, 3, 1, 5]
     lagging = wb.PartitionWatermarks("device", max_lag=50)
-    with pytest.raises(DisorderError, match=r"Row 3 .*late by 5: 5 came when no row before 10 was to follow"):
+    with pytest.raises(DisorderError, match=r"Row 3 .*lateness of 5: 5 arrived when the watermark was 10"):
         values(wb.from_arrow(rows, time="at", arrival="seen", partition=lagging))
     assert values(wb.from_arrow(rows, time="at", arrival="seen", partition=lagging, late="drop")) == [2, 3, 1, 5]
 

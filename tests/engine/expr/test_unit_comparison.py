@@ -92,7 +92,7 @@ def test_a_union_says_which_value_does_not_fit() -> None:
     words = r"column 'seen' does not fit into timestamp\[ns\].*9999-12-31 23:59:59"
     with pytest.raises(KernelError, match=words) as caught:
         far.union(near).collect()
-    assert "cast 'seen' of the other stream to timestamp[s]" in str(caught.value.hint)
+    assert "Cast 'seen' of the other stream to timestamp[s]" in str(caught.value.hint)
     spans = (wb.from_arrow({"t": [0], "d": pa.array([ticks], pa.duration(unit))}, time="t")
              for ticks, unit in ((timedelta(weeks=142_857) // timedelta(seconds=1), "s"), (1, "ns")))
     with pytest.raises(KernelError, match=r"column 'd' does not fit into duration\[ns\].*: 142857w"):

@@ -37,13 +37,13 @@ def test_a_start_that_would_reorder_is_an_error_that_names_the_event() -> None:
     assert str(told.value) == (
         "The event at 5 would start at 5, before the one at 0, which starts at 10 now.\n"
         "  where: alter_lifetime(start=10 - col.start)\n"
-        "  hint:  a new start must keep the order of events; floor or shift all alike")
+        "  hint:  Keep the order of events: round or shift all starts alike.")
 
 
 def test_a_null_start_is_an_error_that_names_the_event() -> None:
     stream = wb.from_arrow({"at": pa.array([3], pa.timestamp("s")), "to": pa.array([None], pa.timestamp("s"))},
                            time="at")
-    with pytest.raises(KernelError, match="The event at 1970-01-01 00:00:03 has no new start"):
+    with pytest.raises(KernelError, match="The event at 1970-01-01 00:00:03 has a null start"):
         stream.alter_lifetime(start=col.to).collect()
 
 
@@ -54,7 +54,7 @@ def test_times_are_cast_to_the_stream() -> None:
 
 
 def test_a_start_must_be_a_time_of_the_stream() -> None:
-    with pytest.raises(ExpressionError, match="is string, but the stream counts int64"):
+    with pytest.raises(ExpressionError, match=r"must be int64, got .* of type string"):
         EVENTS.alter_lifetime(start=wb.lit("noon"))
 
 

@@ -189,8 +189,8 @@ def test_the_plan_says_what_was_asked() -> None:
 MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "unknown register": (
         lambda: log("a").detect(wb.event(col.x > wb.register.totl), within=1, register={"total": 0}),
-        ["There is no register 'totl'.", "did you mean 'total'?"]),
-    "unknown register set": (lambda: log("a").detect(SUMS, within=1), ["There is no register 'total'."]),
+        ["The pattern has no register 'totl'.", "did you mean 'total'?"]),
+    "unknown register set": (lambda: log("a").detect(SUMS, within=1), ["The pattern has no register 'total'."]),
     "register without a type": (
         lambda: log("a").detect(SUMS, within=1, register={"total": None}), ["has no type", "pyarrow.int64()"]),
     "register of another type": (
@@ -198,23 +198,23 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         ["Register 'total' is int64", "col.e is string"]),
     "unknown event": (
         lambda: log("a").detect(wb.sequence(low=is_a("a")), within=1, output={"x": wb.last_of("lw").x}),
-        ["No event of the pattern is named 'lw'.", "did you mean 'low'?"]),
+        ["The pattern has no event 'lw'.", "did you mean 'low'?"]),
     "unknown column of an event": (
         lambda: log("a").detect(wb.sequence(low=is_a("a")), within=1, output={"x": wb.last_of("low").y}),
         ["There is no column 'y'."]),
     "column of no event": (
         lambda: log("a").detect(wb.sequence(low=is_a("a")), within=1, output={"x": col.x}),
-        ["Of which event is 'x'?", "wb.last_of('name').x"]),
-    "bounds": (lambda: wb.event(is_a("a")).repeat(3, 2), ["cannot be repeated 3 to 2 times"]),
+        ["must name the event of column 'x'", "wb.last_of('name').x"]),
+    "bounds": (lambda: wb.event(is_a("a")).repeat(3, 2), ["repeat() needs 0 <= min <= max", "got 3 to 2"]),
     "too long": (
-        lambda: log("a").detect(wb.event(is_a("a")).repeat(100), within=1), ["62 events at most", "counts each"]),
+        lambda: log("a").detect(wb.event(is_a("a")).repeat(100), within=1), ["at most 62 events", "counts max"]),
     "simultaneous": (
         lambda: log("a").detect(wb.event(is_a("a")), within=1, simultaneous="keep"),  # type: ignore[arg-type]
         ["'discard' or 'in_order', not 'keep'"]),
     "overflow": (
         lambda: log("aa").detect(wb.event(is_a("a"), n=wb.register.n * 2).repeat(2), within=9,
                                  register={"n": 2**62}).collect(),
-        ["Integer overflow in what a run remembers.", "begin with a float"]),
+        ["A register leaves int64.", "Start with a float"]),
     "a function that fails": (
         lambda: log("a").detect(wb.event(is_a("a"), n=lambda e, r: int(e.e if r.n == 0 else "1")), within=9,
                                 register={"n": 0}).collect(),

@@ -46,9 +46,9 @@ def test_several_values_make_several_rows() -> None:
 
 def test_misuse_is_told() -> None:
     stream = wb.from_arrow({"at": [0], "x": [5], "s": ["a"]}, time="at")
-    with pytest.raises(SchemaError, match="'s' is string, not a list"):
+    with pytest.raises(SchemaError, match="needs a list; column 's' has type string"):
         stream.explode("s")
-    with pytest.raises(SchemaError, match="'x' is int64; only strings can be split"):
+    with pytest.raises(SchemaError, match="split= needs a string column, got 'x' of type int64"):
         stream.explode("x", split=",")
     with pytest.raises(SchemaError, match="no column 'y'"):
         stream.explode("y")
@@ -93,9 +93,9 @@ def test_lists_of_structs_become_structs() -> None:
 
 def test_what_is_no_list_and_no_number_of_times_is_refused() -> None:
     stream = wb.from_arrow({"at": [0], "x": [2], "s": ["a"]}, time="at").select("x", "s")
-    with pytest.raises(SchemaError, match="not a list"):
+    with pytest.raises(SchemaError, match="needs a list"):
         stream.explode("v", col.x + 1)
-    with pytest.raises(ExpressionError, match="not an integer"):
+    with pytest.raises(ExpressionError, match="must be an integer"):
         stream.explode("v", [col.x], times=col.s)
     with pytest.raises(PlanError, match="several times"):
         stream.explode("v", lambda e: [e.x], times=2)

@@ -75,7 +75,7 @@ def test_nothing_is_held_once_sessions_have_closed() -> None:
 
 
 @pytest.mark.parametrize(("options", "what"), [
-    ({"timeout": 0}, "longer than nothing"), ({"timeout": 5, "max_duration": 0}, "longer than nothing"),
+    ({"timeout": 0}, "must be positive"), ({"timeout": 5, "max_duration": 0}, "must be positive"),
     ({"timeout": 5, "emit": "end"}, "not 'end'"),
 ])
 def test_sessions_that_cannot_be(options: dict[str, object], what: str) -> None:

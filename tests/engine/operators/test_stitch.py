@@ -76,5 +76,5 @@ def test_aggregates_lose_the_cuts_between_equal_neighbours() -> None:
 
 
 def test_lists_cannot_be_compared() -> None:
-    with pytest.raises(SchemaError, match=r"'x' is list<.*>, which cannot be compared"):
+    with pytest.raises(SchemaError, match=r"stitch\(\) cannot compare column 'x' of type list<.*>"):
         stitched([(0, 1, [1, 2])])

@@ -57,13 +57,13 @@ def test_it_may_not_meet(name: str) -> None:
     with pytest.raises(wb.WhimbrelError) as caught:
         REFUSED[name]()
     text = str(caught.value)
-    assert "A value would be seen before it is known" in text
+    assert "before their window has closed" in text
     assert 'label="end"' in text
     assert "allow_lookahead=True" in text
 
 
 def test_a_refused_join_names_what_looks_ahead() -> None:
-    with pytest.raises(wb.WhimbrelError, match=r"aggregate\(n=count\(\)\) looks ahead"):
+    with pytest.raises(wb.WhimbrelError, match=r"use results of .*aggregate\(n=count\(\)\) before"):
         log().join(counts(), on="k")
 
 

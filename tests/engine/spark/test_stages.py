@@ -99,7 +99,7 @@ def test_what_stands_for_rows_cannot_be_read() -> None:
     last = divide(log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).node)
     assert last is not None
     before, = last.plan.sources()
-    with pytest.raises(WhimbrelError, match="rows of an earlier stage are handed in; they cannot be read"):
+    with pytest.raises(WhimbrelError, match="because its rows are pushed"):
         next(before.read(["k"]))
 
 

@@ -148,7 +148,7 @@ def test_late_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert sum(adjusted["n"].to_pylist()) == kept  # a point that is moved to a later time has ended by then
     raising = query(streamed(spark, folder, reorder_latency=LATENCY)).start_on_spark(
         path=tmp_path / "raise/answer", checkpoint=tmp_path / "raise/checkpoint", available_now=True)
-    with pytest.raises(WhimbrelError, match=r"DisorderError: Row .* of log is late by"):
+    with pytest.raises(WhimbrelError, match=r"DisorderError: Row .* of log is late, with a lateness of"):
         raising.wait(240)
     with pytest.raises(WhimbrelError, match="Late rows of a stream on Spark"):
         query(streamed(spark, folder, reorder_latency=LATENCY, late="side_output")).start_on_spark(

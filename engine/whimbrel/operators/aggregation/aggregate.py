@@ -160,8 +160,8 @@ class GroupAggregate(Operator):
                 truth = type_of(aggregate.condition, schema, where=where)
                 if not pa.types.is_boolean(truth):
                     asked = aggregate.condition.show()
-                    raise ExpressionError(f"A condition must be true or false; {asked} is {truth}.",
-                                          where=where, hint="compare it with something, such as `> 0`")
+                    raise ExpressionError(f"A condition must be boolean, got {asked} of type {truth}.",
+                                          where=where, hint="Compare it with a value, such as `> 0`.")
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=where)
             results.append(Field(name, aggregate.result_type(input_type)))
         return results
@@ -337,8 +337,8 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     """
     if unnamed:
         given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
-        raise PlanError("A result has no name.", where=f"aggregate({given})",
-                        hint="give each a name, such as aggregate(n=wb.count())")
+        raise PlanError("Each result of aggregate() must have a name.", where=f"aggregate({given})",
+                        hint="Name each result, such as aggregate(n=wb.count()).")
     _check(emit, fill, results, [name for name, _ in keys], schema)
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]
@@ -346,8 +346,9 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     grid = known.grid
     if grid is None and (bounded or filling or emit == "close"):
         asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
-        raise PlanError(f"{asks} asks for windows on a grid, and here are none.", where="aggregate(...)",
-                        hint='Put it right after tumbling_window(...) or hopping_window(...); sessions have '
+        raise PlanError(f"{asks} needs a tumbling or hopping window directly before aggregate().",
+                        where="aggregate(...)",
+                        hint='Put aggregate() after tumbling_window(...) or hopping_window(...); for sessions use '
                              'session_window(..., emit="close").')
     constants = tuple((name, Lit(value)) for name, value in fill.items()) if isinstance(fill, Mapping) else ()
     plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
@@ -372,33 +373,37 @@ def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]
     for name, option in (("emit", emit), ("fill", fill)):
         if isinstance(option, Expr):
             raise PlanError(f"{name!r} is an option of aggregate(), not a column.",
-                            where=f"aggregate({name}={option.show()})", hint="choose another name for the result")
+                            where=f"aggregate({name}={option.show()})", hint="Choose another name for the result.")
     if emit not in ("change", "close"):
-        raise PlanError(f"Results are shown on 'change' or on 'close', not {emit!r}.",
-                        where=f"aggregate(emit={emit!r})", hint='"close" gives one row for each window')
+        raise PlanError(f"emit must be 'change' or 'close', got {emit!r}.",
+                        where=f"aggregate(emit={emit!r})", hint='Use "close" for one row per window.')
     if not isinstance(fill, bool | Mapping):
-        raise PlanError(f"fill is {fill!r}.", where=f"aggregate(fill={fill!r})", hint='True, or such as {"n": 0}')
+        raise PlanError(f"fill must be True, False or a dict of values, got {fill!r}.",
+                        where=f"aggregate(fill={fill!r})",
+                        hint='Use fill=True, or a value for each result: fill={"n": 0}.')
     if not results:
         raise PlanError("aggregate() needs at least one aggregate.", where="aggregate()",
-                        hint="such as aggregate(n=wb.count())")
+                        hint="Add one, such as aggregate(n=wb.count()).")
     for name, expr in results.items():
         where = f"aggregate({name}=...)"
         check_name(name, "aggregate")
         if not isinstance(expr, Expr):
-            raise PlanError(f"{name}={expr!r} is not an aggregate.", where=where, hint="such as wb.sum(col.x)")
+            raise PlanError(f"{name} must be an aggregate, got {expr!r}.", where=where,
+                        hint="Use an aggregate, such as wb.sum(col.x).")
         for part in reduced_in(expr):
             for given in vars(part).values():
                 check_text(given, schema.names, where=f"aggregate({name}={part.show()})")
         single = [column for column in columns_in(expr) if column not in keys]
         if single or not any(True for _ in reduced_in(expr)):
-            raise PlanError(f"{name}={expr.show()} is not an aggregate.", where=where,
-                            hint=f"a result speaks of many rows: such as wb.sum(col.{single[0]})" if single
-                            else "such as wb.sum(col.x)")
+            raise PlanError(f"{name} must be an aggregate, got {expr.show()}.", where=where,
+                            hint=f"Aggregate its rows, such as wb.sum(col.{single[0]})." if single
+                            else "Use an aggregate, such as wb.sum(col.x).")
     if isinstance(fill, Mapping):
         for name, value in fill.items():
             if not isinstance(lift(value), Lit):
-                raise PlanError(f"An empty window has no {lift(value).show()}.", where=f"aggregate(fill={fill!r})",
-                                hint='fill with plain values, such as {"n": 0}')
+                raise PlanError(f"fill must give a constant for {name!r}, got {lift(value).show()}.",
+                                where=f"aggregate(fill={fill!r})",
+                                hint='Use plain values, such as fill={"n": 0}.')
             if name not in results:
-                raise PlanError(f"There is no result {name!r} to fill.", where=f"aggregate(fill={fill!r})",
+                raise PlanError(f"fill names an unknown result {name!r}.", where=f"aggregate(fill={fill!r})",
                                 hint=near_match(name, list(results)))

@@ -170,8 +170,8 @@ class FillKernel(Kernel):
         groups = int(self.state[SEEN])
         windows = (time - int(self.state[NOW])) // self.fill.grid.hop if groups else 0
         if windows * groups > MAX_ROWS:
-            raise KernelError(f"A gap of {windows:,} windows in {groups:,} groups is too long to be filled.",
-                              where=self.fill.show(), hint="longer hops, or no fill=")
+            raise KernelError(f"Cannot fill a gap of {windows:,} windows in {groups:,} groups because it is too long.",
+                              where=self.fill.show(), hint="Use longer hops, or leave out fill=.")
 
     def _run(self, batch: Batch, groups: Array, until: int, row: int = 0,
              remaining: int = MAX_ROWS) -> tuple[list[Batch], int]:

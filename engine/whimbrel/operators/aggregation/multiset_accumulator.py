@@ -113,7 +113,7 @@ class MultisetAccumulator(Accumulator):
                 values, valid, start, self.held, self.held_valid, self.held_start,
                 self.items, self.starts, self.first, self.length, self.capacity, self.tidy,
                 self.shown, self.shown_first, self.shown_length, self.shown_capacity, self.shown_valid,
-                self.sizes, self.values.rank, self.values.by_rank, bag.choice, bag.fraction, bag.whole, self.one,
+                self.sizes, self.values.rank, self.values.by_rank, bag.choice, bag.numerator, bag.whole, self.one,
                 self.chosen, out, out_valid))
             if step == count:
                 return

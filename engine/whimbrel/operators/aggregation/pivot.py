@@ -112,9 +112,11 @@ def pivot(schema: Schema, *names: str | Expr, attribute: str, value: str, values
     parts += [] if aggregate is None else [f"aggregate={getattr(aggregate, '__name__', '...')}"]
     text = f"pivot({', '.join(parts)})"
     if not values:
-        raise PlanError("pivot() needs the attributes to make columns of.", where=text, hint='values=["speed"]')
+        raise PlanError("pivot() needs at least one attribute in values=.",
+                        where=text, hint='Name the attributes, such as values=["speed"].')
     if twice := [each for at, each in enumerate(values) if each in values[:at]]:
-        raise PlanError(f"Two columns would be named {str(twice[0])!r}.", where=text, hint="name each attribute once")
+        raise PlanError(f"values= must name each attribute once, got {str(twice[0])!r} twice.",
+                        where=text, hint="Remove the second one.")
     schema.index(attribute, where=text)
     schema.index(value, where=text)
     every = (*keys, *named_columns("pivot", names, {}))
@@ -146,8 +148,8 @@ class PivotKernel(Stateless):
             if _COUNT + name in batch.schema:
                 rows = np.asarray(batch.column(_COUNT + name).values)
                 if self.pivot.single and (rows > 1).any():
-                    raise KernelError(f"There are several values of {name!r} at one time.", where=self.pivot.text,
-                                      hint="say what becomes of them, such as aggregate=wb.first")
+                    raise KernelError(f"Attribute {name!r} has several values at one time.", where=self.pivot.text,
+                                      hint="Combine them with aggregate=, such as aggregate=wb.first.")
                 column = _where(column, rows > 0)
             columns.append(column)
         return batch.having(schema=self.schema, columns=tuple(columns))
@@ -175,8 +177,9 @@ class Single(Aggregate):
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         if input_type is None or not is_ordered(input_type):
-            raise ExpressionError(f"A {input_type} cannot become a column of a pivot.", where=self.show(),
-                                  hint="pivot numbers, bools, times and texts")
+            raise ExpressionError(f"pivot() supports numbers, booleans, times and strings, got {input_type}.",
+                                  where=self.show(),
+                                  hint="Cast the column, or leave it out.")
         return input_type
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:

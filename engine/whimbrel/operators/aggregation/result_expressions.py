@@ -87,8 +87,9 @@ class Results(Operator):
             except ExpressionError:
                 fits = False
             if not fits:
-                raise ExpressionError(f"{name!r} is {wanted}, and {constant.value!r} is not.", where=where,
-                                      hint="give a value of the column's type")
+                raise ExpressionError(f"The fill value of {name!r} must be {wanted}, got {constant.value!r}.",
+                                      where=where,
+                                      hint="Use a value of the type of the column.")
         return upstream[0].with_fields(fields, where=self.show())
 
     def seen(self, schema: Schema) -> Schema:
@@ -169,8 +170,8 @@ def distinct_aggregates(exprs: Sequence[Expr]) -> list[tuple[str, Aggregate]]:
     for aggregate in (part for expr in exprs for part in reduced_in(expr) if isinstance(part, Aggregate)):
         known = found.setdefault(aggregate.show(), aggregate)
         if _meaning(known) != _meaning(aggregate):
-            raise ExpressionError("Two different aggregates read alike.", where=aggregate.show(),
-                                  hint='name them, wb.aggregate(..., name="..."), and the functions that they call')
+            raise ExpressionError("Two different aggregates have the same text.", where=aggregate.show(),
+                                  hint='Name each one, wb.aggregate(..., name="..."), and the functions that it calls.')
     return list(found.items())
 
 

@@ -165,9 +165,9 @@ class ScalarAccumulator(Accumulator):
         if self.unsigned and (self.aggregate.chooses or self.aggregate.takes_turned):
             return (values ^ _SIGN).view(np.int64)
         if self.unsigned and values.size and values.max() > 2**63 - 1:
-            raise KernelError("A value is above the largest int64.", where=self.aggregate.show(),
-                              hint="sum(..., widen=True) is exact" if self.aggregate.name == "sum" else
-                              "cast the column to float64 first")
+            raise KernelError("The aggregate cannot use a value above the largest int64.", where=self.aggregate.show(),
+                              hint="Use sum(..., widen=True), which is exact." if self.aggregate.name == "sum" else
+                              "Cast the column to float64 first.")
         return values.astype(dtype, copy=False)
 
     def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs,
@@ -199,14 +199,14 @@ class ScalarAccumulator(Accumulator):
             return self.steps.columns.join(states)
         except OverflowError:
             if not pa.types.is_decimal(self.type):
-                raise KernelError(f"A {self.aggregate.name} leaves what {self.type} can hold.",
+                raise KernelError(f"A {self.aggregate.name} overflows {self.type}.",
                                   where=f"aggregate({self.name}={self.aggregate.show()})",
-                                  hint='cast it to a coarser unit: .cast(pa.duration("s"))') from None
+                                  hint='Cast it to a coarser unit: .cast(pa.duration("s")).') from None
             digits = self.type.precision
-            raise KernelError(f"A {self.aggregate.name} has more than {digits} digits.",
+            raise KernelError(f"A {self.aggregate.name} needs more than {digits} digits.",
                               where=f"aggregate({self.name}={self.aggregate.show()})",
-                              hint="sum(..., widen=True) has 76 digits" if digits < MAX_DIGITS else
-                              "compute it of floats: .cast(float)") from None
+                              hint="Use sum(..., widen=True), which has 76 digits." if digits < MAX_DIGITS else
+                              "Cast the column to floats: .cast(float).") from None
 
     def column(self, values: Array, valid: Mask) -> Column:
         """The values of the aggregate, as they were written and will stay, in the type of its column."""
@@ -293,8 +293,8 @@ def _overflow(checked: Sequence[Accumulator]) -> KernelError:
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
     return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",
-                       hint="sum(..., widen=True) is exact; or compute it of floats: .cast(float)" if names == "sum"
-                       else "compute it of floats: .cast(float)")
+                       hint="Use sum(..., widen=True), which is exact, or cast the column: .cast(float)."
+                       if names == "sum" else "Cast the column to floats: .cast(float).")
 
 
 def _dtype(type_: pa.DataType | None) -> np.dtype[Any]:

@@ -79,11 +79,12 @@ class TopK(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.k < 1:
-            raise PlanError("k must be at least 1.", where=where, hint="such as top_k(3, by=col.x)")
+            raise PlanError(f"k must be an integer of at least 1, got {self.k!r}.",
+                            where=where, hint="Use a positive k, such as top_k(3, by=col.x).")
         type_ = type_of(self.by, upstream[0], where=where)
         if not is_ordered(type_):
-            raise ExpressionError(f"{self.by.show()} is {type_}, which has no order.", where=where,
-                                  hint="order by numbers, bools, times or texts")
+            raise ExpressionError(f"by must have an order, got {self.by.show()} of type {type_}.", where=where,
+                                  hint="Order by numbers, booleans, times or strings.")
         for _, expr in self.keys:
             type_of(expr, upstream[0], where=where)
         return upstream[0].with_fields([*upstream[0], Field(self.rank, pa.int64())], where=where)

@@ -162,14 +162,16 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
         Added to right columns whose name the left has too.
     """
     if direction not in _DIRECTIONS:
-        raise PlanError(f"An as-of join looks 'backward', 'forward' or to the 'nearest', not {direction!r}.",
-                        where=f"asof_join(direction={direction!r})", hint="backward sees the latest value so far")
+        raise PlanError(f"direction must be 'backward', 'forward' or 'nearest', got {direction!r}.",
+                        where=f"asof_join(direction={direction!r})", hint="Use 'backward' for the latest value so far.")
     ticks = None if tolerance is None else duration_ticks(tolerance, schema.unit, where="asof_join(tolerance=...)")
     if ticks is None and direction != "backward":
-        raise PlanError(f"An as-of join that looks {direction} needs a tolerance: how long an event waits for a match.",
-                        where=f"asof_join(direction={direction!r})", hint="such as tolerance=10")
+        raise PlanError(f"An as-of join with direction={direction!r} needs a tolerance.",
+                        where=f"asof_join(direction={direction!r})",
+                        hint="Add the longest distance of a match, such as tolerance=10.")
     if ticks is not None and ticks < 0:
-        raise PlanError("A tolerance cannot be less than nothing.", where=f"asof_join(tolerance={tolerance!r})",
-                        hint="how far back a match may be, such as 10; without one, as far as there are rows")
+        raise PlanError(f"tolerance must not be negative, got {tolerance!r}.",
+                        where=f"asof_join(tolerance={tolerance!r})",
+                        hint="Use a positive tolerance, or leave it out for no limit.")
     return AsofJoin(on=() if on is None else key_pairs(on, "asof_join"), tolerance=ticks, direction=direction,
                     strict=strict, nulls_equal=nulls_equal, suffix=suffix, unit=schema.unit)

@@ -147,9 +147,9 @@ def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Co
         True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
     if how not in _LONELY_SIDES:
-        raise PlanError(f"A join is 'inner', 'left', 'right' or 'full', not {how!r}.", where=f"join(how={how!r})",
-                        hint='"full" keeps both sides' if how in ("outer", "full outer") else
-                        "events with or without a partner: semi_join, anti_join")
+        raise PlanError(f"how must be 'inner', 'left', 'right' or 'full', got {how!r}.", where=f"join(how={how!r})",
+                        hint='Use "full" to keep both sides.' if how in ("outer", "full outer") else
+                        "Use semi_join or anti_join to keep the events of one side.")
     return Join(on=key_pairs(on, "join"), how=how, condition=traced(where, "join"), suffix=suffix,
                 nulls_equal=nulls_equal)
 

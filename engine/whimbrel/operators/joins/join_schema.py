@@ -53,8 +53,9 @@ class JoinedRow:
         for mine, theirs in self.on:
             types = left.type_of(mine, where=where), right.type_of(theirs, where=where)
             if types[0] != types[1]:
-                raise SchemaError(f"Cannot match {mine!r} ({types[0]}) with {theirs!r} ({types[1]}).", where=where,
-                                  hint="cast one side: .with_columns(name=col.name.cast(...))")
+                raise SchemaError(f"Keys must have one type, got {mine!r} ({types[0]}) and {theirs!r} ({types[1]}).",
+                                  where=where,
+                                  hint="Cast one side: .with_columns(name=col.name.cast(...)).")
             check_key(mine, types[0], where)
 
     def check_condition(self, condition: Expr | None, left: Schema, right: Schema, *, where: str) -> None:
@@ -62,12 +63,13 @@ class JoinedRow:
         if condition is None:
             return
         if lifetime_of(condition):
-            raise ExpressionError("Each side of a pair has a lifetime of its own.", where=where,
-                                  hint="put it into a column before: with_columns(began=wb.start_time())")
+            raise ExpressionError("A join condition cannot use the lifetime because each side has its own.",
+                                  where=where,
+                                  hint="Put it into a column before the join: with_columns(began=wb.start_time()).")
         type_ = type_of(condition, self.schema(left, right, where=where), where=where)
         if not pa.types.is_boolean(type_):
-            raise ExpressionError(f"A condition must be true or false; {condition.show()} is {type_}.", where=where,
-                                  hint="compare it with something, such as `> 0`")
+            raise ExpressionError(f"A condition must be boolean, got {condition.show()} of type {type_}.", where=where,
+                                  hint="Compare it with a value, such as `> 0`.")
 
     def needs(self, wanted: frozenset[str], condition: Expr | None, left: Schema,
               right: Schema) -> tuple[frozenset[str], frozenset[str]]:
@@ -131,7 +133,7 @@ def key_pairs(on: On, method: str) -> Pairs:
     names = [on] if isinstance(on, str) else on
     pairs = tuple(names.items() if isinstance(names, Mapping) else ((name, name) for name in names or ()))
     if not pairs:
-        raise PlanError(f"{method}() needs a key.", where=f"{method}(on=...)", hint='such as on="origin"')
+        raise PlanError(f"{method}() needs a key.", where=f"{method}(on=...)", hint='Add the key, such as on="origin".')
     return pairs
 
 

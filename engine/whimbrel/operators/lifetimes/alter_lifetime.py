@@ -83,14 +83,14 @@ class AlterLifetime(Operator):
         where = self.show()
         if self.start is None and self.duration is None:
             raise PlanError("alter_lifetime() needs a start or a duration.", where=where,
-                            hint="such as alter_lifetime(duration=col.length)")
+                            hint="Add one, such as alter_lifetime(duration=col.length).")
         if self.start is not None:
             check_time(self.start, upstream[0], where=where)
         if isinstance(self.duration, Expr):
             check_duration(self.duration, upstream[0], where=where)
         elif self.duration is not None and self.duration <= 0:
-            raise PlanError("A duration must be longer than nothing.", where=where,
-                            hint='such as "5m"; None is no known end; leave out events with where(...)')
+            raise PlanError(f"duration must be positive, got {show_span(self.duration, self.unit)}.", where=where,
+                            hint='Use a duration such as "5m", or None for an unknown end.')
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -212,8 +212,8 @@ class StartKernel(Kernel):
     def _rewrite(self, rows: Batch) -> list[Batch]:
         start, known = times(self.start, rows, where=self.operator.show())
         if not known.all():
-            raise KernelError(f"The event at {_shown(rows, rows.sync[~known][0])} has no new start: it is null.",
-                              where=self.operator.show(), hint="drop such events before, or use .fill_null(...)")
+            raise KernelError(f"The event at {_shown(rows, rows.sync[~known][0])} has a null start.",
+                              where=self.operator.show(), hint="Drop such events first, or use .fill_null(...).")
         end = self.operator.ends(rows, start)
         kept = np.flatnonzero(end > start)
         if not len(kept):
@@ -230,7 +230,7 @@ class StartKernel(Kernel):
             raise KernelError(
                 f"The event at {_shown(rows, was[row])} would start at {_shown(rows, start[row])}, before the one at "
                 f"{_shown(rows, earlier)}, which starts at {_shown(rows, before[row])} now.",
-                where=self.operator.show(), hint="a new start must keep the order of events; floor or shift all alike")
+                where=self.operator.show(), hint="Keep the order of events: round or shift all starts alike.")
         self.newest, self.newest_was = int(start[-1]), int(was[-1])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, show_grid
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import PORTION_ROWS, Kernel
 from whimbrel.plan import (
@@ -66,8 +66,8 @@ class Chop(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.period <= 0:
-            raise PlanError("A period must be longer than nothing.", where=self.show(),
-                            hint='such as "5m", or 5 where time counts plain integers')
+            raise PlanError(f"period must be positive, got {quote_ticks(self.period, self.unit)}.", where=self.show(),
+                            hint='Use a duration such as "5m", or 5 if time is an integer.')
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -133,9 +133,10 @@ class ChopKernel(Kernel):
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.input_watermark = watermark
         if watermark == INF and (endless := self.rest.other == INF).any():
-            raise KernelError(f"An event that is still true at {self._shown(int(self.rest.sync[endless][0]))} has no "
-                              "known end, and the stream ended.", where=self.chop.show(),
-                              hint="end it before, with clip_duration(...) or where(...)")
+            raise KernelError(f"Cannot chop the event that is still active at "
+                              f"{self._shown(int(self.rest.sync[endless][0]))} because its end is unknown.",
+                              where=self.chop.show(),
+                              hint="End it with clip_duration(...), or drop it with where(...).")
         self.due = max(self.due, watermark)
         return self.next_portion()
 

@@ -50,8 +50,9 @@ class ClipDuration(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.longest <= 0:
-            raise PlanError("A duration must be longer than nothing.", where=self.show(),
-                            hint='such as "5m", or 5 where time counts plain integers')
+            raise PlanError(f"duration must be positive, got {quote_ticks(self.longest, self.unit)}.",
+                            where=self.show(),
+                            hint='Use a duration such as "5m", or 5 if time is an integer.')
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

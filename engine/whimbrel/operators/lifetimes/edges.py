@@ -55,8 +55,8 @@ class Edges(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         schema, = upstream
         if OTHER in schema:
-            raise PlanError(f"There is a column {OTHER!r} already.", where=self.show(),
-                            hint=f"rename it: .rename(another_name={OTHER!r})")
+            raise PlanError(f"edges() adds a column {OTHER!r}, which the stream already has.", where=self.show(),
+                            hint=f"Rename it: .rename(another_name={OTHER!r}).")
         return schema.with_fields([*schema.fields, Field(OTHER, schema.time_type)])
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -46,8 +46,9 @@ def check_duration(expr: Expr, schema: Schema, *, where: str) -> None:
     """Refuse what is no duration: integers are ticks, durations need a stream that counts time."""
     type_ = type_of(expr, _with_lifetime(schema), where=where)
     if not pa.types.is_integer(type_) and not (pa.types.is_duration(type_) and schema.unit):
-        raise ExpressionError(f"{expr.show()} is {type_}, not a duration.", where=where,
-                              hint="an integer counts ticks; the difference of two times is a duration")
+        raise ExpressionError(f"A duration must be an integer or a duration, got {expr.show()} of type {type_}.",
+                              where=where,
+                              hint="Use ticks as an integer, or the difference of two times.")
 
 
 def check_time(expr: Expr, schema: Schema, *, where: str) -> None:
@@ -58,8 +59,9 @@ def check_time(expr: Expr, schema: Schema, *, where: str) -> None:
     else:
         fits = schema.unit is None and pa.types.is_integer(type_)
     if not fits:
-        raise ExpressionError(f"{expr.show()} is {type_}, but the stream counts {schema.time_type}.", where=where,
-                              hint="compute it from col.start, such as col.start.dt.floor(...) or col.start - 5")
+        raise ExpressionError(f"A time of this stream must be {schema.time_type}, got {expr.show()} of type {type_}.",
+                              where=where,
+                              hint="Compute it from col.start, such as col.start.dt.floor(...) or col.start - 5.")
 
 
 def durations(expr: Expr, batch: Batch, *, where: str) -> tuple[Ticks, Mask]:
@@ -78,8 +80,8 @@ def _ticks(expr: Expr, batch: Batch, type_: pa.DataType, where: str) -> tuple[Ti
         try:
             column = Column.from_arrow(column.to_arrow().cast(type_))
         except pa.ArrowInvalid:
-            raise KernelError(f"{expr.show()} is not a whole number of ticks ({batch.schema.unit}).", where=where,
-                              hint="round it, or use a finer time column") from None
+            raise KernelError(f"{expr.show()} must be a whole number of ticks ({batch.schema.unit}).", where=where,
+                              hint="Round it, or use a finer time column.") from None
     return np.asarray(column.values).astype(np.int64), column.validity()
 
 

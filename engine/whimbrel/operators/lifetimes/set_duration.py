@@ -46,8 +46,8 @@ class SetDuration(SlidingWindow):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.size <= 0:
-            raise PlanError("A duration must be longer than nothing.", where=self.show(),
-                            hint='such as "5m", or 5 where time counts plain integers')
+            raise PlanError(f"duration must be positive, got {quote_ticks(self.size, self.unit)}.", where=self.show(),
+                            hint='Use a duration such as "5m", or 5 if time is an integer.')
         return upstream[0]
 
     def show(self) -> str:

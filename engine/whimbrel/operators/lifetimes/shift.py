@@ -116,7 +116,7 @@ class ShiftKernel(Stateless):
         known = times[times != INF]
         if len(known) and not MIN_TIME < min(int(known.min()), int(known.min()) + amount) <= max(
                 int(known.max()), int(known.max()) + amount) < INF:
-            raise KernelError("A shifted time leaves int64.", where=self.shift.show())
+            raise KernelError("A shifted time leaves int64.", where=self.shift.show(), hint="Use a smaller amount.")
         with np.errstate(over="ignore"):  # only where there is no known end
             return times + amount
 

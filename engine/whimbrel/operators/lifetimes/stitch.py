@@ -55,8 +55,8 @@ class Stitch(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         for field in upstream[0]:
             if not can_be_key(field.type):
-                raise SchemaError(f"Column {field.name!r} is {field.type}, which cannot be compared.",
-                                  where=self.show(), hint="leave it out, with drop(...)")
+                raise SchemaError(f"stitch() cannot compare column {field.name!r} of type {field.type}.",
+                                  where=self.show(), hint="Remove it with drop(...).")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

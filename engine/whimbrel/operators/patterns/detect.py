@@ -136,21 +136,21 @@ class Detect(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         schema, where = upstream[0], self.show()
         if self.within <= 0:
-            raise PlanError("within must be longer than nothing.", where=where,
-                            hint='give a duration, such as within="1h", or None for no limit')
+            raise PlanError(f"within must be positive, got {show_span(self.within, self.unit)}.", where=where,
+                            hint='Use a duration such as within="1h", or None for no limit.')
         if self.simultaneous not in ("discard", "in_order"):
-            raise PlanError(f"Simultaneous events are 'discard' or 'in_order', not {self.simultaneous!r}.", where=where,
-                            hint="events of one key and time are left out, or taken as they come")
+            raise PlanError(f"simultaneous must be 'discard' or 'in_order', got {self.simultaneous!r}.", where=where,
+                            hint="Use 'in_order' to take events of one key and time as they arrive.")
         slots = self._slots(schema)
         with_slots = _with_slots(schema, slots)
         for event in Automaton.of(self.pattern).events:
             type_ = type_of(event.condition, with_slots, where=where)
             if not pa.types.is_boolean(type_):
-                raise ExpressionError(f"A condition must be true or false; {event.condition.show()} is {type_}.",
-                                      where=where, hint="compare it with something, such as `> 0`")
+                raise ExpressionError(f"A condition must be boolean, got {event.condition.show()} of type {type_}.",
+                                      where=where, hint="Compare it with a value, such as `> 0`.")
             if isinstance(event, SimultaneousPattern) and self.simultaneous == "in_order":
-                raise PlanError("Events that are taken one by one are never there all at once.", where=where,
-                                hint='leave simultaneous="in_order" out, or simultaneous()')
+                raise PlanError('simultaneous() cannot match because simultaneous="in_order" takes events one by one.',
+                                where=where, hint='Remove simultaneous="in_order", or simultaneous().')
             for _, clause in event.clauses if isinstance(event, SimultaneousPattern) else ():
                 self._check_clause(clause, schema)
             for name, value in event.updates:
@@ -164,19 +164,20 @@ class Detect(Operator):
 
     def _check_clause(self, clause: Expr, schema: Schema) -> None:
         if registers_of(clause):
-            raise ExpressionError(f"{clause.show()} reads what a run remembers; simultaneous() sees events only.",
+            raise ExpressionError(f"simultaneous() cannot read registers, got {clause.show()}.",
                                   where=self.show())
         type_ = type_of(clause, schema, where=self.show())
         if not pa.types.is_boolean(type_):
-            raise ExpressionError(f"A condition must be true or false; {clause.show()} is {type_}.", where=self.show(),
-                                  hint="compare it with something, such as `> 0`")
+            raise ExpressionError(f"A condition must be boolean, got {clause.show()} of type {type_}.",
+                                  where=self.show(),
+                                  hint="Compare it with a value, such as `> 0`.")
 
     def _check_update(self, name: str, type_: pa.DataType, value: Expr) -> None:
         mine = next(type_ for known, type_, _ in self.register if known == name)
         widens = pa.types.is_floating(mine) and pa.types.is_integer(type_)
         if type_ != mine and not widens and not pa.types.is_null(type_):
-            raise ExpressionError(f"Register {name!r} is {mine}; its new value {value.show()} is {type_}.",
-                                  where=self.show(), hint="begin with a value of that type, or cast the new one")
+            raise ExpressionError(f"Register {name!r} must stay {mine}, got {value.show()} of type {type_}.",
+                                  where=self.show(), hint="Start with a value of that type, or cast the new value.")
 
     def _read(self) -> dict[str, OuterValue]:
         """What the query reads of a run's memory, and the registers that it sets."""
@@ -198,17 +199,17 @@ class Detect(Operator):
         for name, source in self._read().items():
             if source.which == "register":
                 if source.column not in (name for name, _, _ in self.register):
-                    raise PlanError(f"There is no register {source.column!r}.", where=where, hint=near_match(
+                    raise PlanError(f"The pattern has no register {source.column!r}.", where=where, hint=near_match(
                         source.column, (name for name, _, _ in self.register), noun="register"))
                 continue
             if source.event not in known:
-                raise PlanError(f"No event of the pattern is named {source.event!r}.", where=where,
+                raise PlanError(f"The pattern has no event {source.event!r}.", where=where,
                                 hint=near_match(source.event, known, noun="event"))
             captured.append(Slot(name, schema.type_of(source.column, where=where), source, shown=name in emitted))
         for slot in (*declared, *captured):
             if pa.types.is_nested(slot.type):
-                raise SchemaError(f"{slot.source.column!r} is {slot.type}, which a run cannot remember.", where=where,
-                                  hint="remember numbers, texts, times or bools, such as one field of a struct")
+                raise SchemaError(f"A pattern cannot store {slot.source.column!r} of type {slot.type}.", where=where,
+                                  hint="Store numbers, strings, times or booleans, such as one field of a struct.")
         return [*declared, *captured]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -308,10 +309,10 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
         among finer ones.
     """
     if not isinstance(pattern, Pattern):
-        raise PlanError(f"A {type(pattern).__name__} is not a pattern.", where="detect()",
-                        hint="such as wb.sequence(first=col.x > 1, second=col.x < 1)")
+        raise PlanError(f"detect() needs a pattern, got {type(pattern).__name__}.", where="detect()",
+                        hint="Use a pattern, such as wb.sequence(first=col.x > 1, second=col.x < 1).")
     if known.mixed and not allow_lookahead:
-        raise PlanError("A value would be seen before it is known: the events of windows lie among finer ones.",
+        raise PlanError("detect() would use window results before their window has closed.",
                         where="detect()", hint=LOOKAHEAD_HINT)
     ticks = INF if within is None else duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
     return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
@@ -323,8 +324,9 @@ def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:
     for name, value in register.items():
         check_name(name, "detect")
         if value is None:
-            raise PlanError(f"Register {name!r} has no type.", where="detect(register=...)",
-                            hint="give the value that it begins with, or pyarrow.int64() for null")
+            raise PlanError(f"Register {name!r} needs a type, got None as its first value.",
+                            where="detect(register=...)",
+                            hint="Use a first value, or a type such as pyarrow.int64() to start with null.")
         if isinstance(value, pa.DataType):
             yield name, logical_type(value), None
         else:
@@ -335,11 +337,12 @@ def _outputs(output: Outputs, schema: Schema) -> Keys:
     outputs = named_columns("detect", (), output, schema.names)
     for name, expr in outputs:
         if lifetime_of(expr):
-            raise PlanError("A match has no lifetime of its own before it is told.",
+            raise PlanError("output= cannot use the lifetime because a match has none yet.",
                             where=f"detect(output={{{name!r}: {expr.show()}}})",
-                            hint="put it into a column before: with_columns(began=wb.start_time())")
+                            hint="Put it into a column before: with_columns(began=wb.start_time()).")
         loose = sorted(columns_of(expr) - registers_of(expr).keys())
         if loose:
-            raise PlanError(f"Of which event is {loose[0]!r}?", where=f"detect(output={{{name!r}: {expr.show()}}})",
-                            hint=f"name it: wb.last_of('name').{loose[0]}, or wb.first_of")
+            raise PlanError(f"output= must name the event of column {loose[0]!r}.",
+                            where=f"detect(output={{{name!r}: {expr.show()}}})",
+                            hint=f"Use wb.last_of('name').{loose[0]} or wb.first_of('name').{loose[0]}.")
     return outputs

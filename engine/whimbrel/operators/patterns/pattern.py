@@ -47,9 +47,9 @@ class Pattern:
             Bounds; without `max` there is none above.
         """
         if min < 0 or (max is not None and (max < min or max == 0)):
-            raise PlanError(f"A pattern cannot be repeated {min} to {max} times.",
+            raise PlanError(f"repeat() needs 0 <= min <= max and max > 0, got {min} to {max}.",
                             where=f"{self.show()}.repeat()",
-                            hint="such as repeat(2, 5)")
+                            hint="Use counts in order, such as repeat(2, 5).")
         return RepeatPattern(self, min, max)
 
     def optional(self) -> Pattern:
@@ -188,8 +188,8 @@ def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: 
     [{'start': 1, 'end': 10, 'first_time': 0, 'events': 2}]
     """
     if min < 1 or (max is not None and max < min):
-        raise PlanError(f"There cannot be {min} to {max} events at one time.", where="simultaneous()",
-                        hint="such as min=2, max=5")
+        raise PlanError(f"simultaneous() needs 1 <= min <= max, got {min} to {max}.", where="simultaneous()",
+                        hint="Use counts in order, such as min=2, max=5.")
     given: tuple[tuple[Quantifier, Any], ...] = (("some", any), ("every", all), ("none", none))
     clauses = tuple((quantifier, trace(given, where=f"simultaneous({_WORDS[quantifier]}=...)")) for quantifier,
                     given in given
@@ -213,7 +213,7 @@ def sequence(**events: Step | Pattern) -> Pattern:
     """
     if not events:
         raise PlanError("A sequence needs at least one event.", where="sequence()",
-                        hint="such as wb.sequence(first=col.x > 1)")
+                        hint="Add one, such as wb.sequence(first=col.x > 1).")
     parts = [_named(given, name) if isinstance(given, Pattern) else
              EventPattern(trace_step(given, f"sequence({name}=...)"), name=name) for name, given in events.items()]
     whole = parts[0]
@@ -264,8 +264,9 @@ class Automaton:
         automaton = Automaton()
         automaton.first, automaton.last, empty = automaton._add(pattern)
         if empty:
-            raise PlanError("The pattern also matches no event at all.", where=f"detect({pattern.show()})",
-                            hint="make one of its events obligatory")
+            raise PlanError("A pattern must match at least one event; this one also matches none.",
+                            where=f"detect({pattern.show()})",
+                            hint="Make one of its events mandatory.")
         return automaton
 
     @property
@@ -277,8 +278,8 @@ class Automaton:
         match pattern:
             case EventPattern():
                 if len(self.events) == MAX_POSITIONS:
-                    raise PlanError(f"A pattern may mention {MAX_POSITIONS} events at most.", where="detect()",
-                                    hint="repeat(min, max) counts each of the max times")
+                    raise PlanError(f"A pattern must have at most {MAX_POSITIONS} events.", where="detect()",
+                                    hint="Use smaller limits: repeat(min, max) counts max events.")
                 self.events.append(pattern)
                 self.follow.append(0)
                 state = 1 << (len(self.events) - 1)

@@ -97,8 +97,8 @@ class PathKernel(DetectKernel):
                     self.scalars, self.free, self.head, self.length, self.after, self.states, self.began, self.events,
                     self.count, *self.out, *read, *self.own, *parts, *self.shown))
             except OverflowError as error:
-                raise KernelError("Integer overflow in what a run remembers.", where=self.where,
-                                  hint="begin with a float, such as register={'total': 0.0}") from error
+                raise KernelError("A register leaves int64.", where=self.where,
+                                  hint="Start with a float, such as register={'total': 0.0}.") from error
 
         return advance
 

@@ -169,7 +169,7 @@ class PeriodicKernel(Kernel):
                 text.loop(*arguments)
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
-                              hint="compute it of floats: .cast(float)") from error
+                              hint="Cast the column to floats: .cast(float).") from error
         if text.everywhere:
             outs.insert(1, self._times(given, stop))
         self.next = stop

@@ -121,7 +121,7 @@ class KeyedPeriodicKernel(Kernel):
                 text.loop(*arguments)
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
-                              hint="compute it of floats: .cast(float)") from error
+                              hint="Cast the column to floats: .cast(float).") from error
         for at, (values, known) in columns.items():  # the others are read by nobody
             self.values[at][layout.keys] = values[layout.tails]
             self.valid[at][layout.keys] = known[layout.tails] if len(known) else True

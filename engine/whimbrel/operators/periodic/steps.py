@@ -190,13 +190,13 @@ def _ticks_of(step: PeriodicStep, period: int, below: list[int | None]) -> int |
             return None
         case Windowed():
             if None in below:
-                raise ValueError("events that begin between places are not counted at places")
+                raise ValueError("events that start between slots are not counted at slots")
             return period
         case Joined():
             left, right = below
             if left is None or right is None:
                 if (right if left is None else left) != 1 or (step.outer and left is None):
-                    raise ValueError("what lasts longer than a tick changes where a stream of another beat does")
+                    raise ValueError("events longer than a tick change where a stream with another period does")
                 return 1
             if step.outer and right < left:
                 raise ValueError("an event of which only the beginning has a partner is two")

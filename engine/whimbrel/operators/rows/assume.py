@@ -121,14 +121,16 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
     for name in names:
         schema.index(name, where=f"assume(per={per!r})")
     if duration is None and periodic is None and not non_overlapping and not start_edges:
-        raise PlanError("assume() needs an assumption.", where="assume()",
-                        hint="such as non_overlapping=True, duration=..., periodic=..., start_edges=True")
+        raise PlanError("assume() needs at least one assumption.", where="assume()",
+                        hint="Add non_overlapping=True, duration=..., periodic=... or start_edges=True.")
     if start_edges and duration is not None:
-        raise PlanError("An event that never ends has no duration.", where="assume()", hint="say one of the two")
+        raise PlanError("assume() cannot combine duration= and start_edges=True.", where="assume()",
+                        hint="Remove one of the two.")
     spans = [None if span is None else duration_ticks(span, schema.unit, where="assume()")
              for span in (duration, periodic)]
     if any(span is not None and span <= 0 for span in spans):
-        raise PlanError("A duration and a period must be longer than nothing.", where="assume()", hint='such as "5s"')
+        raise PlanError("duration and periodic must be positive.", where="assume()",
+                        hint='Use a duration such as "5s".')
     apart = NonOverlapping(frozenset(names), spans[1]) if non_overlapping or periodic is not None else None
     return Assume(duration=spans[0], starts_only=start_edges, apart=apart, unit=schema.unit)
 
@@ -212,7 +214,7 @@ class AssumeKernel(Kernel):
         of = f" of {', '.join(values)}" if values else ""
         raise KernelError(f"An event{of} at {self._time(batch, int(batch.sync[row]))} {why(row)}.",
                           where=self.assume.show(),
-                          hint="leave the assumption out, or mend the data: what follows relies on it")
+                          hint="Remove the assumption, or fix the data.")
 
     def _time(self, batch: Batch, ticks: int) -> Any:
         return pa.scalar(ticks).cast(batch.schema.time_type).as_py()

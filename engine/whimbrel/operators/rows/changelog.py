@@ -69,8 +69,8 @@ class Changelog(Operator):
                 *(Field(f"{field.name}_before", field.type) for field in schema if field.name not in self.keys)]
         for field in made:
             if field.name in schema:
-                raise SchemaError(f"The answer has a column {field.name!r}, and bands make another one.",
-                                  where=self.show(), hint=f"rename it before: .rename(another_name={field.name!r})")
+                raise SchemaError(f"Latency bands add a column {field.name!r}, which the result already has.",
+                                  where=self.show(), hint=f"Rename it first: .rename(another_name={field.name!r}).")
         return schema.with_fields([*schema, *made], where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -24,5 +24,6 @@ def drop(schema: Schema, *names: str) -> Select:
         schema.index(name, where=where)
     kept = [name for name in schema.names if name not in names]
     if not kept:
-        raise PlanError("No column would be left.", where=where, hint="keep one at least; or count events instead")
+        raise PlanError("drop() must leave at least one column.",
+                        where=where, hint="Keep one column, or count events instead.")
     return Select(columns=tuple((name, Col(name)) for name in kept))

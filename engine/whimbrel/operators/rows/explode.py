@@ -98,22 +98,23 @@ class Explode(Operator):
         if self.times is not None:
             many = type_of(self.times, schema, where=where)
             if not pa.types.is_integer(many):
-                raise ExpressionError(f"How many times is {many}, not an integer.", where=where,
-                                      hint="cast it: .cast(int)")
+                raise ExpressionError(f"times must be an integer, got {many}.", where=where,
+                                      hint="Cast it: .cast(int).")
         if self.values:
             first, *others = (type_of(value, schema, where=where) for value in self.values)
             for value, type_ in zip(self.values[1:], others, strict=True):
                 if type_ != first:
-                    raise ExpressionError(f"{self.values[0].show()} is {first}, but {value.show()} is {type_}.",
-                                          where=where, hint="cast one: .cast(...)")
+                    raise ExpressionError(f"Values must have one type, got {self.values[0].show()} ({first}) and "
+                                          f"{value.show()} ({type_}).",
+                                          where=where, hint="Cast one: .cast(...).")
             return first
         if self.listed is not None:
             return _item_of(type_of(self.listed, schema, where=where), self.listed.show(), where)
         type_ = schema.type_of(self.column, where=where)
         if self.split is not None:
             if not pa.types.is_string(type_) and not pa.types.is_large_string(type_):
-                raise SchemaError(f"Column {self.column!r} is {type_}; only strings can be split.", where=where,
-                                  hint="lists are taken apart without split=")
+                raise SchemaError(f"split= needs a string column, got {self.column!r} of type {type_}.", where=where,
+                                  hint="Remove split= for a list column.")
             return type_
         return _item_of(type_, f"Column {self.column!r}", where,
                         f'explode({self.column!r}, split=",") for a string')
@@ -149,7 +150,8 @@ class Explode(Operator):
 
 def _item_of(type_: pa.DataType, what: str, where: str, hint: str = "") -> pa.DataType:
     if not pa.types.is_list(type_) and not pa.types.is_large_list(type_) and not pa.types.is_fixed_size_list(type_):
-        raise SchemaError(f"{what} is {type_}, not a list.", where=where, hint=hint and f"such as {hint}")
+        raise SchemaError(f"explode() needs a list; {what[0].lower() + what[1:]} has type {type_}.",
+                          where=where, hint=hint and f"Use {hint}.")
     return type_.value_type
 
 
@@ -175,13 +177,13 @@ def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = 
     where = f"explode({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)
     if split is not None and (not isinstance(split, str) or not split):
-        raise PlanError(f"Strings cannot be split by {split!r}.", where=where,
-                        hint='give a text, such as explode("tags", split=",")')
+        raise PlanError(f"split must be a non-empty string, got {split!r}.", where=where,
+                        hint='Use a separator, such as explode("tags", split=",").')
     if split is not None and (listed or values):
-        raise PlanError("Give a text to split by, or values, but not both.", where=where,
-                        hint='such as explode("tags", split=","), or explode("x", [col.a, col.b])')
+        raise PlanError("explode() takes split= or values, got both.", where=where,
+                        hint='Use explode("tags", split=",") or explode("x", [col.a, col.b]).')
     if times is not None and (listed or not values):
-        raise PlanError("Only values can be taken several times.", where=where, hint="such as [col.x], times=col.n")
+        raise PlanError("times= needs values.", where=where, hint="Add values, such as [col.x], times=col.n.")
     check_name(column, "explode")
     chosen = () if listed else tuple(trace(value, where=where) for value in cast(Any, values))
     for value in chosen:
@@ -189,8 +191,8 @@ def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = 
     made = trace(values, where=where) if listed else None
     if item_type is not None:
         if not isinstance(made, RowFunction):
-            raise PlanError("A type is for Python functions; expressions have theirs.", where=where,
-                            hint="leave item_type out, or cast the expressions: .cast(...)")
+            raise PlanError("item_type= is only for Python functions.", where=where,
+                            hint="Remove item_type=, or cast the expressions: .cast(...).")
         made = replace(made, declared=pa.list_(logical_type(item_type)))
     return Explode(column=column, split=split, listed=made,
                       times=None if times is None else trace(times, where=where),

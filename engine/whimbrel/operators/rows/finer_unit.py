@@ -15,7 +15,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, TimeGrid
 
-_HINT = "cast the finer time column to a coarser unit where it is read, or leave such rows out first: .where(...)"
+_HINT = "Cast the finer time column to a coarser unit in its source, or drop such rows first: .where(...)."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -206,17 +206,17 @@ class FinerUnitKernel(Stateless):
     def _refuse(self, start: int) -> None:
         at = format_instant(start, self.upstream.unit, self.upstream.zone)
         low, high = (str(format_instant(ticks, self.finer.finer, None)) for ticks in (MIN_TIME + 1, INF - 1))
-        raise KernelError(f"The event at {at} does not fit into {self.finer.finer}, in which the other stream counts "
-                          f"time: that holds {low[:10]} to {high[:10]}.", where=self.finer.show(), hint=_HINT)
+        raise KernelError(f"The event at {at} is outside the range of {self.finer.finer}, the time unit of the other "
+                          f"stream: {low[:10]} to {high[:10]}.", where=self.finer.show(), hint=_HINT)
 
     def _widened(self, column: Column, type_: pa.DataType, name: str) -> Column:
         try:
             return Column.from_arrow(column.to_arrow().cast(type_))
         except pa.ArrowInvalid:
-            raise KernelError(f"A value of column {name!r} does not fit into {type_}, which another stream has: "
+            raise KernelError(f"A value of column {name!r} does not fit into {type_}, its type in another stream: "
                               f"{_beyond(column, type_)}.", where=self.finer.show(),
-                              hint=f"cast {name!r} of the other stream to {column.type}, or leave such rows out first: "
-                              ".where(...)") from None
+                              hint=f"Cast {name!r} of the other stream to {column.type}, or drop such rows first: "
+                              ".where(...).") from None
 
 
 def _beyond(column: Column, type_: pa.DataType) -> str:

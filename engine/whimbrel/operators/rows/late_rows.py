@@ -60,8 +60,8 @@ class LateRows(Operator):
         length = pa.int64() if schema.unit is None else pa.duration(schema.unit)
         for name in (LATE_BY, ADJUSTED):
             if name in schema:
-                raise SchemaError(f"{self.source.name} has a column {name!r}, and late rows get another one.",
-                                  where=self.show(), hint="rename it where the source is made")
+                raise SchemaError(f"Late rows get a column {name!r}, which {self.source.name} already has.",
+                                  where=self.show(), hint="Rename the column of the source.")
         return schema.with_fields([*schema, Field(LATE_BY, length), Field(ADJUSTED, pa.bool_())], where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -26,7 +26,7 @@ def rename(schema: Schema, /, **names: str | Col) -> Select:
         where = f"rename({new}={old!r})"
         schema.index(old, where=where)
         if old in renamed:
-            raise PlanError(f"Column {old!r} would get two names.", where=where,
-                            hint=f"copy it: .with_columns({new}=col.{old})")
+            raise PlanError(f"rename() must give each column one name, got two for {old!r}.", where=where,
+                            hint=f"Copy it: .with_columns({new}=col.{old}).")
         renamed[old] = new
     return Select(columns=tuple((renamed.get(name, name), Col(name)) for name in schema.names))

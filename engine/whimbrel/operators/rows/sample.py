@@ -64,8 +64,9 @@ class SampleKeys(Operator):
         for name, expr in self.columns:
             type_ = type_of(expr, upstream[0], where=self.show())
             if not can_be_key(type_):
-                raise PlanError(f"{name} is {type_}, which cannot be a key.", where=self.show(),
-                                hint="sample by numbers, texts, times or bools")
+                raise PlanError(f"A key must be a number, a string, a time or a boolean, got {name} of type {type_}.",
+                                where=self.show(),
+                                hint="Sample by another column, or cast this one.")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -105,11 +106,12 @@ def sample(schema: Schema, fraction: float, *columns: str | Expr, seed: int = 0,
         Another seed is another sample.
     """
     if not isinstance(fraction, Real) or not 0 <= fraction <= 1:
-        raise PlanError(f"The fraction is {fraction!r}.", where="sample()",
-                        hint="from 0 to 1, such as sample(0.1, ...)")
+        raise PlanError(f"fraction must be between 0 and 1, got {fraction!r}.", where="sample()",
+                        hint="Use a fraction, such as sample(0.1, ...).")
     chosen = named_columns("sample", columns, {}) or keys
     if not chosen:
-        raise PlanError("sample() needs a key.", hint='such as sample(0.1, "plane"): a tenth of all planes')
+        raise PlanError("sample() needs a key.", where="sample()",
+                        hint='Add a key, such as sample(0.1, "plane") for a tenth of all planes.')
     return SampleKeys(fraction=float(fraction), columns=chosen, seed=seed)
 
 

@@ -49,7 +49,7 @@ class Select(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         if not self.columns:
             raise PlanError("select() needs at least one column.", where="select()",
-                            hint='such as select("name", total=col.a + col.b)')
+                            hint='Add one, such as select("name", total=col.a + col.b).')
         where = self.show()
         fields = [Field(name, type_of(expr, upstream[0], where=where)) for name, expr in self.columns]
         return upstream[0].with_fields(fields, where=where)

@@ -92,7 +92,7 @@ def union(schema: Schema, *others: Schema) -> Union:
         With the same columns.
     """
     if not others:
-        raise PlanError("union() needs another stream.", where="union()", hint="such as left.union(right)")
+        raise PlanError("union() needs another stream.", where="union()", hint="Add one, such as left.union(right).")
     for position, other in enumerate(others, 1):
         where = "union()" if len(others) == 1 else f"union(), stream {position} of {len(others)}"
         _check_same(schema, other, where)
@@ -106,12 +106,13 @@ def _check_same(left: Schema, right: Schema, where: str) -> None:
                               hint=near_match(field.name, right.names))
         type_ = right.type_of(field.name)
         if type_ != field.type:
-            raise SchemaError(f"Column {field.name!r} is {field.type} here and {type_} in the other stream.",
-                              where=where, hint="cast one: .with_columns(name=col.name.cast(...))")
+            raise SchemaError(f"Column {field.name!r} must have one type, got {field.type} here and {type_} in the "
+                              f"other stream.",
+                              where=where, hint="Cast one: .with_columns(name=col.name.cast(...)).")
     for name in right.names:
         if name not in left:
             raise SchemaError(f"Only the other stream has a column {name!r}.", where=where,
-                              hint=f"leave it out: .drop({name!r}); or {near_match(name, left.names)}")
+                              hint=f"Remove it: .drop({name!r}), or check its name: {near_match(name, left.names)}")
 
 
 class UnionKernel(Kernel):

@@ -54,12 +54,14 @@ class Unpivot(Operator):
         kept = [Field(name, upstream[0].type_of(name, where=where)) for name in self.keys]
         fields = [Field(name, upstream[0].type_of(name)) for name in self.values(upstream[0])]
         if not fields:
-            raise PlanError("No column is left to make rows of.", where=where, hint="name fewer keys")
+            raise PlanError("unpivot() needs at least one column that is not a key.",
+                            where=where, hint="Use fewer keys.")
         first = fields[0]
         for field in fields[1:]:
             if field.type != first.type:
-                raise SchemaError(f"Column {first.name!r} is {first.type}, but {field.name!r} is {field.type}.",
-                                  where=where, hint="cast one, or name it as a key")
+                raise SchemaError(f"Columns must have one type, got {first.name!r} ({first.type}) and "
+                                  f"{field.name!r} ({field.type}).",
+                                  where=where, hint="Cast one, or use it as a key.")
         made = [Field(self.attribute, pa.string()), Field(self.value, first.type)]
         return upstream[0].with_fields([*kept, *made], where=where)
 

@@ -51,8 +51,8 @@ class Where(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         type_ = type_of(self.condition, upstream[0], where=self.show())
         if not pa.types.is_boolean(type_):
-            raise ExpressionError(f"A condition must be true or false; {self.condition.show()} is {type_}.",
-                                  where=self.show(), hint="compare it with something, such as `> 0`")
+            raise ExpressionError(f"A condition must be boolean, got {self.condition.show()} of type {type_}.",
+                                  where=self.show(), hint="Compare it with a value, such as `> 0`.")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -84,7 +84,7 @@ def where(schema: Schema, *conditions: Condition) -> Where:
         Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
     """
     if not conditions:
-        raise PlanError("where() needs a condition.", where="where()", hint="such as where(col.x > 3)")
+        raise PlanError("where() needs a condition.", where="where()", hint="Add one, such as where(col.x > 3).")
     whole, *others = (trace(condition, where="where()") for condition in conditions)
     for condition in (whole, *others):
         check_text(condition, schema.names, "where()")

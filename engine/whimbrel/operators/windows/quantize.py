@@ -73,14 +73,14 @@ class Quantize(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.size <= 0 or self.hop <= 0 or self.start_grid <= 0:
-            raise PlanError("A window's size, hop and progress must be longer than nothing.", where=where,
-                            hint='such as "5m", or 5 where time counts plain integers')
+            raise PlanError("size, hop and progress must be positive.", where=where,
+                            hint='Use a duration such as "5m", or 5 if time is an integer.')
         if self.hop > self.size:
-            raise PlanError("Windows with gaps between them do not cover an event.", where=where,
-                            hint="use a hop that is not larger than the size, or hopping_window")
+            raise PlanError("hop must be at most size; gaps between windows would not cover an event.", where=where,
+                            hint="Use a smaller hop, or hopping_window.")
         if self.hop % self.start_grid:
-            raise PlanError("Partial results must meet the windows: progress divides hop.", where=where,
-                            hint=f"such as progress={self.hop}")
+            raise PlanError("progress must divide hop, so that partial results meet the windows.", where=where,
+                            hint=f"Use a divisor, such as progress={self.hop}.")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -91,11 +91,11 @@ class SessionWindow(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.timeout <= 0 or (self.max_duration is not None and self.max_duration <= 0):
-            raise PlanError("A session's timeout and max_duration must be longer than nothing.", where=where,
-                            hint='such as session_window("30m", max_duration="1d")')
+            raise PlanError("timeout and max_duration must be positive.", where=where,
+                            hint='Use durations, such as session_window("30m", max_duration="1d").')
         if self.emit not in ("change", "close"):
-            raise PlanError(f"A session is shown on 'change' or on 'close', not {self.emit!r}.", where=where,
-                            hint='"close" gives one row for each session')
+            raise PlanError(f"emit must be 'change' or 'close', got {self.emit!r}.", where=where,
+                            hint='Use "close" for one row per session.')
         for _, expr in self.keys:
             type_of(expr, upstream[0], where=where)
         return upstream[0]

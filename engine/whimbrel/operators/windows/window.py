@@ -28,7 +28,7 @@ from whimbrel.plan import (
 
 __all__ = ["Label"]
 
-_SOME = 'such as "5m", or 5 where time counts plain integers'
+_SOME = 'Use a duration such as "5m", or 5 if time is an integer.'
 
 Label = Literal["start", "end"]
 
@@ -89,10 +89,10 @@ class HoppingWindow(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
         if self.size <= 0 or self.hop <= 0:
-            raise PlanError("A window's size and hop must be longer than nothing.", where=where, hint=_SOME)
+            raise PlanError("size and hop must be positive.", where=where, hint=_SOME)
         if self.label not in ("start", "end"):
-            raise PlanError(f"A window's label is 'start' or 'end', not {self.label!r}.", where=where,
-                            hint="the end is when a window's result is known")
+            raise PlanError(f"label must be 'start' or 'end', got {self.label!r}.", where=where,
+                            hint="Use 'end' for the time at which the result is settled.")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -226,7 +226,8 @@ class SlidingWindow(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         if self.size <= 0:
-            raise PlanError("A window's size must be longer than nothing.", where=self.show(), hint=_SOME)
+            raise PlanError(f"size must be positive, got {quote_ticks(self.size, self.unit)}.", where=self.show(),
+                            hint=_SOME)
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -65,7 +65,8 @@ class Quantiles(ValueState):
         self.name, self.usual, self.values = measure.name, usual, measure.values
         bag = measure.bag
         self.whole = pa.types.is_integer(self.values.type)
-        self.fraction = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
+        share = bag.numerator / bag.whole
+        self.share = share if bag.choice != multisets.NUMBER_FROM_TOP else 1 - share
         self.runs: list[ValueRuns] = []
         self.since = 0
         self.lock = threading.RLock()

@@ -37,7 +37,7 @@ def replay_bags(
     values: Array, valid: Array, start: Array, held: Array, held_valid: Array, held_start: Array,
     items: Array, starts: Array, first: Array, length: Array, capacities: Array, tidy: Array,
     shown: Array, shown_first: Array, shown_length: Array, shown_capacities: Array, shown_valid: Array,
-    sizes: Array, rank: Array, by_rank: Array, choice: int, fraction: int, whole: int, one: bool,
+    sizes: Array, rank: Array, by_rank: Array, choice: int, numerator: int, whole: int, one: bool,
     chosen: Array, out: Array, out_valid: Array,
 ) -> int:
     """Apply operations from `step` on; `chosen` receives what is shown, `out` where each row's part of it ends.
@@ -76,14 +76,14 @@ def replay_bags(
         elif operation == EMIT:
             put_in_order(items, starts, rank, by_rank, first[group], tidy[group], length[group])
             tidy[group] = length[group]
-            size = how_many(items, first[group], length[group], choice, fraction)
+            size = how_many(items, first[group], length[group], choice, numerator)
             if sizes[CHOSEN_USED] + size > chosen.shape[0]:
                 sizes[MORE_CHOSEN] = size
                 return step
             if shown_first.shape[0] and not reserve(shown_first, shown_capacities, group, size, shown.shape[0], sizes):
                 return step
             here = sizes[CHOSEN_USED]
-            choose(items, first[group], length[group], choice, fraction, whole, size, chosen, here)
+            choose(items, first[group], length[group], choice, numerator, whole, size, chosen, here)
             out_valid[target[step]] = length[group] > 0
             if shown_first.shape[0]:
                 there = shown_first[group]
@@ -260,14 +260,14 @@ def remove(
     put(items, starts, index, items[last], starts[last] if starts.shape[0] else 0)
 
 
-def how_many(items: Array, first: int, length: int, choice: int, fraction: int) -> int:
+def how_many(items: Array, first: int, length: int, choice: int, numerator: int) -> int:
     """How many numbers are told of a bag that is in order."""
     if choice == ALL:
         return length
     if choice == BETWEEN:
         return 3
     if choice in (TOP, TOP_WITH_TIES):
-        size = min(fraction, length)
+        size = min(numerator, length)
         if choice == TOP_WITH_TIES and size > 0:
             while size < length and items[first + length - 1 - size] == items[first + length - size]:
                 size += 1
@@ -276,7 +276,7 @@ def how_many(items: Array, first: int, length: int, choice: int, fraction: int) 
 
 
 def choose(
-    items: Array, first: int, length: int, choice: int, fraction: int, whole: int, size: int, chosen: Array, here: int
+    items: Array, first: int, length: int, choice: int, numerator: int, whole: int, size: int, chosen: Array, here: int
 ) -> None:
     """Write what is told of a bag that is in order; zeros where an empty bag has nothing to tell."""
     if choice == DISTINCT:
@@ -299,10 +299,10 @@ def choose(
     elif choice == HIGHEST:
         chosen[here] = items[first + length - 1]
     elif choice in (NUMBER, NUMBER_FROM_TOP):
-        number = max((fraction * length + whole - 1) // whole, 1)
+        number = max((numerator * length + whole - 1) // whole, 1)
         chosen[here] = items[first + (number - 1 if choice == NUMBER else length - number)]
     else:
-        way = fraction * (length - 1)
+        way = numerator * (length - 1)
         below = way // whole
         chosen[here] = items[first + below]
         chosen[here + 1] = items[first + min(below + 1, length - 1)]
