@@ -1,4 +1,4 @@
-"""From arrival order to time order: late rows, reordering, and the frontier that follows from both."""
+"""From arrival order to time order: late rows, reordering and the watermark."""
 
 from whimbrel.disorder.disorder_metrics import Disorderliness, measure_disorder
 from whimbrel.disorder.edge_ingress import EdgeIngress

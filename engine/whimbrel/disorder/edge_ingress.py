@@ -23,8 +23,8 @@ Key = tuple[int | str | None, ...]
 class EdgeIngress(Ingress):
     """Applies late policies to edges, then joins ends to starts of equal payload, first in first out (SEMANTICS 3).
 
-    A late start edge that is moved or dropped is remembered until its end edge comes: the end is then told of the new
-    start, or dropped too. A row with ``other == sync`` is a punctuation: no row before that time follows.
+    A late start edge that is moved or dropped is stored until its end edge arrives. The end edge then gets the new
+    start, or is dropped too. A row with ``other == sync`` is a punctuation: no row before that time follows.
 
         arrives   9 ┄   5 ┄   20 ┄ 5    (L = 0, late="adjust")
         current   9     9     20        so the start at 5 is moved to 9, and its end speaks of 9

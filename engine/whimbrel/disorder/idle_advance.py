@@ -9,8 +9,8 @@ from whimbrel.kernels import Kernel
 
 
 class AdvancesWhenIdle(Kernel):
-    """A kernel that is given rows as they come, and follows how far time has come with them."""
+    """A kernel that reads rows in arrival order, and advances its watermark with them."""
 
     @abstractmethod
     def advance_idle(self, time: int) -> list[Batch]:
-        """Go on as if the newest row of whatever is waited for were at this time; answer with what that completes."""
+        """Advance as if the newest row of each idle input were at this time; return what that completes."""

@@ -1,4 +1,4 @@
-"""Where a source's rows enter the engine: judged late or on time, put in order, and followed by a frontier."""
+"""Ingress of a source: late policy, reordering and watermark."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Ingress(AdvancesWhenIdle):
     rows, late_dropped, late_adjusted : int
         Counted rows.
     time : Timekeeper
-        How far time has come, for all rows or by partition.
+        The watermark generator, for all rows or by partition.
     late_by : array of int64, or None
-        Of a feed, which nobody can measure afterwards: how many of its rows were late by up to each of the
-        :func:`~whimbrel.clock.round_spans`, and by more than the one before.
+        For a feed: a histogram of lateness. Its bounds are the :func:`~whimbrel.clock.round_spans`. A feed cannot be
+        measured afterwards.
     """
 
     def __init__(self, source: Source) -> None:

@@ -26,7 +26,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """The rows of a log in the order in which they came: their times, and how far behind the newest time they were.
+    """The times and the lateness of the rows of a log, in arrival order.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Arrived:
 
     @cached_property
     def _span(self) -> tuple[int, int]:
-        """Behind the rows that were late when the log began, as far as the first of it tell; and the newest time."""
+        """The time after the rows that were late when the log began, from its first rows; and the newest time."""
         if not len(self.times):
             return 0, 0
         begun = max(_FIRST_ROWS, len(self.times) // _FIRST)
@@ -81,12 +81,12 @@ class Arrived:
 class MissingFractions:
     """Shares of the rows of windows that were missing when the newest time was so far past their end.
 
-    Of each window of the log the share s is known at every age. A bound for a window to come is conformal [1, 2]: with
-    k windows, and ``g(p, n) = p + 3 sqrt(p / n) + 3 / n`` for what a share of mean p of n rows may well be, a window's
-    score is the largest ``s(age) / g(mean of s(age), n)`` over all ages. If the window to come is one of k + 1 that
+    For each window of the log the fraction s is known at every age. A bound for a later window is conformal [1, 2].
+    With k windows, ``g(p, n) = p + 3 sqrt(p / n) + 3 / n`` bounds a fraction of mean p of n rows. The score of a window
+    is the largest ``s(age) / g(mean of s(age), n)`` over all ages. If the window to come is one of k + 1 that
     might as well have come in another order, its score is at most q, the r-th smallest, with probability r / (k + 1).
-    The mean that makes the scores is that of all k + 1, of which the last is not known: g grows with it, so that the
-    scores of the k are at most what they are without it, and its own share is at most the largest x that solves
+    The scores use the mean of all k + 1 windows, of which the last is not known. Because g grows with the mean, the
+    scores of the k are at most what they are without it. The fraction of the last window is at most the largest x with
     ``x = q g((sum of s + x) / (k + 1), n)``. That holds at all ages together, and for any n up to the rows it has.
 
     Beyond the largest age at which a row of any window was missing, none is expected: one is with probability
@@ -99,7 +99,7 @@ class MissingFractions:
     size_ticks, hop_ticks, first_tick : int
         A window of `size_ticks` begins every `hop_ticks`, one of them at `first_tick`.
     span : tuple of (int, int)
-        Times before which windows may lack rows that came before the log, and behind which none has come.
+        Times before which windows may lack rows that arrived before the log, and after which no row has arrived.
 
     Attributes
     ----------
@@ -108,8 +108,8 @@ class MissingFractions:
     fractions : numpy.ndarray of float64
         By window and age.
     ages_ticks : numpy.ndarray of int64
-        From 0 in steps that grow, to the first at which no row was missing. An age is how many ticks the newest time
-        is past the last tick of the window, less one.
+        Growing ages from 0 to the first at which no row was missing. An age is the ticks from the last tick of the
+        window to the newest time, less one.
 
     References
     ----------
@@ -146,7 +146,7 @@ class MissingFractions:
         self._expected = missing.sum(axis=0) / max(int(self.rows.sum()), 1)
 
     def _whole(self, span: tuple[int, int], latest_ticks: int) -> tuple[int, int]:
-        """The numbers of the windows that lie behind the first rows, and whose rows all had time to come."""
+        """The numbers of the windows after the first rows whose rows all had time to arrive."""
         begin = -((self._first - span[0]) // self._hop)
         end = (span[1] - latest_ticks - self._size - self._first) // self._hop + 1
         return max(begin, end - _MAX_WINDOWS), end

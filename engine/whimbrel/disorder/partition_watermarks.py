@@ -1,4 +1,4 @@
-"""A time for each partition of a source, and a low watermark that none of them is behind."""
+"""A watermark for each partition of a source, and their low watermark."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NO_PUNCTUATION.flags.writeable = False
 class PartitionTime(Timekeeper):
     """With hw the largest time seen in a partition, current = max(current, hw - L, its punctuations, low watermark).
 
-    Rows of one partition never make a row of another late, unless they move the low watermark: with a `lag`, it is the
-    largest time seen anywhere less the lag, rounded down to a multiple of `every`. A punctuation whose partition is
-    null is a low watermark too. Only the low watermark says that nothing earlier can come.
+    Rows of one partition never make a row of another late, unless they advance the low watermark. With a `lag`, the low
+    watermark is the largest time in any partition less the lag, rounded down to a multiple of `every`. A punctuation
+    whose partition is null is a low watermark too. Only the low watermark says that nothing earlier can come.
 
         arrives      a1   b90  a5   a150   b60  b101      (L = 0, lag = 50, every = 50)
         low         -50   0    0    100    100  100

@@ -1,4 +1,4 @@
-"""What moves rows: contracts, handwritten primitives, generated text, and the compiler behind them."""
+"""Kernels: their contracts, handwritten primitives, generated code and the compiler."""
 
 from whimbrel.kernels.cache import cache_directory, dependency_digest, keeps_code
 from whimbrel.kernels.checked_arithmetic import has_power

@@ -2,7 +2,7 @@
 
 numba decides whether its cached machine code is fresh by the stamp of *one* source file, so an edit in a second file
 goes unnoticed and the old answer comes back. Here the file's own name covers everything its code depends on: the text,
-the source of every room that compiled code may call, and the versions of numba, NumPy, Python and whimbrel. A file
+the source of every package that compiled code may call, and the versions of numba, NumPy, Python and whimbrel. A file
 that exists is therefore never rewritten, and code that changed is never found under the old name.
 """
 

@@ -27,7 +27,7 @@ from whimbrel.kernels.intrinsics import instruction
 Tier = Literal["interpreted", "primitives", "fused"]
 
 Watcher = Callable[[str, float, bool], None]
-"""Told of each call: the function's name, the seconds it took, and whether they were spent waiting for the compiler."""
+"""Called after each call with the function's name, its seconds, and whether it waited for the compiler."""
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _forced: Tier | None = "interpreted" if os.environ.get("WHIMBREL_JIT") == "0" else None

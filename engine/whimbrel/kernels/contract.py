@@ -30,13 +30,13 @@ class Kernel(ABC):
     passes a row that is due.
 
     State lives in NumPy arrays, Arrow arrays, batches and plain values held by attributes (also inside lists, dicts and
-    objects that have a ``fork()``), so that it can be copied and written down.
+    objects that have a ``fork()``), so that it can be copied and saved in checkpoints.
     """
 
     watermark: int = MIN_TIME
     """No output row with sync below this can follow."""
     storage: Storage | None = None
-    """Where rows may be written to that stay, because they are part of an answer; whoever has them copies them else."""
+    """Memory for rows that stay because they are part of a result. Without it a caller copies them."""
 
     @abstractmethod
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -80,7 +80,7 @@ class Kernel(ABC):
 
     @property
     def buffered_rows(self) -> int:
-        """Rows held back or remembered now."""
+        """Rows that are buffered now."""
         return 0
 
     @property
@@ -115,7 +115,7 @@ class Stateless(Kernel):
         """The rows that come of these rows."""
 
     def output_watermark(self, watermark: int) -> int:
-        """The output frontier that follows from an input frontier."""
+        """The output watermark that follows from an input watermark."""
         return watermark
 
 

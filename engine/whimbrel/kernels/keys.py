@@ -169,7 +169,7 @@ class KeyTable:
         return len(self.pairs[-1]) if self.pairs else len(self.columns[0])
 
     def fork(self) -> KeyTable:
-        """Itself: a table only ever grows, so a twin may share it."""
+        """Itself: a table only grows, so a copy may share it."""
         return self
 
     def ids(self, columns: Sequence[Column], rows: int, skip: Mask | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""What a kernel remembers, found by walking its attributes: the part of it that a checkpoint writes down."""
+"""Find the operator state of a kernel in its attributes, for checkpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_WALKED = (set, deque, bytearray)
 
 
 class Fixed(Enum):
-    """Stands for what the plan says and no row changes, such as expressions; it is made anew, not written down."""
+    """Marks what the plan defines and no row changes, such as expressions: it is made again, not saved."""
 
     FIXED = "fixed"
 

@@ -69,9 +69,9 @@ def with_gaps(batch: Batch) -> Batch:
 def time_order(sync: Array) -> Array | None:
     """Positions that put times in order, those of one time as they came; None when they are in order already.
 
-    A stable sort as NumPy's, but made for what arrives: rows a few places late are moved there, and where few rows are
-    later than that, they alone are sorted and merged in; else rows are dealt to slices of time that fit the cache,
-    each sorted digit by digit.
+    A stable sort like NumPy's, made for arriving rows. Rows that are a few positions late are moved. If few rows are
+    later than that, only those are sorted and merged in. Otherwise rows are dealt to slices of time that fit the cache,
+    and each slice is radix-sorted.
 
     Examples
     --------

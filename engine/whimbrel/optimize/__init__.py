@@ -28,7 +28,7 @@ RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb
 
 
 def optimize(node: Node) -> Node:
-    """The plan that runs: the same answer as the plan as written. It is made once."""
+    """The optimized plan, which gives the same result as the plan. It is made once."""
     return node.once("optimized", lambda: _together((node,))[0])
 
 

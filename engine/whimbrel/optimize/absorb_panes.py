@@ -1,4 +1,4 @@
-"""Panes that only windows that hop are made of are made with them."""
+"""Merge panes that only hopping windows use into their operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adjacent windows below an aggregate become its grid: one open pane instead of a heap of lifetimes."""
+"""Merge tumbling windows into the aggregate: one open pane instead of a heap of lifetimes."""
 
 from __future__ import annotations
 

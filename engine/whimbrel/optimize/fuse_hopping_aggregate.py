@@ -10,8 +10,8 @@ from whimbrel.plan import AggregatePhase, Node, TimeGrid, WindowGrid
 def fuse_hopping_aggregate(node: Node) -> Node:
     """chop(finish(merge(panes))) -> values of states merged in windows(panes), where panes are as long as whole hops.
 
-    Merging while lifetimes last makes a start and an end edge for each change, which wait for one another and are then
-    cut; here all panes of a window are as old as each other, and windows are shown one after the other.
+    Merging by lifetimes makes a start and an end edge for each change, which wait for each other and are then cut. Here
+    all panes of a window have the same age, and windows are shown one after the other.
     """
     below = node.inputs[0] if node.inputs else None
     if not isinstance(node.op, Chop) or below is None or not isinstance(below.op, Finish):

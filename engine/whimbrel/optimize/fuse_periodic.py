@@ -1,4 +1,4 @@
-"""Steps over streams that have one event at a time, on a beat, become one loop without a timeline."""
+"""Fuse operators over periodic streams into one loop."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MAX_BEFORE = 64
 
 
 def fuse_periodic(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """Replace the largest parts of plans that can run on a beat and have a window or a join in them."""
+    """Replace the largest parts of plans that can run as a periodic loop and have a window or a join."""
     done: dict[int, Node] = {}
 
     def replaced(node: Node) -> Node:
@@ -87,7 +87,7 @@ def _fused(node: Node) -> tuple[PeriodicLoop, list[Node]] | None:
 
 @dataclass(frozen=True, order=True)
 class _Spacing:
-    """Ticks from one event to the next, how long each lasts, and the columns whose values have such a beat each."""
+    """Ticks from one event to the next, how long each lasts, and the key columns of periodic streams."""
 
     period: int
     ticks: int
@@ -116,7 +116,7 @@ def _spacings(node: Node) -> Iterator[_Spacing]:
 
 @dataclass
 class _Loop:
-    """What was found on the way down, for the places of a beat: inputs, and steps that are made already."""
+    """What the rule has found so far for one time grid: inputs and finished steps."""
 
     spacing: _Spacing
     inputs: list[Node] = field(default_factory=list)
@@ -217,7 +217,7 @@ class _Loop:
 
 
 def _worth(steps: Sequence[PeriodicStep]) -> bool:
-    """Whether a loop is better: adjacent windows alone need their rows until they end, which elsewhere they do not."""
+    """Whether a loop is better. Tumbling windows alone would retain their rows until they end."""
     return any(isinstance(step, Slid | Joined) or (isinstance(step, Adjacent) and step.width <= _MAX_HELD)
                for step in steps)
 

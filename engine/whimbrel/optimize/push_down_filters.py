@@ -1,4 +1,4 @@
-"""Filters right behind a source are told to it: what cannot pass them need not be read."""
+"""Predicate pushdown: a source gets the filters directly after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source that is asked for more than its rows in order is read once, as it comes."""
+"""Read a source once when late rows or latency bands need it too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whimbrel.plan import Node, OrderingSpec, Source, UnsortedSource, WithOrderi
 
 
 def share_sources(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """Give late rows and bands their source as it comes; whoever wants it in order gets that from the same reading."""
+    """Give late rows and bands their source in arrival order; other operators get sorted rows from the same reader."""
     nodes = list(walk(roots))
     raw = {id(below): Node(UnsortedSource(WithOrdering(below.op,
                                                        OrderingSpec(None)))) for node in nodes for below in node.inputs

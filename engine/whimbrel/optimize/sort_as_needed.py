@@ -1,4 +1,4 @@
-"""Rows are sorted where order is first needed, behind what makes them fewer, narrower or alike."""
+"""Sort rows where order is first needed: after filters, projections and windows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _taken_in_order(nodes: Sequence[Node]) -> set[int]:
 
 
 def _last_useful(source: Node, consumers: dict[int, list[Node | None]], in_order: set[int]) -> Node:
-    """The node behind which it is best to sort; the source itself if nothing is gained."""
+    """The node after which sorting is best; the source itself if nothing is gained."""
     best = here = source
     while len(consumers[id(here)]) == 1:
         consumer, = consumers[id(here)]

@@ -54,7 +54,7 @@ class _Segment:
 
 
 class _Plan:
-    """What is known of the plan as written, and what was made of it already."""
+    """Facts about the plan, and the nodes that were made of it."""
 
     def __init__(self, roots: Sequence[Node]) -> None:
         self.consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}
@@ -70,7 +70,7 @@ class _Plan:
         self.shared = Counter(id(way[-1].op) for way in self.ways.values())
 
     def segment(self, node: Node) -> _Segment:
-        """As far as bands can go alone; windows go with the aggregate behind them, or not at all."""
+        """The segment that each band runs alone. Windows belong to it only with the aggregate after them."""
         assert isinstance(node.op, LatenessBand)
         source, = node.inputs
         way = self.ways[id(node)]
@@ -86,7 +86,7 @@ class _Plan:
         return _Segment(source, node.op, steps, len(steps), way[len(steps)])
 
     def _way(self, node: Node) -> list[Node]:
-        """From a band through the steps that take rows in any order, and one aggregate behind them."""
+        """From a band through the operators that take rows in any order, and one aggregate after them."""
         way = [node]
         while (consumer := self._consumer(way[-1])) is not None and isinstance(consumer.op, Operator):
             if consumer.op.takes_any_order or isinstance(consumer.op, GroupAggregate):
@@ -113,7 +113,7 @@ class _Plan:
         return list(pairwise(sorted(cut for cut in self.cuts[id(source)] if band.over <= cut <= band.upto)))
 
     def _rows(self, segment: _Segment, over: int, upto: int) -> Node:
-        """What comes of one band alone."""
+        """The result of one band alone."""
         here = self._node((over, upto), replace(segment.band, over=over, upto=upto), segment.source)
         for step in segment.steps[: segment.sorted_after]:
             here = self._node(id(step), step, here)
@@ -123,7 +123,7 @@ class _Plan:
         return here
 
     def _consumer(self, node: Node) -> Node | None:
-        """What goes on from here, if that is one step and has no other input."""
+        """The only consumer of a node, if it has no other input."""
         consumer = self.consumers[id(node)]
         return consumer[0] if len(consumer) == 1 and consumer[0] is not None and len(consumer[0].inputs) == 1 else None
 

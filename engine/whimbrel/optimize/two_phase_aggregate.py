@@ -1,4 +1,4 @@
-"""An aggregate in two steps: rows to states, and states merged."""
+"""Two-phase aggregation: partial states, then merge and finalize."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from whimbrel.plan import AggregatePhase, Node, Operator, WindowGrid, reads_life
 
 def split_aggregate(steps: tuple[Operator, ...], node: Node, *,
              keeps: bool = False) -> tuple[tuple[Operator, ...], GroupAggregate, Finish] | None:
-    """Steps up to the states of an aggregate, what merges them, and what makes values of them.
+    """Split an aggregate: the operators up to partial states, the merge, and the finalize.
 
-    None where they cannot be merged. Behind a window on a grid the states are those of panes, one for each hop, that
+    None if states cannot be merged. After a window on a grid the states are those of panes, one for each hop, that
     last as long as the window. With `keeps` there may be lists of values among the states, which only the caller knows
     how to merge.
     """
@@ -36,7 +36,7 @@ def split_aggregate(steps: tuple[Operator, ...], node: Node, *,
 
 
 def states_of_windows(node: Node, *, keeps: bool = False) -> tuple[Node, Node, tuple[Operator, ...]] | None:
-    """Of an aggregate of windows on a grid: what it is of, the node of its states, and the operators behind that."""
+    """For an aggregate of windows on a grid: its input, the node of its states, and the operators after that."""
     window = node.inputs[0] if node.inputs else None
     if (not isinstance(node.op, GroupAggregate) or not node.op.measures or window is None
             or not isinstance(window.op, HoppingWindow) or reads_lifetime(node.op) or window.op.size % window.op.hop):
@@ -51,7 +51,7 @@ def states_of_windows(node: Node, *, keeps: bool = False) -> tuple[Node, Node, t
 
 
 def above(node: Node, steps: Sequence[Operator]) -> Node:
-    """Steps put behind a node."""
+    """Add operators after a node."""
     for step in steps:
         node = Node(step, (node,))
     return node

@@ -1,4 +1,4 @@
-"""Windows of a feed whose rule is to widen hops do so."""
+"""Widen the hop of windows over a feed with the WidenHop rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whimbrel.plan import Node, Source
 
 
 def widen_windows(node: Node) -> Node:
-    """hopping_window(feed) -> windows that hop wider while too many of its rows wait.
+    """hopping_window(feed) -> adaptive windows, with a larger hop under overload.
 
     Several latencies of one query stay as they are: each would be widened at another time.
 

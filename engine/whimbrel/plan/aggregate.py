@@ -89,11 +89,11 @@ class AggregateFunctions:
     result : callable or None
         state -> value, or None for null; None where whole columns of states become values.
     deaccumulate : callable, optional
-        (state, value) -> state with one row less; None when a row cannot be taken back, and then a group that lost
-        rows is computed afresh from those that are left.
+        (state, value) -> state with one row less. None if a row cannot be removed; then a group that lost rows is
+        recomputed from those that are left.
     additive : bool
-        Whether every field of a state is a sum over its rows, so that a state of a sample, times how many such samples
-        there are, is an estimate of the state of all rows.
+        Whether every field of a state is a sum over its rows. Then the state of a sample, times the number of such
+        samples, is an estimate of the state of all rows.
     always : bool
         Whether there is a value of every state, that of no rows too.
     inputs : int
@@ -105,8 +105,8 @@ class AggregateFunctions:
     in_order : bool
         Whether rows must be taken in in the order of their start, before any window rounded it.
     spoiled : callable, optional
-        state -> whether rows that were taken back may have left less of it than its rows deserve; a group is then
-        computed afresh from those that are left.
+        state -> whether removed rows may have made it inexact. The group is then recomputed from the rows that are
+        left.
     twice : TwoPasses, optional
         What computes the same, but for rounding, where all values lie together: if it needs less for each.
     """
@@ -175,7 +175,7 @@ class Aggregate(Reduced, ABC):
 
     @property
     def options(self) -> str:
-        """Arguments behind the expression, as the user wrote them."""
+        """Arguments after the expression, as the user wrote them."""
         return ""
 
     def where(self, condition: Expr) -> Self:

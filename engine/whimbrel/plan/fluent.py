@@ -1,4 +1,4 @@
-"""How operators become methods of a stream: a function beside the operator that turns what users write into it."""
+"""Turn operators into methods of a stream, with a builder function per operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 from whimbrel.plan.operator import Operator
 
 Operators = Operator | Sequence[Operator]
-"""What a builder makes: an operator, or several, each behind the one before it."""
+"""Result of a builder: an operator, or several in sequence."""
 
 Build = TypeVar("Build", bound=Callable[..., Operators])
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Node:
     """One operator (or source) and the nodes that feed it. Nodes are shared when a stream is used twice.
 
-    A node checks itself when it is made, so a query that cannot run cannot be written down.
+    A node checks itself when it is made, so a query that cannot run fails at once.
     """
 
     op: Operator | Source

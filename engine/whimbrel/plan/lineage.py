@@ -50,7 +50,7 @@ class LineageRequest:
     """Rows of a stream that have to come out again when only some events are given.
 
     An operator answers with what it needs of its inputs, so that the wanted rows of its output come out as they did.
-    Whatever comes out beside them does not matter.
+    Other output rows do not matter.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class LineageRequest:
         return replace(self, exact=max(self.exact, exact), where=self._of_payload, latest_before=None)
 
     def of_changes(self, longest: int | None, grid: WindowGrid | None = None) -> LineageRequest:
-        """The input of what answers anew wherever the events that are active change, such as an aggregate.
+        """The input of an operator whose result changes with the active events, such as an aggregate.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ def derived(known: Properties, inputs: Sequence[Properties]) -> Properties:
 
 
 def _lookahead(known: Properties, looking: Sequence[Properties]) -> TimeGrid | None:
-    """The coarsest of the beats up to which the inputs and the operator's own windows look ahead."""
+    """The coarsest time grid of the lookahead of the inputs and of the operator's own windows."""
     if known.time_grid is None:
         return None
     grids = [known.time_grid, *(below.lookahead for below in looking)]

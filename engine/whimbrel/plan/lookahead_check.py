@@ -20,7 +20,7 @@ def check_lookahead(node: Node) -> None:
     Raises
     ------
     PlanError
-        When one input looks ahead and another is finer; it names both.
+        If one input has lookahead and another has a finer grid. It names the first.
     """
     if isinstance(node.op, Source) or not node.op.relates_inputs:
         return

@@ -42,7 +42,7 @@ class Operator(ABC):
     """Whether each row out is one row in, whatever the others are: at most with other columns, or another lifetime."""
 
     relates_inputs: ClassVar[bool] = True
-    """With several inputs: whether an event of one can change what comes of another; if so, none may look ahead."""
+    """With several inputs: whether an event of one can change the result of another. If so, none may have lookahead."""
 
     @abstractmethod
     def schema(self, *upstream: Schema) -> Schema:
@@ -63,7 +63,7 @@ class Operator(ABC):
     def partitioned(self, *by: str) -> str | None:
         """The column by which the output is partitioned, if each input is partitioned by such a column.
 
-        Rows of different partitions must not change what comes of one another. :data:`HIDDEN` stands for a column that
+        Rows of different partitions must not change the results of each other. :data:`HIDDEN` stands for a column that
         is not there any more. None: rows of different partitions meet. Default: they do, unless rows may come in any
         order.
         """

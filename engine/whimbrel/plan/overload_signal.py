@@ -1,4 +1,4 @@
-"""What a source asks of the windows behind it while its rows come faster than they are taken."""
+"""Overload signal from a source to the windows after it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class OverloadSignal:
     """A wider hop, for as long as too many rows wait.
 
-    Whoever reads the source says when; whoever widens windows counts what that leaves out.
+    The reader of the source sets it. The adaptive window counts what it leaves out.
 
     Attributes
     ----------

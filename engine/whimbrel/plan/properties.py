@@ -44,11 +44,11 @@ class TimeGrid:
     offset: int = 0
 
     def on(self, other: TimeGrid) -> bool:
-        """Whether every point of this beat is also one of `other`."""
+        """Whether every point of this grid is also one of `other`."""
         return self.hop % other.hop == 0 and (self.offset - other.offset) % other.hop == 0
 
     def joined(self, other: TimeGrid) -> TimeGrid:
-        """The slowest beat that has the points of both."""
+        """The coarsest grid that has the points of both."""
         return TimeGrid(gcd(self.hop, other.hop, self.offset - other.offset), self.offset)
 
 
@@ -86,7 +86,7 @@ class Properties:
         Starts lie on a grid (the output of a window).
     causal : bool
         The value at a time never depends on events after it.
-    time_grid : Beat, optional
+    time_grid : TimeGrid, optional
         Lifetimes begin and end on a grid. An operator that gives new lifetimes starts without one.
     starts_only : bool
         No event ends.
@@ -99,7 +99,7 @@ class Properties:
         Derived from the inputs by the graph.
     packed : bool
         No batch has rows that were filtered out and not yet moved.
-    lookahead : Beat, optional
+    lookahead : TimeGrid, optional
         Of a stream that is not causal: the value at a time may depend on events up to the next of these points, and on
         none after it. None: nobody knows how far it looks. Derived from the other properties by the graph.
     points : bool

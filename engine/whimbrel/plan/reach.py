@@ -20,7 +20,7 @@ class Reach:
         Ticks.
     longest : int, optional
         Most ticks that a row lasts; None where they may last any time.
-    time_grid : Beat, optional
+    time_grid : TimeGrid, optional
         It holds for ranges that begin and end on these points.
     """
 
@@ -39,7 +39,7 @@ class Reach:
         return replace(self, longest=longest)
 
     def on(self, time_grid: TimeGrid, back: int, forward: int, longest: int) -> Reach:
-        """That of a step which rounds times to a beat: a range that lies on it needs no more than itself."""
+        """Reach of an operator that rounds times to a grid: a range on that grid needs only itself."""
         if self.time_grid is None or time_grid.on(self.time_grid):
             return Reach(self.back, self.forward, longest, time_grid)
         return self.wider(back, forward, longest)

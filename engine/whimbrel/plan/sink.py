@@ -17,20 +17,20 @@ class Sink(ABC):
 
     Rows are written, then prepared (they are safe, and nobody sees them), then a checkpoint is written that holds the
     token, then they are committed. A run that is killed between any two of these begins at its last checkpoint: it
-    commits the token that is there again, and writes what came after it anew.
+    commits the stored token again, and writes later rows again.
 
     Attributes
     ----------
     name : str
         For errors.
     guarantee : {"exactly once", "at least once"}
-        What is seen in it after a run was killed and went on from a checkpoint.
+        What readers see after a run was killed and resumed from a checkpoint.
     run : str
-        Which run writes, told before it is opened: the same one when it goes on from its checkpoints.
+        The id of the run that writes, set before it is opened. A run that resumes from its checkpoints has the same id.
     checkpointed : bool
-        Whether that run has checkpoints, told before it is opened.
+        Whether that run has checkpoints, set before it is opened.
     stopped : threading.Event
-        Told before it is opened. Set when the run is to stop: a server that is away is waited for no longer.
+        Given before it is opened. Set when the run stops: the sink then no longer waits for its server.
     last_error : str
         What keeps it from being written just now, while it is tried on; empty if nothing does.
     """
@@ -51,14 +51,14 @@ class Sink(ABC):
 
     @abstractmethod
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        """Begin behind so many rows.
+        """Begin after this many rows.
 
         Parameters
         ----------
         schema : pyarrow.Schema
             start, end and payload.
         rows : int
-            How many rows are in the checkpoint from which the run goes on; 0 for a run that begins.
+            Rows in the checkpoint from which the run resumes; 0 for a new run.
         token : JSON value
             Of the last of them, to be committed if it is not; None for a run that begins.
         """

@@ -32,16 +32,16 @@ class OrderingSpec:
     Parameters
     ----------
     reorder_latency : int, optional
-        Ticks that a row may be late by and still be sorted in. None: no bound is promised, the source is read whole
-        and sorted (history), so every row is on time.
+        Maximum lateness, in ticks, of a row that is still sorted in. None: no bound is promised, the source is read
+        whole and sorted (history), so every row is on time.
     late : {"raise", "drop", "adjust", "side_output"}
-        What happens to a row that is later than that. "side_output" drops it too: whoever asks gets it as a late row.
+        What happens to a late row. "side_output" drops it too, and gives it to the side output.
     partition : str, optional
         The column by which order is promised: rows with another value there have nothing to do with it. Without it
         the promise is about all rows together.
     lag : int, optional
-        Ticks that the low watermark of a partitioned source stays behind its newest row; rows before the low watermark
-        are late in every partition. None: it moves only when the source says so.
+        Ticks from the low watermark of a partitioned source to its newest row. Rows before the low watermark are late
+        in every partition. None: it moves only when the source says so.
     every : int
         The low watermark moves in multiples of so many ticks.
     """
@@ -67,7 +67,7 @@ class OrderingSpec:
 
 
 class SourceOffset(int):
-    """How many rows of a feed were read, and the place behind them that its broker knows.
+    """Number of rows read from a feed, with the offset of its broker.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Blocks:
         return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
 
     def cut(self, place: int, parts: Blocks) -> Blocks:
-        """One of them cut in two, behind the first of its parts; these count rows from its own."""
+        """Cut one of them in two, after the first of its parts, which count rows from its start."""
         middle = self.first[place] + parts.stop[0]
 
         def instead(values: Ticks, *two: int) -> Ticks:
@@ -165,7 +165,7 @@ class Source(ABC):
     time : str
         The event-time column.
     arrival : str or None
-        The column that says when a row became known; rows are in its order.
+        The column with the arrival time of a row; rows are in its order.
     disorder : Disorder
         Reorder latency and late policy, and the partitions for which they hold.
     rows : int or None
@@ -185,7 +185,7 @@ class Source(ABC):
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
     relief : Relief or None
-        What it asks of the windows behind it while its rows come faster than they are taken.
+        The overload signal to the windows after it.
     file_order : bool
         Whether rows lie in the order in which they arrived, though no column says when.
     hidden : tuple of str
@@ -283,7 +283,7 @@ class Source(ABC):
         A feed is read on from a :class:`SourceOffset`.
 
         ``sync`` and ``other`` carry the lifetime in ticks, not yet sorted. A feed yields None at least every 50 ms
-        while it has nothing, so that whoever reads can pause, stop or show what there is. Closing the iterator
+        while it has nothing, so that the reader can pause, stop or show the current result. Closing the iterator
         releases what it holds.
         """
 
@@ -308,9 +308,9 @@ class FilteredSource(Source):
 
 
 class PushSource(Source):
-    """Stands in a plan for a source whose rows are handed to its pipeline, by whoever runs the plan.
+    """Placeholder of a source whose rows are pushed by the caller that runs the plan.
 
-    Its batches are pushed and its time is advanced from outside; there is nothing to read.
+    The caller pushes its batches and advances its time; nothing is read.
     """
 
     def __init__(self, name: str, time: str, schema: Schema, longest: int | None) -> None:

@@ -51,7 +51,7 @@ class SketchState(ABC):
 
     @abstractmethod
     def result(self) -> float:
-        """What is asked, of all values so far; there was at least one."""
+        """The result for all values that were added; there was at least one."""
 
     @abstractmethod
     def merge(self, other: Self) -> None:
@@ -68,7 +68,7 @@ class SketchState(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Values are kept until there are many, then summed up with a bounded error. No row can be taken back.
+    """Values are stored until there are many, then summarized with a bounded error. No row can be removed.
 
     Parameters
     ----------

@@ -60,9 +60,8 @@ class Methods:
             With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
             one to the next. Sessions have an option of their own.
         fill : bool or mapping of str to value
-            Rows for empty windows too, from the first window of a group to the last one of the stream that has a row of
-            any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
-            some columns.
+            Add rows for empty windows, from the first window of a group to the last window of the stream with a row.
+            True uses the result of no rows (a count of 0, a null mean). A mapping gives other values for some columns.
         """
         return self._unary(operators.aggregate, self.keys, self.node.properties, *unnamed, emit=emit, fill=fill,
                            **results)
@@ -93,7 +92,7 @@ class Methods:
         Parameters
         ----------
         *names : str or Expr
-            Keys of the rows, beside those of ``group_by``.
+            Keys of the rows, in addition to those of ``group_by``.
         attribute, value : str
             Columns with the name and with the value of what becomes a column.
         values : sequence
@@ -322,8 +321,8 @@ class Methods:
         overlapping : bool
             False: no run begins at an event that moved another one on.
         simultaneous : {"discard", "in_order"}
-            Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
-            and if there are, they are taken in the order in which they came.
+            "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in arrival
+            order.
         output : dict
             Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
         allow_lookahead : bool
@@ -423,7 +422,7 @@ class Methods:
         return self._unary(operators.select, *names, **columns)
 
     def with_columns(self, /, **columns: Column) -> Stream:
-        """All columns, and these beside or instead of them.
+        """Add columns, or replace columns of the same name.
 
         Examples
         --------
@@ -491,7 +490,7 @@ class Methods:
         return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
     def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start") -> Stream:
-        """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
+        """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
         return self._unary(operators.tumbling_window, size, offset=offset, label=label)
 
     def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration | None = None,

@@ -1,4 +1,4 @@
-"""What an aggregate at work shows to the kernels that move rows."""
+"""Contract of accumulators: the running state of one aggregate."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Accumulator(ABC):
 
     @abstractmethod
     def grow_groups(self, groups: int) -> None:
-        """Make room for so many groups."""
+        """Grow the state to this many groups."""
 
     @abstractmethod
     def grow_slots(self, slots: int) -> None:
-        """Make room for so many remembered rows."""
+        """Grow the state to this many retained rows."""
 
     @abstractmethod
     def read(self, batch: Batch) -> Inputs:

@@ -90,8 +90,8 @@ class GroupAggregate(Operator):
     condition : Expr, optional
         Rows for which this is not true are left out; a filter that was moved in here.
     grid : Grid, optional
-        Adjacent windows that were moved in here: starts are rounded down to the grid, and each group gives one row a
-        window.
+        Tumbling windows that were merged into the aggregate. Starts are rounded down to the grid, and each group gives
+        one row per window.
     lead : int
         With a grid: ticks from a grid point to the start of the result.
     causal : bool
@@ -256,7 +256,7 @@ class GroupAggregate(Operator):
         return kernel.fresh()
 
     def accumulator(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Accumulator:
-        """The aggregate at work: on a few numbers a group, or on all values of it."""
+        """The accumulator of an aggregate: a few numbers per group, or all its values."""
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         removable = remembers if self.removable is None else self.removable
         steps = aggregate.steps(input_type, removable=removable)
@@ -269,7 +269,7 @@ class GroupAggregate(Operator):
         return ScalarAccumulator(name, aggregate, steps, schema, remembers=remembers, part=self.part)
 
     def reads_starts(self, schema: Schema) -> bool:
-        """Whether what comes of a row may depend on when it starts within its window."""
+        """Whether the result may depend on where a row starts within its window."""
         if self.part is AggregatePhase.MERGED:
             return False
         return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
@@ -331,9 +331,8 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
         one to the next. Sessions have an option of their own.
     fill : bool or mapping of str to value
-        Rows for empty windows too, from the first window of a group to the last one of the stream that has a row of
-        any group: True for what aggregates say of no rows (a count of 0, no mean), a mapping for other values of
-        some columns.
+        Add rows for empty windows, from the first window of a group to the last window of the stream with a row.
+        True uses the result of no rows (a count of 0, a null mean). A mapping gives other values for some columns.
     """
     if unnamed:
         given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)

@@ -161,7 +161,7 @@ def out_names(steps: AggregateFunctions, part: AggregatePhase) -> str:
 
 
 def two_stacks(steps: AggregateFunctions) -> bool:
-    """Whether rows that leave in the order they came need no recomputation, though none can be taken back."""
+    """Whether rows that leave in arrival order need no recomputation, though no row can be removed."""
     return steps.deaccumulate is None and steps.merge is not None
 
 
@@ -305,7 +305,7 @@ def _both_stacks(steps: AggregateFunctions) -> Sequence[str]:
 
 
 def _recompute(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
-    """A row cannot be taken back: compute the group afresh."""
+    """A row cannot be removed: recompute the group."""
     return ["            if stale[group]:", *_recomputed(steps, part), "                stale[group] = False"]
 
 

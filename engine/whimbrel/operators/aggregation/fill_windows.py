@@ -34,8 +34,8 @@ class Fill(Operator):
         in       2────          1────         (count per 5: a row of one group)
         out      2────0────0────1────         (fill=True)
 
-    A group begins with its first row. A row is made for a window only when there is a row (of any group) in that window
-    or a later one, never because time passed; so all groups end with the last window of the stream that has a row.
+    A group begins with its first row. An empty window gets a row only when that window or a later one has a row of any
+    group, never because time passed. All groups end with the last window of the stream that has a row.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Fill(Operator):
 
     Notes
     -----
-    Whether an empty window is shown depends on what comes later, so the result looks ahead, in either labelling.
+    The result needs look-ahead with either label: whether an empty window is shown depends on later rows.
     Shapes: a row for each group and window. State: one entry for each group that was ever seen.
     Source: gap filling on the window grid, SEMANTICS 5.
 

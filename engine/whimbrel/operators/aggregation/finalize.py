@@ -27,7 +27,7 @@ class Finish(Operator):
         in       (6, 3)────(4, 1)────      (states of a mean: sum and number)
         out      2.0───────4.0───────
 
-    The planner puts it behind aggregates that run in two steps, such as those of several latencies.
+    The planner puts it after two-phase aggregates, such as those of several latencies.
 
     Parameters
     ----------

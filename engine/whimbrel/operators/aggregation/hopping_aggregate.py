@@ -60,7 +60,7 @@ class HoppingAggregate(Operator):
     Notes
     -----
     Shapes: up to ``grid.size / grid.hop`` rows out per row in. State: a state for each group, and one for each pane of
-    a group in the window. Source: Li et al., No pane, no gain (SIGMOD Record 34, 2005); for what cannot be taken back
+    a group in the window. Source: Li et al., No pane, no gain (SIGMOD Record 34, 2005); for states without removal
     Tangwongsan et al., Low-latency sliding-window aggregation in worst-case constant time (DEBS 2017).
 
     Examples
@@ -117,10 +117,10 @@ class HoppingAggregate(Operator):
 class HoppingKernel(Kernel):
     """A loop that is generated for the query walks along the groups in the window; panes are made here, or come.
 
-    By group there is its seat; by seat its group and what is shown for that (its key, where this is a number), how many
-    rows it has, the first of them in the full block, and two states, of the block that fills and of what is left of the
-    full one. Rows lie in a ring: when they are, the seat of their group, the next row of it in the full block, and
-    their states, those of a full block with all behind them.
+    Each group has a seat. A seat has its group, what is shown for it (its key, if that is a number), its number of
+    rows and its first row in the full block. It has two states: of the block that fills, and of the rest of the full
+    one. Rows lie in a ring buffer: their time, the seat of their group, the next row of that group in the full block,
+    and their states. In a full block each state includes all later rows.
     """
 
     def __init__(self, operator: HoppingAggregate, schema: Schema, upstream: Schema) -> None:
@@ -263,7 +263,7 @@ class HoppingKernel(Kernel):
                                 for arrays in (self.state, self.old))
 
     def _grow_rows(self, more: int) -> None:
-        """Have room in the ring, which begins anew with its first row where it grows."""
+        """Ensure capacity in the ring buffer. A larger ring starts with the first row."""
         first, rows, capacity = int(self.at[FIRST]), int(self.at[NEXT] - self.at[FIRST]), len(self.when)
         if rows + more <= capacity:
             return

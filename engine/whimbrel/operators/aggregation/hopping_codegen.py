@@ -1,4 +1,4 @@
-"""The loop of windows that hop over the states of their panes, as generated source text."""
+"""Generate the loop of hopping windows over the states of their panes."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class MultisetAccumulator(Accumulator):
         return clone
 
     def state_parts(self) -> dict[str, Any]:
-        """All but what the last replay told."""
+        """Everything but the chosen values of the last replay."""
         return {name: value for name, value in vars(self).items() if name != "chosen"}
 
     def _lists(self, ends: Array, items: Column) -> Column:
@@ -188,7 +188,7 @@ class MultisetAccumulator(Accumulator):
             pa.scalar(None, self.type)))
 
     def _ensure_capacity(self) -> None:
-        """Give the replay the room that it stopped for."""
+        """Grow the buffers for which the replay stopped."""
         sizes = self.sizes
         if sizes[multisets.MORE_ITEMS]:
             self.items, self.starts = self._repacked(

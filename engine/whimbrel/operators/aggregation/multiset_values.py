@@ -92,7 +92,7 @@ class WordValues:
         return moved
 
     def fork(self) -> WordValues:
-        """A twin that shares the words, which only ever get more until they are replaced as a whole."""
+        """A copy that shares the strings. Strings are only added, until all are replaced."""
         clone = object.__new__(WordValues)
         clone.__dict__.update(vars(self))
         return clone

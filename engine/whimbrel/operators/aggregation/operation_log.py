@@ -13,7 +13,7 @@ Outs = Sequence[Array]
 """Buffers of what an aggregate shows, one for each column it makes, and of whether it is there."""
 
 CAPACITY = 65_536
-"""Operations and output rows that a schedule has room for at first."""
+"""Initial capacity of a schedule, in operations and output rows."""
 
 
 class OperationLog:
@@ -22,7 +22,7 @@ class OperationLog:
     Parameters
     ----------
     outputs : int, optional
-        Output rows that there is room for at first.
+        Initial capacity in output rows.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class OperationLog:
         return int(self.count[1])
 
     def ensure_capacity(self, groups: int) -> bool:
-        """Have room for the operations and rows that so many groups need at one instant; True if it grew."""
+        """Ensure capacity for this many groups at one instant; True if it grew."""
         if 3 * groups <= len(self.kind) and 2 * groups <= len(self.sync):
             return False
         self._make(4 * groups, 4 * groups)

@@ -45,7 +45,7 @@ class PaneState(Protocol):
 
 
 class PaneParts:
-    """Hands parts of some rows to the generated loop of a kernel, and closes what is open behind each.
+    """Pass parts of rows to the generated loop of a kernel, and close the pane after each.
 
     Between two parts there is little to do, which counts where they are small: the loop itself needs some
     nanoseconds a row.
@@ -89,7 +89,7 @@ class PaneParts:
         return True
 
     def _state_now(self) -> list[Any]:
-        """The state of the kernel, asked for anew when some of its arrays have grown."""
+        """The state of the kernel, read again when some of its arrays have grown."""
         kernel, key = self._kernel, self._text.inline_key
         table = None if key is None else kernel.keys.columns[0].integers.table
         of = kernel.rows, kernel.schedule.sync, table

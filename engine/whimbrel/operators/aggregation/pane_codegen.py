@@ -1,4 +1,4 @@
-"""The fused loop of grouped aggregation over adjacent windows, as generated source text.
+"""Generate the fused loop of grouped aggregation over tumbling windows.
 
 Filter, group lookup, window and every aggregate of one query in one pass over the raw columns.
 """
@@ -41,7 +41,7 @@ class PaneText:
     text : str
     step : Compiled
     leaves : tuple of Leaf
-        Columns it reads beside time and group.
+        Columns it reads in addition to time and group.
     inline_key : Expr or None
         The single integer key that it looks up by itself; None when it is given group ids.
     timed : bool

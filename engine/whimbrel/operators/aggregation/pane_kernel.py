@@ -1,4 +1,4 @@
-"""Grouped aggregation over adjacent windows: one open pane at a time, one state per group."""
+"""Grouped aggregation over tumbling windows: one open pane, one state per group."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ class PaneKernel(Kernel):
         return explained_errors(self.measures, lambda: self._read_again(rows()))
 
     def push_whole(self, batches: Sequence[Batch]) -> None:
-        """Take in rows, none of these empty, which nothing follows and nothing came before: what comes is gathered."""
+        """Take in all rows of a run, in batches that are not empty, and gather the results."""
         for batch in batches:
             self._take_in(batch, closes=batch is batches[-1])
 
     def _take_in(self, batch: Batch, *, closes: bool) -> None:
-        """Take in rows, and close what is open behind them, if nothing follows."""
+        """Take in rows, and close the open pane after them if nothing follows."""
         check_reach(batch, self.reach, f"tumbling_window({self.grid.size})", in_order=True)
         with self.errors_of(lambda: batch):
             fused = self._fused(batch)
@@ -206,7 +206,7 @@ class PaneKernel(Kernel):
             self.ensure_capacity(done=row == rows and not (closes and self.pane[1]))
 
     def ensure_capacity(self, *, done: bool) -> None:
-        """Make room for what the loop had none for, where it is not done."""
+        """Grow the buffers in which the loop found no space, if it is not done."""
         if self.schedule.count[0]:  # a new group found no room
             self.keys.columns[0].integers.grow()
             self._grow(len(self.keys.columns[0].integers.keys))
@@ -318,7 +318,7 @@ class PaneKernel(Kernel):
         return self.schedule.outs([measure.out_dtypes for measure in self.measures])
 
     def _put_away(self) -> None:
-        """Make a batch of the output rows, so that there is room for others."""
+        """Make a batch of the output rows, to free their buffers."""
         rows = self.schedule.outputs
         if rows:
             given = self.gathers and 2 * rows >= len(self.schedule.sync)  # to copy so many takes longer

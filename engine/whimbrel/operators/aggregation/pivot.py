@@ -100,7 +100,7 @@ def pivot(schema: Schema, *names: str | Expr, attribute: str, value: str, values
     Parameters
     ----------
     *names : str or Expr
-        Keys of the rows, beside those of ``group_by``.
+        Keys of the rows, in addition to those of ``group_by``.
     attribute, value : str
         Columns with the name and with the value of what becomes a column.
     values : sequence

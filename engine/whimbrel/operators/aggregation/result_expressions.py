@@ -150,7 +150,7 @@ def reduced_in(expr: Expr) -> Iterator[Reduced]:
 
 
 def columns_in(expr: Expr) -> Iterator[str]:
-    """The columns of single rows that it reads beside them."""
+    """The columns of single rows that it reads in addition."""
     if isinstance(expr, Col):
         yield expr.name
     elif not isinstance(expr, Reduced):

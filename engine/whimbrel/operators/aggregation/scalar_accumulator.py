@@ -1,4 +1,4 @@
-"""One aggregate at work: what it reads from a batch, its state per group, and the column it makes."""
+"""Accumulator of one aggregate with a scalar state per group."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class ScalarAccumulator(Accumulator):
 
     Notes
     -----
-    Where rows cannot be taken back but states merge, each group keeps two stacks as long as its rows leave in the order
-    they came: amortised O(1) a row. `stacks` are the top and the last slot of the front one (top -2: another order, the
-    group is computed afresh until it is empty) and the newest slot; `suffixes` per slot the next newer one of the front
-    stack, and the state from it on. The back stack is the state.
+    If rows cannot be removed but states merge, each group has two stacks while its rows leave in arrival order:
+    amortised O(1) per row. `stacks` has the top and the last slot of the front stack, and the newest slot. A top of -2
+    means another order: the group is recomputed until it is empty. `suffixes` has, per slot, the next newer slot of the
+    front stack and the state from it on. The back stack is the state.
     """
 
     def __init__(self, name: str, aggregate: Aggregate, steps: AggregateFunctions, schema: Schema, *, remembers: bool,

@@ -109,7 +109,7 @@ class SnapshotKernel(Kernel):
 
     def _run(self, sync: Array, other: Array, groups: Array, skip: Mask | None, limit: int,
              inputs: Sequence[Inputs]) -> list[Batch]:
-        """Take in rows and all changes up to `limit`, step by step as room allows."""
+        """Take in rows and all changes up to `limit`, one full buffer at a time."""
         out: list[Batch] = []
         row = 0
         while row >= 0:
@@ -161,7 +161,7 @@ class SnapshotKernel(Kernel):
             measure.grow_groups(groups)
 
     def _grow_slots(self) -> None:
-        """Make room, unless the step just done has: one that left few slots would make the next one just as short."""
+        """Free slots, unless the last step did. A step with few free slots would make the next one as short."""
         enough = max(len(self.held_sync) // 2, CAPACITY // 4)
         if self.scalars[USED] < len(self.held_sync) or self.scalars[REMOVED] >= enough:
             return

@@ -58,8 +58,8 @@ class TopK(Operator):
     Notes
     -----
     The lifetime of a result is the snapshot that it speaks of; equal neighbours stay separate. Shapes: up to k rows a
-    snapshot, more with ties. State: the active events. Work: the active events at every time at which one begins or
-    ends; at the windows only, behind a tumbling window.
+    snapshot, more with ties. State: the active events. Work: the active events at every time at which one starts or
+    ends; after a tumbling window, only at its windows.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = Tru
 
 
 class TopKKernel(Kernel):
-    """Active rows with their group; where one begins or ends, the groups it concerns are ranked anew."""
+    """Active rows with their group. When one starts or ends, its group is ranked again."""
 
     def __init__(self, operator: TopK, upstream: Schema, schema: Schema) -> None:
         self.operator, self.schema = operator, schema

@@ -1,4 +1,4 @@
-"""An as-of join at work: left rows wait until the right row they are nearest to is known."""
+"""Kernel of the as-of join: left rows wait until their nearest right row is known."""
 
 from __future__ import annotations
 

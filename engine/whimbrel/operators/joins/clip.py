@@ -44,8 +44,8 @@ class Clip(Operator):
 
     Notes
     -----
-    Right ends do not matter. Shapes: one row per left event; left columns. An event is told when time has moved past
-    its start, and its end when that is known. State: the active left events.
+    Right ends do not matter. Shapes: one row per left event; left columns. An event comes out when the watermark has
+    passed its start, and its end when that is known. State: the active left events.
     Source: Trill (VLDB 2015), section 3.3 (ClipEventDuration).
 
     Examples

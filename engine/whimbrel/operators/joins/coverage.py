@@ -1,4 +1,4 @@
-"""Which parts of some rows' lifetimes are covered by others, told as time goes on."""
+"""Track which parts of lifetimes are covered by other events."""
 
 from __future__ import annotations
 

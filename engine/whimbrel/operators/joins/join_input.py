@@ -101,7 +101,7 @@ class JoinInput:
         return frozen(ids)
 
     def keep(self, rows: Batch, groups: Array, table: KeyTable) -> int:
-        """Give slots to rows, not hung yet; answers the first one's. All keys of the table have room from now on."""
+        """Assign slots to rows that are not linked yet; return the first slot. All keys of the table then fit."""
         base, ends = len(self.active), rows.other
         if len(rows):
             self.active.append(rows.select(self.kept))
@@ -116,7 +116,7 @@ class JoinInput:
         return base
 
     def hang_again(self, count: int, time: int) -> None:
-        """Hang the first `count` slots anew, but for rows that end by `time`: then there is room again."""
+        """Link the first `count` slots again, without rows that end by `time`, to free space."""
         self._take_down(count)
         self.slots = np.zeros(max(_SLOTS_AT_FIRST, 4 * count), np.int32)
         self.used[0] = _hang_all(count, time, self.group, self.ends, self.blocks, self.slots)

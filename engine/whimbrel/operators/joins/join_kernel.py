@@ -1,4 +1,4 @@
-"""A join at work: pairs as they begin, and what is left without a partner."""
+"""Kernel of the temporal join: pairs as they start, and rows without a partner."""
 
 from __future__ import annotations
 

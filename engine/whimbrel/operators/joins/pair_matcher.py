@@ -85,7 +85,7 @@ class PairMatcher:
         return sum(map(len, self.sides))
 
     def tell(self, watermark: int, port: int) -> int:
-        """Learn the frontier of one side; answers that of both."""
+        """Update the watermark of one side; return the low watermark of both."""
         self.sides[port].watermark = watermark
         return min(side.watermark for side in self.sides)
 
@@ -202,5 +202,5 @@ def coverings(found: Sequence[Found], side: int) -> tuple[Array, Array, Array]:
 
 
 def _first(array: Array, count: int) -> Array:
-    """The first of some values; of few, a copy, which holds no room for many."""
+    """The first of some values; a copy if they are few, to free the large array."""
     return array[:count] if 2 * count > len(array) else array[:count].copy()

@@ -70,7 +70,7 @@ class PairRuns:
         return Column(column.type, self.values(side, column.values, storage), valid)
 
     def rows(self, side: int, rows: Batch, storage: Storage | None) -> Batch:
-        """The same of intervals; a column that says when they happen goes on to."""
+        """The same rows as intervals. A time column keeps its values."""
         sync = self.values(side, rows.sync, storage)
         sync.flags.writeable = False
         return Batch(rows.schema, sync,

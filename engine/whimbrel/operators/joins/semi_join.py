@@ -40,8 +40,8 @@ class SemiJoin(Operator):
 
     Notes
     -----
-    Shapes: one row per part; left columns only. How many right events match makes no difference. A part is told when
-    time has moved past its start, and its end when that is known. State: the active events of both sides.
+    Shapes: one row per part; left columns only. The number of right events that match makes no difference. A part comes
+    out when the watermark has passed its start, and its end when that is known. State: the active events of both sides.
     Source: Trill (VLDB 2015), section 3.3 (WhereExists, WhereNotExists).
 
     Examples
@@ -148,7 +148,7 @@ def anti_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
 
 
 class SemiJoinKernel(Kernel):
-    """Pairs make coverings of left rows; how long which part is covered is told as time goes on."""
+    """Turn pairs into coverings of left rows, and give their covered parts as the watermark advances."""
 
     def __init__(self, join: SemiJoin, left: Schema, right: Schema) -> None:
         self.schema = left

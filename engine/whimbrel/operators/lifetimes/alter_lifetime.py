@@ -42,14 +42,14 @@ class AlterLifetime(Operator):
         in       a──       b──          (a: [0, 3), b: [10, 13))
         out        a────     b────      (start=col.start + 2, duration=5: [2, 7), [12, 17))
 
-    Expressions may read ``col.start`` and ``col.end``, the event's own lifetime (the end is null when none is known),
-    beside the payload.
+    Expressions may read the payload, and ``col.start`` and ``col.end``, the lifetime of the event. The end is null when
+    it is not known.
 
     Parameters
     ----------
     start : Expr, optional
-        The new start. Events must stay in order: whoever started later may not start earlier now. Without it the
-        start stays.
+        The new start. It must keep the order of events: an event that started later must not start earlier now.
+        Without it the start stays.
     duration : int or Expr, optional
         Ticks (or a duration) from the new start to the new end; INF or null is no known end. Without it each event
         lasts as long as before.

@@ -32,7 +32,7 @@ class Coalesce(Operator):
 
     Notes
     -----
-    Shapes: one row out per event. State: events whose end is not known, and those that wait behind them.
+    Shapes: one row out per event. State: events whose end is not known, and later events that wait for them.
     Source: Trill's CoalesceEndEdges reshaping policy.
 
     Examples

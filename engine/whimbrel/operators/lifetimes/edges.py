@@ -109,7 +109,7 @@ class EdgesKernel(Kernel):
         return self.sorter.nbytes
 
     def _add(self, batch: Batch, rows: Ticks, happens: Ticks, known: Mask, other: Ticks | None = None) -> None:
-        """Points at which edges happen; `other` is told of those that end."""
+        """Add the points of edges; `other` is the start of the events that end."""
         column = Column(self.out_schema.time_type, batch.sync if other is None else other, known)
         points = batch.having(schema=self.out_schema, sync=happens, ends=1, ids=None, began=None,
                          columns=(*batch.columns, column))

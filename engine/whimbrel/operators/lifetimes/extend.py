@@ -34,8 +34,8 @@ class Extend(Operator):
     Notes
     -----
     An event without a known end keeps having none; one that would end beyond the last tick of int64 has none, either,
-    and is true to the end of time. Whether an event that is shortened is true depends on an end that is yet to come, so
-    a negative amount looks ahead. Shapes: at most one row out per row in. State: none.
+    and is true to the end of time. A negative amount needs look-ahead: whether a shortened event is true depends on its
+    later end. Shapes: at most one row out per row in. State: none.
     Source: Trill (VLDB 2015), section 3.1 (ExtendLifetime).
 
     Examples

@@ -28,7 +28,7 @@ class Shift(Operator):
     Parameters
     ----------
     amount : int
-        Ticks to move by, not the time to move to; negative is earlier, and looks ahead.
+        Ticks to move by, not the time to move to. Negative is earlier, and needs look-ahead.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 

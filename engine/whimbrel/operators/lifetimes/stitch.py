@@ -42,7 +42,7 @@ class Stitch(Operator):
     kept. Each event continues one other at most: of those that end where it starts the one that has lasted longest, and
     of those that start there the one that ends first goes first. The inverse of :meth:`chop`.
     Shapes: at most one row out per row in, in the order of their first start, so that a row waits for those before it.
-    State: events that may still go on. Source: Trill (VLDB 2015), section 3.1 (Stitch).
+    State: events that may still be continued. Source: Trill (VLDB 2015), section 3.1 (Stitch).
 
     Examples
     --------

@@ -89,14 +89,14 @@ class Detect(Operator):
     -----
     Contiguity is strict: an event that fits nowhere ends the run, unless it may `skip`. Every event that completes the
     pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time have
-    no order: they are passed over, and the key's runs end, unless they are declared to be ``in_order``, or the pattern
-    has an ``simultaneous``: then what happens at one time moves a run once, and counts once. Several events move runs
+    no order: they are skipped, and the runs of the key end. With ``in_order`` they are taken one by one. If the pattern
+    has a ``simultaneous``, all events of one time move a run once, and count once. Several events move runs
     only by ``simultaneous``; for every other part of the pattern they fit nowhere.
 
     Results hold the keys, `first_time` (when the run began), `events` (how many it matched), the registers, and the
     `output`. Matches that agree in the registers and in what the output reads are one, whatever ways of reading the
-    pattern led to them. With neither a register nor columns of matched events nor `skip`, a run is its
-    begin and a set of states, and there are never more runs than events; otherwise it is one way through the pattern.
+    pattern led to them. Without a register, columns of matched events and `skip`, a run is a start and a
+    set of states, and there are never more runs than events. Otherwise a run is one path through the pattern.
     ``overlapping=False`` lets no run begin at an event that moved another one, completing it included.
 
     Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
@@ -270,7 +270,7 @@ def _start(type_: pa.DataType, value: Any) -> str:
 
 
 def _registers(names: Iterable[str]) -> dict[str, OuterValue]:
-    """Registers by the name that stands beside those of columns."""
+    """Registers by the name that they have in the schema with slots."""
     return {REGISTER + name: OuterValue("register", name) for name in names}
 
 
@@ -300,8 +300,8 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
     overlapping : bool
         False: no run begins at an event that moved another one on.
     simultaneous : {"discard", "in_order"}
-        Events of one key at one time are passed over and end the key's runs; or you declare that there are none,
-        and if there are, they are taken in the order in which they came.
+        "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in arrival
+        order.
     output : dict
         Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
     allow_lookahead : bool

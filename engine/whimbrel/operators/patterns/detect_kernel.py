@@ -1,4 +1,4 @@
-"""Detection at work: events wait until their time is complete, then move the runs of their keys."""
+"""Kernel of pattern detection: events wait until their time is complete, then move runs."""
 
 from __future__ import annotations
 

@@ -151,8 +151,8 @@ def event(condition: Step, /, **updates: Column | Step) -> Pattern:
     Parameters
     ----------
     condition : Expr or callable
-        Such as ``col.price > 10`` or ``lambda e: e.price > 10``; ``wb.register.total`` and ``wb.last_of("a").price``
-        stand for what the run remembers, ``lambda e, r: e.price > r.total`` reads both. Null counts as false.
+        Such as ``col.price > 10`` or ``lambda e: e.price > 10``. ``wb.register.total`` and ``wb.last_of("a").price``
+        read the state of the run. ``lambda e, r: e.price > r.total`` reads both. Null counts as false.
     **updates : Expr or callable
         New values of registers, computed from the event and the register as it was.
 

@@ -69,7 +69,7 @@ class _Names:
 
 def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, skip: bool,
               overlapping: bool) -> PathText:
-    """Generate the loop; `schema` holds the columns of the events and, beside them, what runs remember."""
+    """Generate the loop; `schema` has the columns of the events and the slots of runs."""
     names = _Names({slot.name: number for number, slot in enumerate(slots)})
     admits = [line for state, event in enumerate(automaton.events) if registers_of(event.condition)
               for line in (f"if state == {state}:",

@@ -1,4 +1,4 @@
-"""Which places each step on a beat is needed at, for a range of the result: the halo, added up from the result down."""
+"""Compute the halo of each step of a periodic loop, from the result to the inputs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Needs:
     Parameters
     ----------
     back, forward : int
-        How many places before and behind that range it runs.
+        Slots before and after the range for which it runs.
     of : dict
-        For each step that it is made of, how many places before and behind the range that one is needed.
+        For each of its steps, the slots before and after the range for which that step is needed.
     """
 
     back: int = 0
@@ -65,7 +65,7 @@ def needs_of(last: PeriodicStep) -> dict[Shifted, Needs]:
 
 
 def reach_of(last: PeriodicStep) -> tuple[int, int]:
-    """How many places before and behind a range of the result its inputs are read."""
+    """Slots before and after a range of the result for which its inputs are read."""
     needs = [(back + shift, forward - shift) for loop in needs_of(last).values()
              for (_, shift), (back, forward) in loop.of.items()]
     return max(0, *(back for back, _ in needs)), max(0, *(forward for _, forward in needs))

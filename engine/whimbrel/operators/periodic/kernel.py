@@ -1,4 +1,4 @@
-"""Places of a beat, a range at a time: rows become columns without times, and what a loop writes is rows again."""
+"""Kernel of a periodic loop: rows to columns by slot, and slots back to rows."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PeriodicKernel(Kernel):
         return clone
 
     def _stop(self, known: int) -> int:
-        """The first place of the result that may still change."""
+        """The first slot of the result that is provisional."""
         if known < INF:
             return -((self._phase - known) // self.period) - self.forward
         last = max((int(pieces[-1].sync[-1]) for pieces in self._at_slots if pieces), default=None)
@@ -131,7 +131,7 @@ class PeriodicKernel(Kernel):
         return self.phase
 
     def _forget(self, known: int) -> None:
-        """Drop what is of another beat and too early for the first place, which is still to come."""
+        """Drop rows of inputs with another period that end before the first open slot."""
         for port, every in self.other_periods.items():
             oldest = known - (self.back + self.forward + 1) * self.period - every
             near = [piece.slice(int(np.searchsorted(piece.sync, oldest)), len(piece)) for piece in self.held[port]]
@@ -187,7 +187,7 @@ class PeriodicKernel(Kernel):
 
     def _arguments(self, text: LoopText, scratch: list[Array], stop: int, given: Sequence[_Given]
                    ) -> tuple[list[Any], list[Array]]:
-        """What the loop is called with, and what it writes in: with room for a row before its own, and for an end."""
+        """Arguments of the loop and its output buffers, with space for an earlier row and an end."""
         base, rows = self.next - self.back, stop - self.next
         ranges = [_Range(*each.between(base, stop + self.forward)) for each in given]
         inputs = [ranges[port].mask(kind) for kind, port in text.masks]
@@ -207,7 +207,7 @@ class PeriodicKernel(Kernel):
                 *(array[1:-1] for array in outs[1:])], outs
 
     def _times(self, given: Sequence[_Given], stop: int) -> Array:
-        """When the places of a range begin, and those before and behind it; where an input says so, its own array."""
+        """Starts of the slots of a range, and of those before and after it; the array of an input if possible."""
         first, rows = self.next - 1, stop - self.next + 2
         for each in given:
             if (known := each.times(first, stop + 1, self.period)) is not None:
@@ -299,7 +299,7 @@ class _Given:
         return None
 
     def lead(self, first: int) -> int:
-        """How many ticks a place is behind the first row that `between` gives for it."""
+        """Ticks from the first row that `between` gives to the slot."""
         return 0
 
     def full(self, first: int, stop: int) -> bool:
@@ -327,7 +327,7 @@ class _Given:
 
 
 class _Sampled(_Given):
-    """As rows that are given, of another beat: places are counted as those of the loop all the same."""
+    """Rows of an input with another period. Slots are numbered as in the loop."""
 
     def __init__(self, pieces: Sequence[Batch], phase: int, every: int, loop_phase: int, period: int) -> None:
         super().__init__(pieces, phase, every)

@@ -1,4 +1,4 @@
-"""The loop on a beat, key by key: a row of the result is of one row, and of a few rows of the same key before it."""
+"""Kernel of a periodic loop per key: each result row needs a few earlier rows of its key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whimbrel.operators.periodic.steps import PeriodicStep, Windowed, in_order
 Array = np.ndarray[Any, Any]
 
 _MAX_ROWS = 262_144
-"""Most rows at once: what is remembered of each key is gone through for all of them together."""
+"""Maximum rows per call. The retained rows of all keys are read once per call."""
 
 _INTERPRETED_ROWS = 1_024
 """Most at once as long as the loop is not compiled: soon it will be."""
@@ -94,7 +94,7 @@ class KeyedPeriodicKernel(Kernel):
         return clone
 
     def _part(self, batch: Batch) -> tuple[int, Batch]:
-        """How many rows are done, and what comes of them."""
+        """The number of rows that are done, and their results."""
         ids = self.keys.ids([batch.column(name) for name in self.names], len(batch))
         self._grow(len(self.keys))
         layout = _Layout(ids, self.back, self.number)
@@ -159,7 +159,7 @@ class KeyedPeriodicKernel(Kernel):
 
 
 class _Layout:
-    """The rows of a batch key by key, each key's behind those that are remembered of it."""
+    """The rows of a batch by key, after the retained rows of the same key."""
 
     def __init__(self, ids: Array, back: int, number: Array) -> None:
         found, begins = np.empty(len(ids), np.int64), np.empty(len(ids) + 1, np.int64)
@@ -173,7 +173,7 @@ class _Layout:
         self.heads, self.tails = self.begins[:-1, None] + before, self.begins[1:, None] - back + before
 
     def arrange(self, column: Column, values: Array, valid: Array, *, with_nulls: bool) -> tuple[Array, Array]:
-        """A column, behind what is remembered of it, and where it has values, if it may have none."""
+        """A column after its retained rows, and its validity if it may have nulls."""
         arranged = np.empty(len(self.rows), values.dtype)
         arranged[self.at], arranged[self.heads] = column.values, values[self.keys]
         if not with_nulls:

@@ -1,4 +1,4 @@
-"""What a loop on a beat is written of: texts of a stream at one place, and the lines of a loop over places."""
+"""Code fragments of a periodic loop: streams at one slot, and lines of loops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StreamText:
 
 @dataclass(frozen=True)
 class PaneLookup:
-    """Adjacent windows that a loop looks into: their number and width, and the lines that read the one that is on."""
+    """Tumbling windows that a loop reads: their number, their width, and the lines that read the active one."""
 
     number: int
     width: int
@@ -50,7 +50,7 @@ class PaneLookup:
 
 @dataclass
 class LoopText:
-    """Lines inside a loop, the adjacent windows that it looks into, and the streams made so far."""
+    """Lines inside a loop, the tumbling windows that it reads, and the streams made so far."""
 
     lines: list[str] = field(default_factory=list)
     adjacent: list[PaneLookup] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""Several steps on a beat as one generated loop over places: each step is written where its value is used.
+"""Generate one loop over slots for the steps of a periodic loop.
 
-A shift is another place of the same column, a condition is a flag. Only windows are computed by loops of their own
-beforehand, into arrays that the others read.
+Each step is written where its value is used. A shift is another slot of the same column, and a condition is a flag.
+Only windows have their own loops, which run first and write arrays that the other loops read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LoopText:
     text : str
     loop : Compiled
     leads : tuple of int
-        Inputs of another beat: it is told how many ticks the first place is behind their first event.
+        Inputs with another period: the loop gets the ticks from their first event to the first slot.
     masks : tuple of (str, int)
         What it reads of where the events of inputs are: where they are "there", or where something "changes".
     leaves : tuple of Leaf
@@ -159,7 +159,7 @@ def _each_part(parameters: Sequence[str]) -> list[str]:
 
 
 def _part_of(names: Sequence[str], slots: str) -> list[str]:
-    """Of each array what one run of the loop reads, or writes behind the rows of those before."""
+    """The part of each array that one call of the loop reads or writes."""
     return [f"{name}[{slots}]" if re.match("(there|changes|c|v)[0-9]", name) else (
         f"{name}[rows:]" if name.startswith("out") else name) for name in names]
 

@@ -1,4 +1,4 @@
-"""Several steps over events on a beat, as one: no timeline, no groups, one pass over places."""
+"""Fuse several operators over periodic streams into one loop over slots."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from whimbrel.plan import Operator, Properties, Reach
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PeriodicLoop(Operator):
-    """Selections, filters, shifts, windows and joins of streams whose events last from one point of a beat to the next.
+    """Selections, filters, shifts, windows and joins of periodic streams, in one pass.
 
         time     0    5    10   15
         in       2────4────6────       (period 5)
         out      2────3────5────       (the mean of the last 10)
 
-    The planner puts it in place of such steps where a stream is known to have at most one event at a time, on a beat.
-    Events of one tick may also meet a stream of another beat, which has one event at any time.
-    Where each key has a beat of its own, a row may be compared with a few rows of its key before it.
+    The planner replaces such steps where a stream is known to be periodic, with at most one event at a time. Events of
+    one tick may also meet a stream with another period, which has one event at any time. If each key has its own
+    periodic stream, a row may be compared with a few earlier rows of its key.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class PeriodicLoop(Operator):
     lasts : int
         How long an event of the result lasts at least, in ticks: a period, or less.
     per : tuple of str
-        Columns: the events of each key are on a beat of their own.
+        Columns: the events of each key are a periodic stream.
     shown : tuple of str
         The steps in the user's words, the last first.
     causal : bool

@@ -1,8 +1,8 @@
-"""What is done to events on a beat, as a graph of steps: a stream is some columns, and no timeline.
+"""Steps of a periodic loop as a graph: streams are columns without times.
 
-A place is one point of the beat and lasts until the next. Of each place a stream says whether an event is active there,
-and whether something begins or ends at it; where that is so everywhere, nothing is kept. An event may last less than
-its place. Where each lasts one tick, a stream of another beat can be met: nothing of it changes within a tick.
+A slot is one point of the time grid and lasts until the next. For each slot a stream says whether an event is active,
+and whether something starts or ends there; if that is so in all slots, nothing is stored. An event may be shorter than
+its slot. If all events last one tick, a stream with another period can be met: it does not change within a tick.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class InputStep(PeriodicStep):
     ----------
     port, ticks : int
     keys : tuple of int
-        Positions of columns: events of each key are on a beat of their own.
+        Positions of columns: the events of each key are a periodic stream.
     """
 
     port: int
@@ -50,7 +50,7 @@ class InputStep(PeriodicStep):
 
 @dataclass(frozen=True, eq=False)
 class Sampled(PeriodicStep):
-    """An input of another beat, of so many ticks, whose events last until the next; at a place the one at its begin."""
+    """An input with another period, in ticks, whose events last until the next. A slot reads the event at its start."""
 
     port: int
     ticks: int

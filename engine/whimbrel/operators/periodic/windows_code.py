@@ -1,4 +1,4 @@
-"""How an aggregate of the windows of a loop on a beat is written."""
+"""Code of aggregates over the windows of a periodic loop."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from whimbrel.operators.periodic.steps import Slid
 from whimbrel.plan import AggregateFunctions, TwoPasses
 
 _FEW_STEPS = 96
-"""Most to do for a window of which all values are added up for each place, with two steps for each to get there.
+"""Maximum work per slot for a window whose values are all added up, with two steps each.
 
-That many are written one behind the other by the compiler, which then does several places at once.
+The compiler unrolls that many, and then computes several slots at once.
 """
 
 _FEW_SLOTS_TWICE = 16

@@ -1,4 +1,4 @@
-"""The lines of a loop on a beat: what each step is at one place, and the loops that go over places."""
+"""Write the lines of a periodic loop: each step at one slot, and the loops over slots."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class LoopWriter:
                         "count[0], count[1] = done, going"]
 
     def windows(self, step: Adjacent, key: Shifted, needs: Needs) -> list[str]:
-        """The loop that computes adjacent windows into arrays."""
+        """The loop that computes tumbling windows into arrays."""
         loop = self.loop = LoopText()
         given = self._stream(step.inputs[0], key[1])
         number, starts, measures = self._next(), self._starting(step, given), []
@@ -181,7 +181,7 @@ class LoopWriter:
 
         The places are cut into blocks of `width`; a window is the rest of one block and the beginning of the next.
         The states of rests are computed when a block is complete, and merged with that of the beginning (van Herk,
-        1992). So a state is never taken back, which would round, and depends on the places of the stream alone.
+        1992). No state is removed, which would round, and the result depends on the slots of the stream only.
         """
         loop = self.loop = LoopText()
         given, number = self._stream(step.inputs[0], 0), self._next()
@@ -261,9 +261,9 @@ class LoopWriter:
         return self.defined.setdefault(lines, f"slide{q}")
 
     def _each(self, measure: ScalarAccumulator, q: int, width: int, *, counted: bool) -> str:
-        """The function that goes through each window of an aggregate anew.
+        """The function that recomputes each window of an aggregate.
 
-        Nothing is handed on from one to the next, so wide instructions do several at once.
+        Windows do not depend on each other, so SIMD instructions compute several at once.
         """
         valued, algebra = measure.aggregate.expr is not None, algebra_of(measure)
         value = f"np.{measure.value_dtypes[0]}(values[uintp(at - back)])" if valued else "1"
@@ -407,7 +407,7 @@ class LoopWriter:
         return self.numbers
 
     def _functions(self, algebra: AggregateFunctions | TwoPasses, *, merged: bool = False) -> int:
-        """A number for an aggregate; the functions of its algebra are named as they are, users' own by the number."""
+        """A number for an aggregate. Its functions keep their names; user-defined ones are named by the number."""
         number = self._next()
         passes = ["accumulate", "turn", "again"] if isinstance(algebra, TwoPasses) else ["accumulate"]
         for role in [*passes, *(["merge"] if merged else []), "result"]:
@@ -477,13 +477,13 @@ def _window(step: Windowed) -> str:
 
 
 def _slot(text: str) -> str:
-    """``x - 3`` for three places before x; plain where it is none, or behind."""
+    """``x - 3`` for three slots before x; plain for the slot itself, or for a later one."""
     name, sign, number = text.split(" ", 2)
     return name if number == "0" else f"{name} + {number[1:]}" if number.startswith("-") else f"{name} {sign} {number}"
 
 
 def _grouped(lines: Sequence[tuple[list[str], str]]) -> list[str]:
-    """Lines behind what must be true for them, which those that follow each other share."""
+    """Lines under their conditions. Consecutive lines share a condition."""
     return [line for tests, group in groupby(lines, itemgetter(0))
             for line in _when(tests, [line for _, line in group])]
 

@@ -55,7 +55,7 @@ class Assume(Operator):
     Traceback (most recent call last):
     whimbrel.errors.KernelError: An event at 15 comes 10 after the one before it, not 5.
       where: assume(periodic=5)
-      hint:  leave the assumption out, or mend the data: what follows relies on it
+      hint:  Remove the assumption, or fix the data.
     """
 
     duration: int | None = None

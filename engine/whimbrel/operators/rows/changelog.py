@@ -25,14 +25,14 @@ _LABELS = ("insert", "unchanged", "update", "delete")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Changelog(Operator):
-    """Set the rows of an answer beside those of an earlier answer to the same question.
+    """Compare the rows of a latency band with those of the band before, as a changelog.
 
         time     0    5    10   15
         earlier  2────1────             (a count per 5)
         later    2────3────4────        (same, changed, new; n_before: 2, 1, null)
 
-    Rows of both that start together and have the same keys speak of the same thing. A row of the earlier answer that
-    the later one has not is there too, as "delete": its values are null, and stand beside as they were.
+    Rows match when they have the same start and the same keys. A row of the earlier band that is missing in the later
+    one is a "delete": its values are null, and the columns with the earlier values keep them.
 
     Parameters
     ----------

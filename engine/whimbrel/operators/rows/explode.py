@@ -203,7 +203,7 @@ _MAX_TIMES = 1 << 62
 
 
 class SelectManyKernel(Kernel):
-    """Repeats rows, and puts the items beside them; rows that make very many wait until these have been given."""
+    """Repeat rows, one for each item. Rows with very many items give them in portions."""
 
     def __init__(self, operator: Explode, schema: Schema) -> None:
         self.operator = operator

@@ -22,7 +22,7 @@ class LateRows(Operator):
     """Let the rows of a source pass that are later than it promises, each when it came.
 
         time     1  5  3  9  2      (in the order of arrival)
-        out               9         (reorder latency 2: the row at 2 is late by 7 when time has come to 7)
+        out               9         (reorder latency 2: the watermark is 7, so the row at 2 is late)
 
     A late row is an event at the time to which the source had come when it arrived: that is when it is known, and the
     stream of late rows is in order.
@@ -35,8 +35,9 @@ class LateRows(Operator):
 
     Notes
     -----
-    Columns: those of the source, late_by (how far behind the newest row, or the promised time if that is later) and
-    adjusted (whether the row is in the stream of the source, moved; otherwise it is in none). Shapes: late rows only.
+    Columns: those of the source, ``late_by`` and ``adjusted``. The first is the time from the row to the newest row, or
+    to the watermark if that is later. The second is true if the row is in the stream with a later start, and false if
+    it was dropped. Shapes: late rows only.
     State: the times seen. Source: SEMANTICS 3.
 
     Examples

@@ -18,19 +18,19 @@ _MOSTLY = 4
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LatenessBand(Operator):
-    """Let the rows of a disordered source pass that are late by some time, and no others.
+    """Keep the rows of a source whose lateness is within a band.
 
-    With hw the largest time seen, a row at t is late by hw - t.
+    With hw the largest event time so far, the lateness of a row at t is hw - t.
 
         time     1  5  3  9  2      (in the order of arrival)
-        late by  0  0  2  0  7
-        out      1  5  3  9         (late <= 2)
+        lateness 0  0  2  0  7
+        out      1  5  3  9         (lateness <= 2)
         out                  2      (2 < late <= 10)
 
     Parameters
     ----------
     over : int
-        Rows that are late by more than this pass; -1 for those that are on time too.
+        Rows with a larger lateness pass; -1 includes rows that are in order.
     upto : int
         And by no more than this: the band's reorder latency.
     unit : {"s", "ms", "us", "ns"} or None
@@ -38,8 +38,8 @@ class LatenessBand(Operator):
 
     Notes
     -----
-    Stands on a source, whose rows it is given as they come; the planner puts the sorting behind it, and makes one band
-    for each two latencies that follow each other where several are asked for together.
+    It reads a source in arrival order, and the planner sorts after it. With several reorder latencies, the planner
+    makes one band for each two consecutive ones.
     Shapes: rows pass or do not. State: the largest time seen, and how many rows came later than `upto`.
     Source: Chandramouli et al., Impatience (ICDE 2018), section V.
 

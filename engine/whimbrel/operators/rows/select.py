@@ -98,7 +98,7 @@ def select(schema: Schema, /, *names: str | Expr, **columns: Column) -> Select:
 
 @fluent
 def with_columns(schema: Schema, /, **columns: Column) -> Select:
-    """All columns, and these beside or instead of them.
+    """Add columns, or replace columns of the same name.
 
     Examples
     --------

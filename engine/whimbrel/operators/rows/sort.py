@@ -20,8 +20,8 @@ class Sort(Operator):
         arrives  3 1 2
         out      1 2 3              (once nothing before 3 can come)
 
-    The planner puts it where order is first needed: behind whatever looks at one row at a time, so that rows which are
-    filtered out never wait, and behind windows on a grid, so that rows of one window need no order among themselves.
+    The planner puts it where order is first needed. It sorts after operators that read one row at a time, so that
+    filtered rows never wait. It sorts after windows on a grid, so that the rows of one window need no order.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Sort(Operator):
 
 
 class SortKernel(Kernel):
-    """Hands rows to a sorter until the frontier has passed them."""
+    """Buffer rows in a sorter until the watermark passes them."""
 
     def __init__(self) -> None:
         self.sorter = Sorter()

@@ -109,7 +109,7 @@ def unpivot(schema: Schema, *names: str, attribute: str = "attribute", value: st
 
 
 class UnpivotKernel(Stateless):
-    """Repeats rows, and puts names and values beside them."""
+    """Repeat rows, and add the columns of names and values."""
 
     def __init__(self, unpivot: Unpivot, schema: Schema) -> None:
         self.unpivot = unpivot

@@ -1,4 +1,4 @@
-"""Hopping windows that hop wider while rows come faster than they are taken."""
+"""Hopping windows with a larger hop under overload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whimbrel.plan import KnownInput, LineageRequest, Operator, OverloadSignal, 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AdaptiveWindow(Operator):
-    """Windows that hop wider where their source asked for relief.
+    """Hopping windows with a larger hop while their source signals overload.
 
         time     0    5    10   15   20   25   30   35   40
         in         a              b        c                   (size 20, hop 5; relief to hop 10 is wanted)

@@ -53,8 +53,8 @@ class SessionWindow(Operator):
     timeout : int, > 0
         Ticks without an event after which a session closes.
     max_duration : int, optional
-        A session is cut at a multiple of this, in ticks: at the first one that is at least so long after its beginning;
-        what follows within `timeout` of the last event is cut at each multiple. So a session lasts less than twice as
+        A session is cut at multiples of this, in ticks. The first cut is at least this long after its start. What
+        follows within `timeout` of the last event is cut at each multiple. A session lasts less than twice as
         long, and long sessions of all keys are cut at the same times.
     cut_offset : int
         Where those multiples begin, in ticks: weeks on a Monday, others at the epoch.
@@ -67,8 +67,8 @@ class SessionWindow(Operator):
     Notes
     -----
     The incoming duration is ignored. Shapes: one row out per row in; as start and end edges, unless ``emit="close"``.
-    State: the events of open sessions, and the last time of each key; with ``emit="close"`` and an aggregate by the
-    same keys behind it a state for each open session instead.
+    State: the events of open sessions, and the last time of each key. With ``emit="close"`` and an aggregate by the
+    same keys after it: a state for each open session.
     Source: SessionTimeoutWindow of Trill's open source; cut as in Azure Stream Analytics.
 
     Examples
@@ -165,8 +165,8 @@ class SessionKernel(Kernel):
     Attributes
     ----------
     held : list of Batch
-        Rows whose session goes on, in pieces, in the order of arrival. Their groups tell their sessions, for between
-        two steps a group has one at most.
+        Rows of open sessions, in pieces, in arrival order. Their groups identify their sessions, because between
+        two steps a group has at most one.
     held_group, due : list of array, list of int
         Of each piece: the groups of its rows, and a time before which no session of them closes. Until then it is left
         as it is, or a session that never ends would be copied with every batch.
@@ -257,7 +257,7 @@ class SessionKernel(Kernel):
         return (Batch.concat(ended), np.concatenate(sessions)) if ended else (self.none, np.zeros(0, np.int64))
 
     def _hold(self, rows: Batch, group: Array, due: int) -> None:
-        """Put a piece behind the others, and make one of those that are small."""
+        """Append a piece, and merge the small ones."""
         while self.held and len(self.held[-1]) <= min(2 * len(rows), _PIECE_ROWS - len(rows)):
             rows = Batch.concat([self.held.pop(), rows])
             group = np.concatenate([self.held_group.pop(), group])
@@ -268,7 +268,7 @@ class SessionKernel(Kernel):
 
     def _emit(self, ended: Batch, of_ended: Array, new: Batch, session: Array,
               closed: Array) -> tuple[list[Batch], Batch]:
-        """New rows, and the end edges of earlier ones; and the new rows whose session goes on, to be held."""
+        """New rows with the end edges of earlier ones, and the new rows of open sessions."""
         edges = replace(ended, sync=self.deadline[of_ended], ends=ended.sync)
         going_on = ~closed[session]
         ids = np.where(going_on, self.ids_given + np.cumsum(going_on), -1)

@@ -133,7 +133,7 @@ class HoppingWindow(Operator):
 @fluent
 def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None = None,
                     label: Label = "start") -> HoppingWindow:
-    """Round lifetimes to adjacent windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
+    """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
     return _window(f"tumbling_window({size!r})", schema, size, size, offset, label)
 
 

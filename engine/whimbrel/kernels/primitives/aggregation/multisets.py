@@ -1,8 +1,8 @@
 """Bags: per group an ordered multiset of int64, all groups in one pool, moved by the same schedules as any aggregate.
 
 A group owns `capacities` slots of the pool from `first` on. It uses `length` of them, and the first `tidy` of these are
-sorted. New values are appended unsorted, and are sorted when the value of the group is shown: a pane of n rows
-costs n log n, and a row that enters or leaves a sliding window is found by binary search.
+sorted. New values are appended unsorted, and are sorted when the value of the group is shown. A pane of n rows
+costs n log n. A row that enters or leaves a sliding window is found by binary search.
 
 Order is that of the start, where it is kept, then that of the value. Values are integers that are ordered as what they
 stand for; ids of words are ordered by their rank (`rank` of an id, `by_rank` the ids in order; both empty otherwise).
@@ -19,17 +19,16 @@ from whimbrel.kernels.primitives.windows.panes import ADD, AGAIN, DROP, EMIT
 Array = np.ndarray[Any, Any]
 
 ALL, LOWEST, HIGHEST, NUMBER, NUMBER_FROM_TOP, BETWEEN, DISTINCT, TOP, TOP_WITH_TIES = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""What is shown of a bag: all values in order; the first; the last; the element whose number is a share of the length
-(rounded up), counted from the first or from the last; the two elements around a share of the way from the first to the
-last, and how far beyond the first of them it is; how many different values; the last few, last first; these and what
-equals the least of them."""
+"""What is shown of a multiset: all values in order; the lowest; the highest; the element at a fraction of the length
+(rounded up), from the first or from the last. Also: the two elements around a fraction of the way, with the distance
+from the first of them; the number of different values; the highest k, highest first; the same with ties."""
 
 _FEW = 64
 """Values that are moved one by one sooner than memory for a copy of them is had."""
 
 USED, SHOWN_USED, CHOSEN_USED, MORE_ITEMS, MORE_SHOWN, MORE_CHOSEN = 0, 1, 2, 3, 4, 5
-"""Positions in the array of sizes: places of the pool given away, the same of what was shown, values told, and how many
-places were missing of each when the replay stopped."""
+"""Positions in the array of sizes: used slots of the pool, of the shown values and of the chosen values, and how many
+slots each lacked when the replay stopped."""
 
 
 def replay_bags(
@@ -42,8 +41,8 @@ def replay_bags(
 ) -> int:
     """Apply operations from `step` on; `chosen` receives what is shown, `out` where each row's part of it ends.
 
-    With `one`, no row ever leaves and only the first or last value is asked for: no more than it is kept. Returns the
-    first operation not done: `count`, or less when the pool, what was shown or `chosen` has no room.
+    With `one`, no row leaves and only the lowest or highest value is needed, so only that is stored. Returns the first
+    operation not done: `count`, or less when the pool, the shown values or `chosen` are full.
     """
     while step < count:
         group = who[step]
@@ -114,7 +113,7 @@ def replay_bags(
 
 
 def is_after(items: Array, starts: Array, rank: Array, index: int, key: int, began: int) -> bool:
-    """Whether what lies in a place belongs behind a value."""
+    """Whether the value at an index belongs after a value."""
     if starts.shape[0] and starts[index] != began:
         return bool(starts[index] > began)
     if rank.shape[0]:
@@ -131,7 +130,7 @@ def put(items: Array, starts: Array, index: int, key: int, began: int) -> None:
 def ensure_capacity(
     items: Array, starts: Array, first: Array, length: Array, capacities: Array, group: int, sizes: Array
 ) -> bool:
-    """Move a group to twice the room at the end of the pool, if there is as much."""
+    """Move a group to the end of the pool with twice its capacity, if that fits."""
     more = max(4, 2 * capacities[group])
     if sizes[USED] + more > items.shape[0]:
         sizes[MORE_ITEMS] = more
@@ -162,9 +161,9 @@ def reserve(shown_first: Array, shown_capacities: Array, group: int, size: int, 
 def repack(
     items: Array, starts: Array, first: Array, length: Array, capacities: Array, new_items: Array, new_starts: Array
 ) -> int:
-    """Copy all groups to the beginning of a new pool, each with twice the room that it uses; returns the places given.
+    """Copy all groups to the start of a new pool, each with twice the capacity that it uses; return the used slots.
 
-    With no more than they use, every group that grows would have to move at once, and the pool be full again soon.
+    With only what they use, every group that grows would have to move at once, and fill the pool again.
     """
     used = 0
     for group in range(first.shape[0]):
@@ -181,7 +180,7 @@ def repack(
 def put_in_order(
     items: Array, starts: Array, rank: Array, by_rank: Array, first: int, tidy: int, length: int
 ) -> None:
-    """Sort what is behind the tidy part, and merge both from the back."""
+    """Sort the values after the sorted part, and merge both from the end."""
     if tidy == length:
         return
     keys = items[first + tidy : first + length].copy()
@@ -207,7 +206,7 @@ def put_in_order(
 
 
 def index_after(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
-    """Among places in order, the first whose value belongs behind the given one."""
+    """Binary search: the first index whose value belongs after the given one."""
     while low < high:
         middle = (low + high) >> 1
         if is_after(items, starts, rank, middle, key, began):
@@ -261,7 +260,7 @@ def remove(
 
 
 def how_many(items: Array, first: int, length: int, choice: int, numerator: int) -> int:
-    """How many numbers are told of a bag that is in order."""
+    """The number of values that are shown of a sorted multiset."""
     if choice == ALL:
         return length
     if choice == BETWEEN:
@@ -278,7 +277,7 @@ def how_many(items: Array, first: int, length: int, choice: int, numerator: int)
 def choose(
     items: Array, first: int, length: int, choice: int, numerator: int, whole: int, size: int, chosen: Array, here: int
 ) -> None:
-    """Write what is told of a bag that is in order; zeros where an empty bag has nothing to tell."""
+    """Write what is shown of a sorted multiset; zeros if it is empty."""
     if choice == DISTINCT:
         different = 0
         for index in range(first, first + length):

@@ -65,7 +65,7 @@ def indices_at(items: Array, first: Array, length: Array, drawn: Array, drawn_fi
 
 
 def _up_to(values: Array, begin: int, end: int, maximum: int) -> int:
-    """Behind the last of ordered values that is at most this."""
+    """The index after the last of ordered values that is at most this."""
     while begin < end:
         middle = (begin + end) >> 1
         if values[middle] <= maximum:

@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 
 INF = 2**63 - 1
 NOW, ENDS, FREE, USED, DIRTY, NEXT_ID, REMOVED, FIRST, DISORDERLY = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""Positions in the array of scalars: current time, ends to come, free slots, slots ever used, changed groups, next row
-id, slots left during this step, where the queue of ends begins, whether ends are a heap rather than a queue."""
+"""Positions in the array of scalars: current time, pending ends, free slots, slots ever used, changed groups, next row
+id. Then: slots removed during this step, the start of the queue of ends, and whether ends are a heap, not a queue."""
 
 CELL = 8
 """Numbers kept for each group, side by side so that a visit costs one cache line:"""
@@ -36,7 +36,7 @@ def snapshot_schedule(
     kind: Array, who: Array, which: Array, slot: Array, target: Array, count: Array,
     out_sync: Array, out_other: Array, out_group: Array, out_ids: Array,
 ) -> int:
-    """Write operations for rows from `row` on and for ends up to `limit`; stop early when room runs out.
+    """Write operations for rows from `row` on and for ends up to `limit`; stop early when a buffer is full.
 
     No row with ``sync < limit`` can follow the rows given. Ends that come in order wait in a ring, others in a heap:
     at the first one out of order the step stops, with DISORDERLY set, for the ring to be laid straight. `linked` says

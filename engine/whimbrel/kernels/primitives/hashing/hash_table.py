@@ -1,10 +1,10 @@
 """Tables from int64 keys to dense ids: small keys are places in an array, all others are hashed.
 
 ``direct[key]`` is id + 1 of each key from 0 to its length (a direct-address table, Cormen et al., Introduction to
-Algorithms, 11.1): numbers that were given out one after the other, codes, categories. Of the others, which may be any
-int64, an open-addressing table holds keys and ids in one array, so that a probe touches one cache line: slot s holds
-the key at ``table[2 s]`` and id + 1 at ``table[2 s + 1]``. 0 marks a place or a slot that is free. The number of slots
-is a power of two, and there are at most half as many keys.
+Algorithms, 11.1): numbers that were given out one after the other, codes, categories. All other
+int64 keys are in an open-addressing table. Keys and ids are in one array, so that a probe touches one cache line:
+slot s has the key at ``table[2 s]`` and id + 1 at ``table[2 s + 1]``. 0 marks a place or a slot that is free. The
+number of slots is a power of two, and there are at most half as many keys.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def enter(direct: Array, table: Array, key: int, number: int) -> None:
 
 
 def learn(direct: Array, table: Array, keys: Array, size: Array, key: int) -> Any:
-    """Give a key that is not there the next id; there must be room in `keys`."""
+    """Give a new key the next id; `keys` must have a free entry."""
     number = size[0]
     enter(direct, table, key, number)
     keys[number], size[0] = key, number + 1

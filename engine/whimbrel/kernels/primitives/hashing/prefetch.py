@@ -16,6 +16,7 @@ to bring."""
 def prefetch(array: Array, position: int) -> None:
     """Ask for the memory at a position of an array; outside of it, or interpreted, nothing happens.
 
-    A loop whose rows go to random places fills the window in which a processor looks ahead with the work of a few
-    rows: it waits for memory at every other line. Compiled, this is one instruction (see ``kernels.instructions``).
+    A loop whose rows go to random addresses fills the out-of-order window of the processor with the work of a few
+    rows, and then waits for memory at every other line. Compiled, this is one instruction (see
+    ``kernels.instructions``).
     """

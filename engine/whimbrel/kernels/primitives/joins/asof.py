@@ -14,7 +14,7 @@ INF = 2**63 - 1
 BACKWARD, FORWARD, NEAREST = 0, 1, 2
 """Directions."""
 LEFT, ENTRY, PASSED = 0, 1, 2
-"""Positions in the cursor: next left row; where among simultaneous right rows an interrupted walk goes on; the right
+"""Positions in the cursor: next left row; where among simultaneous right rows an interrupted walk resumes; the right
 rows that left ones have passed in time."""
 FRESH = -2
 
@@ -26,8 +26,8 @@ def latest_match(
     """Write, for left rows in time order, every right row of the latest instant up to theirs; -1 if there is none.
 
     With `strict` it is the latest instant before theirs. A merge of both sides in time: each of the `right` slots in
-    turn becomes its key's latest, and nothing is searched. Simultaneous ones of a key hang behind the first of them.
-    Stops when room runs out. Returns the number of pairs written.
+    turn becomes its key's latest, and nothing is searched. Simultaneous rows of a key are linked after the first of
+    them. Stops when a buffer is full. Returns the number of pairs written.
     """
     done, passed, entry = 0, cursor[PASSED], cursor[ENTRY]
     for row in range(cursor[LEFT], left_sync.shape[0]):
@@ -72,8 +72,8 @@ def asof_match(
     """Write, for left rows in time order, every right row of the instant that is nearest; -1 if there is none.
 
     With `strict` an equal instant is none of them. Right rows of one key hang in a chain in time order; no further one
-    can come before `known`. Stops at the first left row that right rows still to come might match, or when room runs
-    out. Returns the number of pairs written.
+    can come before `known`. Stops at the first left row that right rows still to come might match, or when a buffer
+    is full. Returns the number of pairs written.
     """
     done = 0
     while cursor[LEFT] < left_sync.shape[0]:

@@ -20,7 +20,7 @@ def clip_starts(
 
     A row is written once, with the end it had; it ends at that start from now on, and leaves its group. Of simultaneous
     rows the right ones come first, so that they meet left rows with an earlier start only. Returns the number written;
-    stops early when room for those or for blocks runs out.
+    stops early when a buffer or the blocks are full.
     """
     done = 0
     while cursor[LEFT] < left_sync.shape[0] or cursor[RIGHT] < right_sync.shape[0]:

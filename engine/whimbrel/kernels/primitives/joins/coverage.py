@@ -27,7 +27,7 @@ def coverage_pieces(
     state: Array, ends: Array, until: Array, since: Array, piece: Array, awaits_end: Array, times: Array, slots: Array,
     out_slot: Array, out_sync: Array, out_other: Array, out_id: Array,
 ) -> int:
-    """Write what begins or ends before `limit` of the pieces in state `wanted`; stop early when room runs out.
+    """Write what begins or ends before `limit` of the pieces in state `wanted`; stop early when a buffer is full.
 
     Row r of the arriving ones has slot ``base + r``. Coverings ``[start, end)`` of row `who` are in the order of start,
     up to `limit`; none before `limit` can follow. A piece's id is its place among all rows ever written; `piece` holds

@@ -1,8 +1,8 @@
 """Temporal equi-join of two time-ordered inputs: each row meets the rows of the other side that are still active.
 
 Row r of an input has slot ``base + r``. The active rows of one key and side stand next to each other in a block of
-`slots`, newest first: whoever meets them reads a stretch of memory, not a cache line for each. A new row takes the room
-before the first one; a block without room moves to one twice as large, and leaves a hole.
+`slots`, newest first, so that a match reads consecutive memory, not a cache line for each. A new row takes the slot
+before the first one. A full block moves to one twice as large, and leaves a hole.
 
 Matches are written as stretches: a row, and all that it meets. Where few keys have most rows a stretch is long, and
 what is made of it is written as fast as memory takes it.
@@ -34,11 +34,11 @@ def temporal_join(
     right_used: Array,
     out_side: Array, out_row: Array, out_stop: Array, out_met: Array, out_start: Array, out_end: Array,
 ) -> int:
-    """Match rows in time order (left first on ties) until both inputs, the room for matches or that for blocks run out.
+    """Match rows in time order (left first on ties) until both inputs end, or a buffer is full.
 
     A row without group (-1) matches nothing. Rows at `time` may still follow, earlier ones cannot. Of each stretch its
-    side, its row and where it ends are written, of each match the other row. When matches start and end is not written
-    where there is no room for that at all. Returns the number of matches written.
+    side, its row and where it ends are written, of each match the other row. The start and end of matches are not
+    written if their buffers are empty. Returns the number of matches written.
     """
     left, right, met = cursor[LEFT], cursor[RIGHT], cursor[MET]
     lefts, rights = left_sync.shape[0], right_sync.shape[0]
@@ -89,7 +89,7 @@ def meet(met: int, group: int, sync: int, end: int, ends: Array, blocks: Array, 
          out_start: Array, out_end: Array, done: int) -> tuple[int, int]:
     """Write the matches of one row with the block of its group, but for the first `met` of them.
 
-    Returns how many it has met where there was no room for all, else -1; and the number of matches.
+    Returns how many it has met if the buffer was full, else -1; and the number of matches.
     """
     first, stop = without_ended(group, sync, ends, blocks, slots), blocks[OF_BLOCK * group + STOP]
     here = min(stop - first - met, out_met.shape[0] - done)
@@ -144,7 +144,7 @@ def has_capacity(group: int, blocks: Array, slots: Array, used: Array) -> bool:
 
 
 def hang(slot: int, group: int, ends: Array, blocks: Array, slots: Array) -> None:
-    """Put a row before the others of its group, where there is room."""
+    """Put a row before the others of its group, if the block has a free slot."""
     first = blocks[OF_BLOCK * group + FIRST]
     if first == blocks[OF_BLOCK * group + STOP]:
         blocks[OF_BLOCK * group + MIXED] = 0

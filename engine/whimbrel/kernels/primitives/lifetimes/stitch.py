@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 def stitch(begin: int, sync: Array, end: Array, group: Array, head: Array, after: Array, fused: Array) -> None:
     """Let each row from `begin` on continue the chain of its group that ends where it starts, or be a new chain.
 
-    Rows are in the order of (sync, end); those before `begin` are chains that go on, in any order. A chain is known by
+    Rows are in the order of (sync, end); those before `begin` are open chains, in any order. A chain is known by
     its first row, whose `end` moves; a row that continues one is marked in `fused`. Of several chains that end at a
     time the one that began first is continued. Chains of a group hang in a list (-1 in `head` for none), from which
     those that have ended are taken as they are met.

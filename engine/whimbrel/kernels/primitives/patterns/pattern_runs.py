@@ -22,7 +22,7 @@ def advance_runs(
     scalars: Array, free: Array, head: Array, length: Array, after: Array, states: Array, began: Array, events: Array,
     count: Array, out_sync: Array, out_end: Array, out_group: Array, out_first: Array, out_events: Array,
 ) -> int:
-    """Let each event move, end or begin runs of its key; stop early when the room for runs or matches runs out.
+    """Let each event move, end or begin runs of its key; stop early when the buffer for runs or matches is full.
 
     `satisfied` has a bit per state that the event may lead to. An event that is not `alone` at its time within its key
     ends all runs of the key. Each event at which a run is in a last state is a match. Unless `overlapping`, no run

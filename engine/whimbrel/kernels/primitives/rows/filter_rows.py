@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 def indices_of(kept: Array, eights: Array, indices: Array) -> None:
-    """Write down the places where it is true; there is room for one more, since no row is asked whether to write.
+    """Write the indices of true values, without a branch: the buffer has one more entry than there are.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ def indices_of(kept: Array, eights: Array, indices: Array) -> None:
 
 
 RUN = 64
-"""Rows that are walked along before anybody looks whether there is room for as many more."""
+"""Rows that are copied between two checks of the remaining capacity."""
 
 
 def move_selected(kept: Array, values: Array, moved: Array) -> None:
-    """Write the values where it is true, which are as many as there is room for."""
+    """Write the values of true rows, as many as the buffer holds."""
     row = found = np.uint64(0)
     rows, capacity, run = np.uint64(kept.shape[0]), np.uint64(moved.shape[0]), np.uint64(RUN)
     while row + run <= rows and found + run <= capacity:

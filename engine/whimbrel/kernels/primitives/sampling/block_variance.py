@@ -1,4 +1,4 @@
-"""How far off values may be, from how much what each block of a scan added to them differs between blocks."""
+"""Variance of estimates from the differences between blocks (cluster sampling)."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def between_blocks(slopes: Array, needed: Array, parts: Array, width: int, uneve
         Whether nothing is left of a window, and whether what was drawn of it is a sample of the rest; where it is not
         the error is infinite.
     drawn, rows, squares, left, all_blocks : numpy.ndarray of float64
-        Of each window: the blocks that were drawn and may hold rows of it, their rows and the squares of those; the
-        rows of blocks that are left; all blocks, drawn or left.
+        For each window: the drawn blocks that may have rows of it, their rows and the squares of these. Then the rows
+        of the blocks that are left, and the number of all blocks, drawn or left.
     errors, degrees : numpy.ndarray of float64
         What is written.
     """

@@ -17,12 +17,12 @@ def add_block(groups: Array, fields: Array, rows: Array, usual: float, width: in
               products: Array, crosses: Array, powers: Array) -> None:
     """Add blocks, in each of which every group has at most one row.
 
-    Groups are taken in their order, each with all its rows, unless few of them have any: what is kept of them is far
-    more than the rows, and memory is read fastest from one end to the other.
+    Groups are processed in order, each with all its rows, unless few of them have rows. Their state is far larger than
+    the rows, and memory is read fastest from one end to the other.
 
-    `fields` holds, field by field, a number for each row, and `rows` the size of its block; `sums` `width` for each
-    group; `products` of each group those of fields i <= j, row by row of the upper triangle; `crosses` those of each
-    field and the size; `powers` the first four powers of each field, as it would be in a block of the usual size.
+    `fields` has, field by field, a number for each row, and `rows` the size of its block. `sums` has `width` numbers
+    for each group. `products` has, for each group, those of fields i <= j, by rows of the upper triangle. `crosses` has
+    those of each field and the size. `powers` has the first four powers of each field, scaled to the usual block size.
     """
     count = groups.shape[0]
     if count * _SPARSE < blocks.shape[0]:

@@ -27,8 +27,8 @@ def scaled_states(fields: Array, known: Array, additive: Array, counted: Array, 
     window : numpy.ndarray of int64
         By group, the place of its window in what follows.
     more, density, left : numpy.ndarray of float64
-        By window: how many rows each one of this phase stands for beside itself, and each one whatever its phase;
-        and rows of the source that are left.
+        By window: how many more rows each row of this phase represents, and each row of any phase; and the rows of
+        the source that are left.
     exact : numpy.ndarray of bool
         By window, whether nothing is left.
     scaled, unrounded, steps : numpy.ndarray of float64

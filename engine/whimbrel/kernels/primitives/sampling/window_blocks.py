@@ -37,12 +37,12 @@ def blocks_of_windows(kinds: Array, rows: Array, begun: Array, by_begin: Array, 
     found : numpy.ndarray of float64
         What is written: by kind, power and range, the sum of the 0th, 1st and 2nd power of the rows of blocks.
     facts : numpy.ndarray of float64
-        What is written: by range, one number after the other: rows that were not read and lie in it, never too many;
-        rows that were not read; blocks of this phase; the share of them that was read; how many rows each that this
-        phase has read stands for beside itself, and each that was read whenever, where this phase has read none.
+        Output, by range, one number after the other. A lower bound of the rows in it that were not read; the rows that
+        were not read; the blocks of this phase; the fraction of them that was read. Then how many more rows each row of
+        this phase represents, and each row of any phase if this phase has read none.
     exact, sampled : numpy.ndarray of bool
-        What is written: by range, whether nothing is left of it; whether what was read of it is a random sample, of
-        blocks enough to say how much they differ.
+        Output, by range: whether nothing is left of it; whether the rows that were read are a random sample, with
+        enough blocks for a variance.
     """
     blocks, ranges = rows.shape[0], first.shape[0]
     sums = np.zeros((2, blocks + 1, KINDS * 3))

@@ -41,7 +41,7 @@ def count_inversions(times: Array, spare: Array) -> int:
 
 
 def deal_to_runs(times: Array, tails: Array) -> int:
-    """The least number of sorted runs that a sequence can be dealt to; `tails` has room for as many."""
+    """The minimum number of sorted runs of a sequence (patience sort); `tails` has an entry for each."""
     runs = 0
     for row in range(times.shape[0]):
         time = times[row]

@@ -1,4 +1,4 @@
-"""Rows of many keys in another order: those of one key together, behind room for some that came before them."""
+"""Group rows by key, with free entries before each key for earlier rows."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def group_rows_by_key(ids: Array, before: int, number: Array, found: Array, begi
     ids : array of int
         The key of each row.
     before : int
-        How much room is left before the first row of each key.
+        The number of free entries before the first row of each key.
     number : array of int64
         For each key -1, and so again afterwards.
     found : array of int64
         The keys that there are.
     begins : array of int64
-        Where the room of each begins; one more says where the last one ends.
+        Where the range of each key starts; the last entry is the end of the last range.
     positions : array of int64
         Where each row goes to.
     rows : array of int64
-        Which row came to a place; anything where there is only room.
+        The row at each position; undefined for free entries.
     """
     keys = 0
     for row in range(ids.shape[0]):

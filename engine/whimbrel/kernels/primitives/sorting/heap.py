@@ -10,7 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 def heap_push(times: Array, slots: Array, count: int, time: int, slot: int) -> int:
-    """Add an entry; returns the new count. There must be room."""
+    """Add an entry; returns the new count. The heap must not be full."""
     node = count
     while node > 0:
         above = (node - 1) >> 1

@@ -29,7 +29,7 @@ HEAD, HEAD_AT, TAIL, TAIL_AT = 0, 1, 2, 3
 
 def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, after: Array, free: Array, runs: Array,
            tails: Array, scalars: Array) -> int:
-    """Deal rows from `row` on to runs; returns the first one that found no room.
+    """Deal rows from `row` on to runs; return the first one that did not fit.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, a
     times, numbers : arrays of int64
         The pool, ``CHUNK`` places a chunk.
     after, free : arrays of int64
-        The chunk behind each chunk; chunks that are free.
+        The chunk after each chunk; free chunks.
     runs, tails : arrays of int64
-        Four values a run, one run behind the other; the largest time of each run, descending.
+        Four values per run, one run after the other; the largest time of each run, descending.
     scalars : array of int64
     """
     begun = row
@@ -122,9 +122,9 @@ def _ensure_capacity(run: int, after: Array, free: Array, runs: Array, scalars: 
 
 def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs: Array, tails: Array, scalars: Array,
         out_times: Array, out_numbers: Array, bounds: Array) -> int:
-    """Move all rows up to a time out of the runs, piece behind piece; returns how many pieces, which end at `bounds`.
+    """Move all rows up to a time out of the runs, in pieces; return how many pieces, which end at `bounds`.
 
-    A run that has none left is gone, so that a burst of late rows does not leave runs behind.
+    Empty runs are removed, so that a burst of late rows leaves no runs.
     """
     moved, pieces, kept = 0, 0, 0
     for run in range(scalars[RUNS]):
@@ -165,7 +165,7 @@ def merge_pieces(pieces: int, bounds: Array, times: Array, numbers: Array, out_t
                  begin: Array, end: Array, by_size: Array) -> int:
     """Merge sorted pieces, always the two smallest (Huffman); returns where in `out` the result begins.
 
-    Sizes of merged pieces never shrink, so they wait in a queue and `out` is used as a ring; it has room for three
+    Sizes of merged pieces never shrink, so they wait in a queue and `out` is used as a ring buffer for three
     times the rows. With a single piece nothing is done, and the answer is -1.
     """
     last = 0

@@ -1,4 +1,4 @@
-"""How far time has come in each of many partitions."""
+"""Advance the watermark of each partition."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def pass_time(sync: Array, partition: Array, is_punctuation: Array, low: Array, 
     partition : array of int32
         Their partitions.
     is_punctuation : array of bool, length 0 or as `sync`
-        Rows that are no events: they only say how far time has come in their partition.
+        Rows that are not events: they only advance the watermark of their partition.
     low : array of int64
-        The low watermark as each row comes; no partition is behind it.
+        The low watermark when each row arrives; no partition has a lower one.
     latency : int
-        Ticks that a partition stays behind its newest row; negative: rows do not move it.
+        Ticks from the watermark of a partition to its newest row; negative: rows do not advance it.
     passed, newest : array of int64
         Per partition: how far its time has come, and its newest row.
     current, highest : array of int64

@@ -28,9 +28,9 @@ def ascending(times: Array) -> bool:
 
 
 def steps(times: Array) -> tuple[Any, Any]:
-    """The least and the most that a time is behind the one in front of it; the least is negative if one is before it.
+    """The smallest and largest step from one time to the next; negative if a time is earlier.
 
-    Where a step leaves int64 it is negative, too.
+    A step that leaves int64 is negative, too.
     """
     minimum, maximum, falls = np.int64(2**63 - 1), np.int64(-1), False
     for row in range(1, times.shape[0]):
@@ -41,10 +41,9 @@ def steps(times: Array) -> tuple[Any, Any]:
 
 
 def order_near(sync: Array, late: Array, order: Array) -> int:
-    """Order rows that are a few places late, and write down those that are later; how many, or -1 if it is no use.
+    """Insertion sort for rows that are a few positions late; collect later rows. Return their number, or -1.
 
-    Where a row is moved to it is behind all rows of its time; a row written down came before no row of its time that
-    is not.
+    A moved row goes after all rows of its time. A collected row arrived before no other row of its time.
     """
     index = 0
     found = 0
@@ -78,7 +77,7 @@ def order_near(sync: Array, late: Array, order: Array) -> int:
 
 
 def merge_late(sync: Array, late_in_order: Array, order: Array) -> None:
-    """Merge late rows among the others, which stand in front of `order`, from behind; on ties the others came first."""
+    """Merge late rows with the others at the start of `order`, from the end; on ties the others arrived first."""
     index = order.shape[0] - 1
     waiting = late_in_order.shape[0] - 1
     other = index - waiting - 1
@@ -101,7 +100,7 @@ def count_slices(sync: Array, first: int, shift: int, counts: Array) -> None:
 
 
 def deal_slices(sync: Array, first: int, shift: int, coarse: int, row_bits: int, index: Array, packed: Array) -> None:
-    """Put rows behind those of their slice that came before, as (time within the slice >> coarse, position)."""
+    """Append rows to their slices in arrival order, as (time within the slice >> coarse, position)."""
     within = (1 << shift) - 1
     for row in range(sync.shape[0]):
         time = sync[row] - first
@@ -112,7 +111,7 @@ def deal_slices(sync: Array, first: int, shift: int, coarse: int, row_bits: int,
 
 def sort_slices(sync: Array, coarse: int, row_bits: int, bounds: Array, packed: Array, spare: Array,
                 counts: Array) -> None:
-    """Sort slices that have room in `spare`, digit by digit, and leave positions of rows; others keep their order."""
+    """Radix-sort slices that fit `spare`, and leave positions of rows; others keep their order."""
     begin = 0
     positions = (1 << row_bits) - 1
     for slice_ in range(bounds.shape[0]):

@@ -95,8 +95,8 @@ def split_text(
 ) -> int:
     """Write what stands between matches, end to end, where each piece ends, and of which text it is.
 
-    Matches are taken from the left and do not overlap. `ends` and `parent` have room for one piece more than there may
-    be. Returns the number of pieces.
+    Matches are taken from the left and do not overlap. `ends` and `parent` have one entry more than there may be
+    pieces. Returns the number of pieces.
     """
     rows, size = offsets.shape[0] - 1, text.shape[0]
     stop = offsets[rows]

@@ -20,7 +20,7 @@ def fill_windows(row: int, sync: Array, group: Array, until: int, hop: int, stat
     """Write the rows, and before a row of a later window one for each group that is missing in the windows before it.
 
     A source is the position of a row, or -1 - group for a row that is made. All windows before `until` are filled when
-    the rows are used up. Answers the row to go on with once there is room again, or one more than there are.
+    the rows are used up. Returns the row to resume with when the buffers are free, or one more than there are.
     """
     rows = len(sync)
     while row <= rows:

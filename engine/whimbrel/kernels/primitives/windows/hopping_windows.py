@@ -1,4 +1,4 @@
-"""Who has a place in windows that hop, over the states of their panes.
+"""Assign seats to groups in hopping windows over the states of their panes.
 
 Panes are taken in blocks as long as a window: two stacks for all groups at once (van Herk, Pattern Recognition Letters
 13, 1992; Tangwongsan et al., DEBS 2017). Of the block that fills, each group has one state; of the full one before it,
@@ -18,10 +18,10 @@ from whimbrel.kernels.primitives.hashing.hash_table import index
 Array = np.ndarray[Any, Any]
 
 NOW, SHOWING, READ, FIRST, TURNED, NEXT, USED, FREE, SHOWN, FULL = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""Positions in the array of scalars: the newest pane of the window at hand, whether the window is being shown, and how
-many seats that was done for; the first row of the window, the first of the block that fills, and the next row, counted
-from the first of all; how many seats were ever taken, and how many of them are free; of the last step, how many rows
-were shown, and whether there was no room for more."""
+"""Positions in the array of scalars. The newest pane of the current window, whether the window is being shown, and for
+how many seats that is done. The first row of the window, the first of the block that fills, and the next row, all
+counted from the first row ever. The number of seats ever used, and how many of them are free. For the last step: the
+rows shown, and whether the buffer was full."""
 
 SCALARS = 10
 

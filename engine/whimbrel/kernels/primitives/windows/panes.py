@@ -32,7 +32,7 @@ def pane_schedule(
     kind: Array, who: Array, which: Array, target: Array, count: Array,
     out_sync: Array, out_group: Array, out_rows: Array,
 ) -> int:
-    """Write operations for rows from `row` on, until the rows or the room for operations run out.
+    """Write operations for rows from `row` on, until the rows end or the buffer for operations is full.
 
     `pane` holds the open pane's start and how many groups it has touched; `rows` counts rows per group; `count` says
     how many operations and how many output rows were written. Returns the first row not done.

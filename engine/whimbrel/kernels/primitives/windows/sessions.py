@@ -60,7 +60,7 @@ def session_schedule(
     """Write operations for rows from `row` on: each enters the session of its group, if need be after the last closed.
 
     A row to `skip` keeps its session open and does not enter it. `groups` lists those with an open session. Returns the
-    first row not done; less than there are when room ran out.
+    first row not done; fewer than there are if a buffer was full.
     """
     operations = 0
     outputs = 0
@@ -100,7 +100,7 @@ def session_schedule(
 
 def close_sessions(until: int, scalars: Array, cells: Array, groups: Array, kind: Array, who: Array, target: Array,
                    count: Array, out_sync: Array, out_other: Array, out_group: Array, out_rows: Array) -> bool:
-    """Write operations for open sessions that close up to a time; False when room ran out before all were seen.
+    """Write operations for open sessions that close up to a time; False if a buffer was full before all were seen.
 
     Of those that stay open, the least time at which one closes and the first beginning are found on the way.
     """

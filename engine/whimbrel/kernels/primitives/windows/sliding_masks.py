@@ -1,4 +1,4 @@
-"""Where windows that slide over the places of a beat have an event in them, and where one enters or leaves."""
+"""Masks of sliding windows over the slots of a periodic stream."""
 
 from __future__ import annotations
 
