@@ -321,8 +321,8 @@ class Methods:
         overlapping : bool
             False: no run begins at an event that moved another one on.
         simultaneous : {"discard", "in_order"}
-            "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in arrival
-            order.
+            "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
+            arrival order.
         output : dict
             Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
         allow_lookahead : bool

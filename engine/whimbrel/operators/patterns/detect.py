@@ -300,8 +300,8 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
     overlapping : bool
         False: no run begins at an event that moved another one on.
     simultaneous : {"discard", "in_order"}
-        "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in arrival
-        order.
+        "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
+        arrival order.
     output : dict
         Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
     allow_lookahead : bool
