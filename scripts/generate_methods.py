@@ -83,7 +83,7 @@ def _package(modules: list[ModuleType]) -> str:
     names = sorted((name for names in public.values() for name in names), key=_import_order)
     listed = textwrap.fill(", ".join(f'"{name}"' for name in names) + ",", 116)
     return "\n".join([
-        '"""What happens to streams: one operator per file, description, movement and method together. Generated."""',
+        '"""Operators of plans, one per file. Generated."""',
         "",
         *(line if len(line) <= 120 else _folded(line) for line in lines),
         "",

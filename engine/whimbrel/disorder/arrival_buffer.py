@@ -1,4 +1,4 @@
-"""Rows that wait, by the number that each got when it arrived."""
+"""Buffer rows by arrival number."""
 
 from __future__ import annotations
 

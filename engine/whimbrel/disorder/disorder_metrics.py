@@ -1,4 +1,4 @@
-"""The four measures of disorder: how far times are from being sorted as they arrive."""
+"""Four metrics of disorder in arrival order (Impatience, ICDE 2018)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where start and end edges enter the engine: each end edge is joined to its start edge, and the pair gets a row id."""
+"""Ingress of start and end edges: match each pair by a row id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of whatever judges rows by how late they come."""
+"""The contract of kernels whose watermark advances when inputs are idle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What share of a window's rows is still to come because they are late, as a log of earlier rows has it."""
+"""Conformal bounds for the fraction of late rows of a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of an Impatience sort, and the pool of memory in which they lie."""
+"""Sorted runs of an Impatience sort, in one memory pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds rows that came out of order until nothing earlier can come."""
+"""Sort out-of-order rows with an Impatience sort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One time for all rows of a source."""
+"""Watermark of a source without partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the time of a source has come when each of its rows arrives."""
+"""The contract of watermark generators."""
 
 from __future__ import annotations
 

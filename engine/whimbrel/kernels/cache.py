@@ -1,4 +1,4 @@
-"""Where compiled code is kept: content-addressed source files in a per-user directory.
+"""Cache of compiled code: content-addressed files in a user directory.
 
 numba decides whether its cached machine code is fresh by the stamp of *one* source file, so an edit in a second file
 goes unnoticed and the old answer comes back. Here the file's own name covers everything its code depends on: the text,

@@ -1,4 +1,4 @@
-"""Python's arithmetic in machine code: each operation answers with a value, and whether Python must be asked instead.
+"""Python integer arithmetic in compiled code, with overflow checks.
 
 An integer that leaves int64, a zero divisor, a result that is not finite: of all these machine code only says that they
 happened. What Python makes of them, a value or an error, Python says itself.

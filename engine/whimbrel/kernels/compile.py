@@ -1,4 +1,4 @@
-"""Two forms of one text: interpreted at once, compiled when the compiler is done."""
+"""Run generated code interpreted at first, then compiled."""
 
 from __future__ import annotations
 

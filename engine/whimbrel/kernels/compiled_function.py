@@ -1,4 +1,4 @@
-"""What stands for a function of a user's in compiled code: its own text, and the way back to Python."""
+"""Compiled form of user functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves rows: one kernel per operator of a running plan."""
+"""The contract of kernels: one per operator of a running plan."""
 
 from __future__ import annotations
 

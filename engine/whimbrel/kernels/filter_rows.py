@@ -1,4 +1,4 @@
-"""Rows for which a condition holds, moved together."""
+"""Compact the rows for which a condition is true."""
 
 from __future__ import annotations
 

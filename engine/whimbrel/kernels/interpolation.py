@@ -1,4 +1,4 @@
-"""Values between values: what a linear quantile is."""
+"""Linear interpolation between two values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What machine code can do and Python cannot say: primitives that are single instructions once compiled."""
+"""LLVM intrinsics for compiled primitives."""
 
 from __future__ import annotations
 

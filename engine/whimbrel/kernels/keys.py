@@ -1,4 +1,4 @@
-"""Dense ids for the values of key columns: one table per operator, any types, any number of columns, nulls included."""
+"""Dense ids for the values of key columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of rows at their places, with nothing of worth where no row is."""
+"""Scatter values to row positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a column of times: nothing to do, rows a little late, or slices of time sorted in the cache."""
+"""Sort order of a time column, adaptive to disorder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to streams: one operator per file, description, movement and method together. Generated."""
+"""Operators of plans, one per file. Generated."""
 
 from whimbrel.operators.aggregation.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.aggregation.distinct import distinct

@@ -1,4 +1,4 @@
-"""Rewrites of plans: one per file, in the order of :data:`RULES`. Each keeps the answer and says what it saves."""
+"""Rewrites of plans: one per file, in the order of :data:`RULES`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns computed below an aggregate are computed inside it: nothing is written that is only read once."""
+"""Merge computed columns into the aggregate that reads them."""
 
 from __future__ import annotations
 

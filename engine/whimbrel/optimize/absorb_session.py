@@ -1,4 +1,4 @@
-"""Sessions below an aggregate become its own, if each is shown once it has closed."""
+"""Merge session windows with emit="close" into the aggregate."""
 
 from __future__ import annotations
 

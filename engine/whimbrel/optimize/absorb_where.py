@@ -1,4 +1,4 @@
-"""A filter below an aggregate becomes the aggregate's own condition: one pass instead of two."""
+"""Merge a filter into the aggregate as its condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source that does not say how late its rows may be needs a step that says it."""
+"""Check that every source has a reorder latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges are joined to intervals before operators that take intervals only, and before results leave."""
+"""Coalesce edges to intervals before operators that need intervals."""
 
 from __future__ import annotations
 

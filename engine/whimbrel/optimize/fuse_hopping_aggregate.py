@@ -1,4 +1,4 @@
-"""Windows of which each has its row are merged of panes in one step."""
+"""Fuse hopping windows with one row each into one operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only columns that a query needs are read and computed, and those that say which rows are late."""
+"""Projection pushdown: read and compute only needed columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several parts of a plan do alike is done once."""
+"""Common subplan elimination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several latencies of one query are bands of one source, of which each row is sorted and aggregated once."""
+"""Split a query with several latencies into latency bands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contracts (Operator, Aggregate, Source) and the graph they make; nothing here moves a row."""
+"""Plans: the contracts of operators, aggregates and sources, and their graph."""
 
 from whimbrel.plan.aggregate import Aggregate, AggregateFunctions, AggregatePhase, ByColumns, State, TwoPasses
 from whimbrel.plan.block_reader import Excerpts

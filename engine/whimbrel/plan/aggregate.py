@@ -1,4 +1,4 @@
-"""The aggregate algebra: how many rows become one value, in one form for every way of asking."""
+"""The algebra of aggregates: init, accumulate, merge, finalize."""
 
 from __future__ import annotations
 

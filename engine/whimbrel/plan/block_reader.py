@@ -1,4 +1,4 @@
-"""Parts of a source, read one after the other in whatever order."""
+"""Read blocks of a source in any order."""
 
 from __future__ import annotations
 

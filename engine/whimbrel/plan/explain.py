@@ -1,4 +1,4 @@
-"""A plan as text: the last operator first, each line in the user's words, with what is known of its stream."""
+"""Print a plan: operators, last one first, with stream properties."""
 
 from __future__ import annotations
 

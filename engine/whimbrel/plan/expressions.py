@@ -1,4 +1,4 @@
-"""The expressions that an operator holds, wherever it holds them."""
+"""Find all expressions of an operator."""
 
 from __future__ import annotations
 

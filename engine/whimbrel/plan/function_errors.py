@@ -1,4 +1,4 @@
-"""The message about a function of the user's that failed, alike however it ran."""
+"""Error messages for user functions that failed."""
 
 from __future__ import annotations
 

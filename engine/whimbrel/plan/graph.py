@@ -1,4 +1,4 @@
-"""A plan: operators joined into a directed graph without cycles, with sources as leaves."""
+"""A plan: a directed acyclic graph of operators and sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of its inputs some rows of an operator's output are made of: the way back from a result to its events."""
+"""Lineage: the input rows that output rows of an operator depend on."""
 
 from __future__ import annotations
 

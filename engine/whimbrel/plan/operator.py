@@ -1,4 +1,4 @@
-"""The contract every operator keeps: frozen data that can check itself, promise, and move rows."""
+"""The contract of operators: immutable, typed, and executable by a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which columns of its sources a query can be cut into parts that never meet."""
+"""Find the columns by which a query can be partitioned."""
 
 from __future__ import annotations
 

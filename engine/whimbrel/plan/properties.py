@@ -1,4 +1,4 @@
-"""What is known of a stream without looking at its rows; few properties choose among few physical variants."""
+"""Static properties of streams, for checks and physical variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of the sources a row of the result may be made of, so that a log can be cut into ranges of time."""
+"""How far in time a result depends on its sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which times of its sources a range of time of a plan's answer is made of."""
+"""Find the source times that a time range of the result needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer can show: the start and the end of a row's lifetime, and columns of other names."""
+"""Check the column names of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of whatever settled rows go to."""
+"""The contract of sinks."""
 
 from __future__ import annotations
 

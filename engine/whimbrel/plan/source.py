@@ -1,4 +1,4 @@
-"""The contract of whatever rows come from."""
+"""The contract of sources, and wrappers of sources."""
 
 from __future__ import annotations
 

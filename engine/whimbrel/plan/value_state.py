@@ -1,4 +1,4 @@
-"""Aggregates whose state is a collection of values rather than a few numbers."""
+"""Aggregate states with many values: multisets and sketches."""
 
 from __future__ import annotations
 

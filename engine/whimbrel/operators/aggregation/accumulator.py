@@ -24,7 +24,7 @@ next newer row per slot."""
 
 
 class Accumulator(ABC):
-    """What one aggregate reads from a batch, its state per group, and the column it makes."""
+    """Input, state per group and output column of one aggregate."""
 
     name: str
     """The result column."""

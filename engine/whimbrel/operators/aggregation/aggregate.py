@@ -1,4 +1,4 @@
-"""Aggregates per group and snapshot."""
+"""Aggregate the active events of each group per snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source text of aggregation: thin glue that binds a query's expressions and aggregates to handwritten primitives."""
+"""Generate the code that binds aggregates to handwritten primitives."""
 
 from __future__ import annotations
 

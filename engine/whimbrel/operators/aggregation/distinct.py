@@ -1,4 +1,4 @@
-"""Each payload once."""
+"""Keep each distinct payload once per snapshot."""
 
 from __future__ import annotations
 

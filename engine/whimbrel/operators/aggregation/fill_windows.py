@@ -1,4 +1,4 @@
-"""Rows for empty windows."""
+"""Add rows for empty windows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_ROWS = 1 << 27
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fill(Operator):
-    """Give every group a row in every window, from its first one on: what it says when nothing happened.
+    """Add a row for each group and empty window, from the first window of the group.
 
         time     0    5    10   15   20
         in       2────          1────         (count per 5: a row of one group)

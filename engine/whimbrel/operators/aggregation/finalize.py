@@ -1,4 +1,4 @@
-"""The states of aggregates become values."""
+"""Finalize aggregates: states to values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finish(Operator):
-    """Make the values of aggregates of their states, row by row.
+    """Turn the states of aggregates into values, row by row.
 
         time     0    5    10
         in       (6, 3)────(4, 1)────      (states of a mean: sum and number)

@@ -1,4 +1,4 @@
-"""One row for each window that hops, of the states of panes."""
+"""Aggregate hopping windows by merging the states of panes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_ROWS = frozen(np.empty(0, np.int64))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HoppingAggregate(Operator):
-    r"""Merge the states of panes into one row a group for each window that is not empty.
+    r"""Merge the states of panes into one row per group and window.
 
         time     0    5    10   15
         in       2─────────             (panes of 5, each as long as its windows)

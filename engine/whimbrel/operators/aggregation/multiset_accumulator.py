@@ -1,4 +1,4 @@
-"""An aggregate that keeps every value of a group in order: one bag per group, all bags in one pool."""
+"""Accumulator with an ordered multiset of all values per group."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INITIAL_ITEMS = 64
 
 
 class MultisetAccumulator(Accumulator):
-    """The bags of one aggregate, what was shown of them, and the replay that moves them.
+    """Multisets of one aggregate, their shown values, and their update.
 
     Parameters
     ----------

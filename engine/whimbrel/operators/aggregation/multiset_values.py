@@ -1,4 +1,4 @@
-"""Values of a column as integers in the same order, and back: what a bag holds."""
+"""Encode column values as integers in the same order, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INITIAL_STRINGS = 65_536
 
 
 class FixedValues:
-    """Numbers, bools and times: their bits, rearranged where a larger value had smaller ones.
+    """Numbers, booleans and times as order-preserving bits.
 
     NaN is larger than every number, and all NaNs are one value; so are 0.0 and -0.0.
     """
@@ -57,7 +57,7 @@ class FixedValues:
 
 
 class WordValues:
-    """Texts and all else that Arrow holds: an id for each word, and the rank of each id among the words so far."""
+    """Strings and other Arrow values: an id for each value, and the rank of each id."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self.type = type_

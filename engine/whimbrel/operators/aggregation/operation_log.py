@@ -1,4 +1,4 @@
-"""A schedule of operations, and the output rows it asks for: what a primitive writes and every aggregate replays."""
+"""Log of state operations and output rows that accumulators replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of rows that lie in memory in one piece, each taken in alone: what is the same for all is asked once."""
+"""Aggregate row ranges of one in-memory batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows become columns."""
+"""Pivot rows to columns."""
 
 from __future__ import annotations
 

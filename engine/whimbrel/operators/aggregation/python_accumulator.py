@@ -1,4 +1,4 @@
-"""An aggregate whose states are values of Python's: one a group, moved by calling a user's functions row by row."""
+"""Accumulator with Python objects as states, updated row by row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENTERS, _LEAVES, _SHOWS, _ENDS = range(4)
 
 
 class PythonAccumulator(Accumulator):
-    """States of one aggregate by group, and the rows that are remembered until they leave.
+    """States of one aggregate by group, and the rows retained until they leave.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results computed from aggregates."""
+"""Compute result columns from aggregates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILLED = "row is made"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WindowBound(Reduced):
-    """Where the window begins or ends whose events a result speaks of."""
+    """The start or the end of the window of a result."""
 
     which: Literal["start", "end"]
 
@@ -33,7 +33,7 @@ class WindowBound(Reduced):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results(Operator):
-    """Compute the columns of a result from aggregates, keys, and the bounds of its window; lifetimes are untouched.
+    """Compute result columns from aggregates, keys and window bounds. Lifetimes do not change.
 
         time     0    5    10
         in       2───────── 6     (count and sum: [0, 10))

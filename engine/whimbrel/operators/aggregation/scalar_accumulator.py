@@ -39,7 +39,7 @@ _LISTS_OF_ARRAYS = ("state", "stacks", "suffixes", "held", "shown")
 
 
 class ScalarAccumulator(Accumulator):
-    """State arrays of one aggregate, one element a group, and the replay that moves them.
+    """State arrays of one aggregate, one element per group, and their update.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def state_types(steps: AggregateFunctions) -> list[pa.DataType]:
 
 
 class explained_errors:  # noqa: N801 - read as a statement; a class, since it is entered twice for every batch
-    """Say which aggregate it was that failed.
+    """Context manager that adds the name of the aggregate to errors.
 
     Parameters
     ----------

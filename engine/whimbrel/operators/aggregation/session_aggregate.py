@@ -1,4 +1,4 @@
-"""Aggregates per closed session, as its events come."""
+"""Aggregate sessions incrementally, one row per closed session."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NEW_CELL[LAST] = LONG_AGO
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionAggregate(Operator):
-    """One row for each session of a group, once it has closed.
+    """Give one row for each closed session of a group.
 
         time     0    5    10   15   20
         in       a  b         c         (points at 0, 3, 13)

@@ -1,4 +1,4 @@
-"""An aggregate that sums up many values with a bounded error, over groups that rows only enter."""
+"""Accumulator with a sketch per group (bounded error, no removal)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PENDING_AT_FIRST = 65_536
 
 
 class SketchAccumulator(Accumulator):
-    """Values that wait, and the summaries of those groups that have had many.
+    """Buffered values, and the sketches of groups with many values.
 
     What a summary knows may depend on the order of its values. So they are given to it in one order, whatever the order
     of arrival: by their instant, then by start and value; and always so many at a time. Values of the newest instant

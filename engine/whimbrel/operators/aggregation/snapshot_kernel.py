@@ -1,4 +1,4 @@
-"""Grouped aggregation over arbitrary lifetimes: one row for every period in which a group's events stay the same."""
+"""Kernel of aggregation over arbitrary lifetimes: one row per snapshot."""
 
 from __future__ import annotations
 

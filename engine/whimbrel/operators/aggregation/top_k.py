@@ -1,4 +1,4 @@
-"""The rows of largest value per snapshot."""
+"""Keep the k largest rows of each snapshot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopK(Operator):
-    """Keep, while they are, the rows of the k largest values among the active events of each group.
+    """Keep the k rows with the largest values among the active events of each group.
 
         time     0    5    10   15
         in       2─────────

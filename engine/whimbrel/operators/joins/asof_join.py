@@ -1,4 +1,4 @@
-"""Events with the value that another stream had, or will have, when they start."""
+"""As-of join: nearest row of another stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIRECTIONS: dict[str, int] = {"backward": asof.BACKWARD, "forward": asof.FORWAR
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AsofJoin(Operator):
-    """Give each left event the right one whose start is nearest to its own, in one direction or both.
+    """Join each left event with the right event of the nearest start.
 
         time     0    5    10   15
         left        a──────            (a: [3, 10), b: [9, 12))

@@ -1,4 +1,4 @@
-"""Events end when something starts."""
+"""End events at the start of events of another stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CAPACITY = 65_536
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clip(Operator):
-    """End each left event at the first matching right start after its own start, if it lasts so long.
+    """End each left event at the first matching right start after its own start.
 
         time     0    5    10   15
         left     a─────────

@@ -1,4 +1,4 @@
-"""One input of an operator over two streams: rows that wait for the other side, and rows that are still active."""
+"""State of one input of a join: pending rows and active rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of two streams becomes: which columns are matched, and how those of the result are named."""
+"""Schema of joined rows: keys, conditions and column names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of rows of two streams that have equal keys, common time, and satisfy a condition."""
+"""Match rows of two streams by keys, overlapping lifetimes and a condition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CAPACITY = 131_072
 
 @dataclass(frozen=True)
 class Found:
-    """Pairs in the order in which they begin: the joined rows, and of what pairs they are made, all or these."""
+    """Pairs in start order: the joined rows, and the pairs they are made of."""
 
     rows: Batch
     pairs: PairRuns

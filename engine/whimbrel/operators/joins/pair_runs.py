@@ -1,4 +1,4 @@
-"""Pairs of rows as a join finds them: one row after the other, each with all that it meets."""
+"""Pairs of a join as runs: one row with all rows that it matches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _spread = Compiled(spread)
 
 @dataclass(frozen=True)
 class PairRuns:
-    """Pairs by the slots of their rows; columns of the joined rows are written from them stretch by stretch.
+    """Pairs by the slots of their rows. Columns of joined rows are written run by run.
 
     Parameters
     ----------

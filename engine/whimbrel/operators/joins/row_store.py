@@ -1,4 +1,4 @@
-"""Rows kept by slot number: appended in any amounts, gathered by slot."""
+"""Store rows by slot number: append batches, gather by slot."""
 
 from __future__ import annotations
 

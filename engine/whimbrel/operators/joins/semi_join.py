@@ -1,4 +1,4 @@
-"""Events as long as, or as long as not, another stream has a matching one."""
+"""Semi-join and anti-join of lifetimes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reac
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SemiJoin(Operator):
-    """Keep the parts of left lifetimes in which there is a matching right event, or in which there is none.
+    """Keep the parts of left lifetimes with, or without, a matching right event.
 
         time     0    5    10   15
         left     a───────────────

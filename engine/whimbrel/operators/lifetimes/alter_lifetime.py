@@ -1,4 +1,4 @@
-"""Compute lifetimes: a new start, a new duration, or both, from the columns of each event."""
+"""Compute start or duration of events from their columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Moment = Expr | Callable[[Any], Any] | int | datetime
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AlterLifetime(Operator):
-    """Give each event another start, another duration, or both.
+    """Set the start of each event, its duration, or both.
 
         time     0    5    10   15
         in       a──       b──          (a: [0, 3), b: [10, 13))

@@ -1,4 +1,4 @@
-"""Cut lifetimes at a grid."""
+"""Cut lifetimes at a time grid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from whimbrel.plan import (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chop(Operator):
-    """Cut each event at the points of a grid, so that no piece reaches over one.
+    """Cut each event at the points of a time grid.
 
         time     0    5    10   15
         in         a────────           (a: [2, 11))

@@ -1,4 +1,4 @@
-"""Let no event last longer than so long."""
+"""Limit the duration of events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClipDuration(Operator):
-    """End each event at the latest so long after its start.
+    """End each event at most this long after its start.
 
         time     0    5    10
         in       a────  b────────      (a: [0, 5), b: [7, 16))

@@ -1,4 +1,4 @@
-"""Start and end edges become intervals again."""
+"""Join start and end edges to intervals."""
 
 from __future__ import annotations
 

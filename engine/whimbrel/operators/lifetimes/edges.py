@@ -1,4 +1,4 @@
-"""What begins and what ends, as rows: the form in which changes are handed on."""
+"""Turn events into start and end points."""
 
 from __future__ import annotations
 

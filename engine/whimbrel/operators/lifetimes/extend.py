@@ -1,4 +1,4 @@
-"""Let each event last longer, or less long."""
+"""Change the duration of events by an amount."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Extend(Operator):
-    """Move the end of each event; its start stays.
+    """Move the end of each event. Its start does not change.
 
         time     0    5    10
         in       a────  b──            (a: [0, 5), b: [7, 10))

@@ -1,4 +1,4 @@
-"""What lifetimes are rewritten with: expressions that may read an event's own ``start`` and ``end``, as ticks."""
+"""Evaluate expressions of lifetimes, with ``start`` and ``end`` as ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A point where each event ends."""
+"""Turn events into points at their ends."""
 
 from __future__ import annotations
 

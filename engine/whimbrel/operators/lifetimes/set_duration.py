@@ -1,4 +1,4 @@
-"""Let each event last as long as one says."""
+"""Set the duration of events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whimbrel.plan import Operator, fluent
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SetDuration(SlidingWindow):
-    """Let each event last equally long from its start: what a sliding window does, in other words.
+    """Set one duration for all events, like a sliding window.
 
         time     0    5    10   15
         in       a────────     b        (a: [0, 9), b: [11, 12))

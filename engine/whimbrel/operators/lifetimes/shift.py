@@ -1,4 +1,4 @@
-"""Move events in time, all by the same amount."""
+"""Move all events in time by one amount."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reac
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shift(Operator):
-    """Move each event by an amount; its duration stays.
+    """Move each event by an amount. Its duration does not change.
 
         time     0    5    10
         in       a────                 (a: [0, 5))

@@ -1,4 +1,4 @@
-"""Fuse events that follow each other and say the same."""
+"""Fuse consecutive events with equal payloads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MIN_KEYS = 65_536
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stitch(Operator):
-    """Make one event of events with equal payloads, each of which starts where the one before it ends.
+    """Fuse events with equal payloads, if each starts where the one before it ends.
 
         time     0    5    10   15
         in       a────     b────       (a: [0, 5), [5, 10); b: [10, 15))

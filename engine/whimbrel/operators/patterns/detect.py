@@ -1,4 +1,4 @@
-"""Patterns of events."""
+"""Detect patterns of consecutive events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions over events: what users write, and the automaton it becomes."""
+"""Regular expressions over events, and their Glushkov automaton."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _WORDS: dict[Quantifier, str] = {"some": "any", "every": "all", "none": "none"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimultaneousPattern(EventPattern):
-    """All events of one instant together: of how many of them something holds, and how many they are."""
+    """All events of one instant: conditions over them, and their number."""
 
     condition: Expr = field(default_factory=lambda: lit(True))
     clauses: tuple[tuple[Quantifier, Expr], ...] = ()

@@ -1,4 +1,4 @@
-"""The loop over runs that remember values, as generated source text.
+"""Generate the loop over pattern runs with registers.
 
 Unlike a run that is a set of states, such a run is one way through the pattern: it is in one state, and whatever it
 remembers came about on that way. The text is the loop, and functions that bind a query's expressions to it.
@@ -19,7 +19,7 @@ from whimbrel.operators.patterns.pattern import Automaton
 
 @dataclass(frozen=True)
 class Slot:
-    """One value that a run remembers, by the name under which expressions read it, and whether results tell it."""
+    """One value that a run stores: its name for expressions, and whether it is in the result."""
 
     name: str
     type: pa.DataType
@@ -30,7 +30,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class PathText:
-    """A generated loop and what it is called with.
+    """A generated loop and its arguments.
 
     Attributes
     ----------

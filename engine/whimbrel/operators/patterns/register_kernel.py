@@ -1,4 +1,4 @@
-"""Detection with runs that remember values: registers, and columns of the events that they matched."""
+"""Kernel of pattern detection with registers and matched columns."""
 
 from __future__ import annotations
 

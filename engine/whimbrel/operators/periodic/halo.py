@@ -19,7 +19,7 @@ RESULT: Final = (0, 0)
 
 @dataclass(eq=False)
 class Needs:
-    """What one loop needs, for a range of places around that of the result.
+    """The halo that one loop needs around a range of the result.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, marked, spread
 from whimbrel.operators.aggregation.scalar_accumulator import explained_errors
 from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.loop_codegen import LoopText, loop_text
+from whimbrel.operators.periodic.loop_codegen import GeneratedLoop, loop_text
 from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
@@ -60,7 +60,7 @@ class PeriodicKernel(Kernel):
         self.phase: int | None = None
         self.next = 0
         self.open: Batch | None = None
-        self.texts: dict[Any, tuple[LoopText, list[Array]]] = {}
+        self.texts: dict[Any, tuple[GeneratedLoop, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch, held = batch.compact(), self.held[port]
@@ -175,7 +175,7 @@ class PeriodicKernel(Kernel):
         self.next = stop
         return self._rows(text, outs)
 
-    def _text(self, *, masked: bool) -> tuple[LoopText, list[Array]]:
+    def _text(self, *, masked: bool) -> tuple[GeneratedLoop, list[Array]]:
         """The loop for inputs with such nulls, and the arrays that it works in."""
         nulls = tuple(tuple(any(piece.columns[at].valid is not None for piece in pieces)
                             for at in range(len(schema.fields))) for pieces, schema in zip(self.held, self.schemas,
@@ -185,7 +185,7 @@ class PeriodicKernel(Kernel):
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
-    def _arguments(self, text: LoopText, scratch: list[Array], stop: int, given: Sequence[_Given]
+    def _arguments(self, text: GeneratedLoop, scratch: list[Array], stop: int, given: Sequence[_Given]
                    ) -> tuple[list[Any], list[Array]]:
         """Arguments of the loop and its output buffers, with space for an earlier row and an end."""
         base, rows = self.next - self.back, stop - self.next
@@ -217,7 +217,7 @@ class PeriodicKernel(Kernel):
         times += self._phase + first * self.period
         return times
 
-    def _rows(self, text: LoopText, outs: Sequence[Array]) -> list[Batch]:
+    def _rows(self, text: GeneratedLoop, outs: Sequence[Array]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
         rows, going, changed, first_change = map(int, outs[0])
         out: list[Batch] = []
@@ -246,13 +246,13 @@ class PeriodicKernel(Kernel):
         return [*out, result] if len(result) else out
 
 
-def _fits(row: Batch, text: LoopText) -> bool:
+def _fits(row: Batch, text: GeneratedLoop) -> bool:
     """Whether a row can be one of those that a loop writes: without an end of its own, and without other nulls."""
     return not text.changing and all(nullable or column.valid is None
                                      for column, nullable in zip(row.columns, text.nullable, strict=True))
 
 
-def _put_first(row: Batch, outs: Sequence[Array], text: LoopText) -> None:
+def _put_first(row: Batch, outs: Sequence[Array], text: GeneratedLoop) -> None:
     """Write a row in front of those that a loop wrote, without ends; where times are given, its own is there."""
     arrays = iter(outs[1:])
     times = next(arrays)

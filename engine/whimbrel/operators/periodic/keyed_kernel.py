@@ -14,7 +14,7 @@ from whimbrel.kernels.keys import KeyTable
 from whimbrel.kernels.primitives.sorting.group_rows_by_key import group_rows_by_key
 from whimbrel.operators.aggregation.scalar_accumulator import explained_errors
 from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.loop_codegen import LoopText, loop_text
+from whimbrel.operators.periodic.loop_codegen import GeneratedLoop, loop_text
 from whimbrel.operators.periodic.steps import PeriodicStep, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +58,7 @@ class KeyedPeriodicKernel(Kernel):
         self.valid = [np.ones((0, self.back), np.bool_) for _ in upstream]
         self.nulls = [False] * len(upstream.fields)
         self.number = np.zeros(0, np.int64)
-        self.texts: dict[Any, tuple[LoopText, list[Array]]] = {}
+        self.texts: dict[Any, tuple[GeneratedLoop, list[Array]]] = {}
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -136,7 +136,7 @@ class KeyedPeriodicKernel(Kernel):
             self.values = [np.concatenate([held, np.zeros((extra, self.back), held.dtype)]) for held in self.values]
             self.valid = [np.concatenate([held, np.ones((extra, self.back), np.bool_)]) for held in self.valid]
 
-    def _text(self, *, masked: bool) -> tuple[LoopText, list[Array]]:
+    def _text(self, *, masked: bool) -> tuple[GeneratedLoop, list[Array]]:
         """The loop for such inputs, and the arrays that it works in."""
         nulls = tuple(self.nulls)
         if (masked, nulls) not in self.texts:
@@ -145,7 +145,7 @@ class KeyedPeriodicKernel(Kernel):
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
-    def _rows(self, batch: Batch, rows: Array, text: LoopText, outs: Sequence[Array]) -> Batch:
+    def _rows(self, batch: Batch, rows: Array, text: GeneratedLoop, outs: Sequence[Array]) -> Batch:
         """What was written key by key, in the order of the rows that it came of."""
         written = np.zeros(len(batch), np.int64)
         written[rows] = np.arange(1, len(rows) + 1)

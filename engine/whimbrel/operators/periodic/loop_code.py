@@ -14,7 +14,7 @@ from whimbrel.operators.periodic.halo import Shifted
 
 @dataclass(frozen=True)
 class StreamText:
-    """Texts of a stream at one place; None: an event is everywhere, or something changes everywhere.
+    """Code of a stream at one slot. None: every slot has an event, or a change.
 
     Where events are `recomputed`, one begins at each place that has one.
     """

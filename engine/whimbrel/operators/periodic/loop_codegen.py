@@ -27,8 +27,8 @@ _PART = 16_384
 
 
 @dataclass(frozen=True)
-class LoopText:
-    """A generated loop and what it is called with.
+class GeneratedLoop:
+    """A generated loop and its arguments.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ class LoopText:
     recomputed: bool
 
 
-_written: WeakKeyDictionary[PeriodicStep, dict[Any, LoopText]] = WeakKeyDictionary()
+_written: WeakKeyDictionary[PeriodicStep, dict[Any, GeneratedLoop]] = WeakKeyDictionary()
 
 
 def loop_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_slots: int,
-              by_key: bool = False) -> LoopText:
+              by_key: bool = False) -> GeneratedLoop:
     """The loop for the steps that end in `last`, which is generated once as long as they are there.
 
     In the text, `at` is a place counted from the first one that is given, `base` that one's number, `time` its tick.
@@ -94,7 +94,7 @@ def loop_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mask
 
 
 def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_slots: int,
-               by_key: bool) -> LoopText:
+               by_key: bool) -> GeneratedLoop:
     loops = needs_of(last)
     writer = LoopWriter(nulls, period, masked=masked, max_slots=max_slots + sum(reach_of(last)))
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)
@@ -126,8 +126,8 @@ def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mas
         *writer.definitions, *_wrapped("def loop(", parameters), *indented(body), "",
         *(_each_key(parameters) if by_key else _each_part(parameters) if in_parts else [])])
     loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "loop", writer.functions)
-    return LoopText(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable, changing,
-                    everywhere, result.recomputed)
+    return GeneratedLoop(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable,
+                         changing, everywhere, result.recomputed)
 
 
 def _each_key(parameters: Sequence[str]) -> list[str]:

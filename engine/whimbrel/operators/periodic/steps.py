@@ -19,7 +19,7 @@ from whimbrel.plan import Aggregate, AggregateFunctions
 
 @dataclass(frozen=True, eq=False)
 class PeriodicStep:
-    """One operation, made of those before it.
+    """One step, with its input steps.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class PeriodicStep:
 
 @dataclass(frozen=True, eq=False)
 class InputStep(PeriodicStep):
-    """An input of the loop, by number, whose events begin at places and last so many ticks, at most a place.
+    """An input of the loop, by number. Its events start at slots and last this many ticks, at most a slot.
 
     Parameters
     ----------
@@ -58,28 +58,28 @@ class Sampled(PeriodicStep):
 
 @dataclass(frozen=True, eq=False)
 class Mapped(PeriodicStep):
-    """Columns are computed of columns."""
+    """Compute columns from columns."""
 
     columns: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class FilterStep(PeriodicStep):
-    """Only events for which a condition is true."""
+    """Keep events for which a condition is true."""
 
     condition: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Moved(PeriodicStep):
-    """Events come so many places later."""
+    """Move events later by a number of slots."""
 
     slots: int
 
 
 @dataclass(frozen=True, eq=False)
 class Joined(PeriodicStep):
-    """Columns of two streams where both have an event; or, of the first, also where the second has none.
+    """Join the columns of two streams at slots where both have an event; or also where only the first has one.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Joined(PeriodicStep):
 
 @dataclass(frozen=True, eq=False)
 class Windowed(PeriodicStep):
-    """Aggregates over windows of so many places.
+    """Aggregate windows of a number of slots.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Windowed(PeriodicStep):
 
 @dataclass(frozen=True, eq=False)
 class Slid(Windowed):
-    """Over the events that began within the last `width` places.
+    """Aggregate the events that started within the last `width` slots.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Slid(Windowed):
 
 @dataclass(frozen=True, eq=False)
 class Adjacent(Windowed):
-    """Over windows side by side; each result holds for its whole window.
+    """Aggregate tumbling windows. Each result is valid for its whole window.
 
     Parameters
     ----------

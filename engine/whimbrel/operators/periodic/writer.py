@@ -66,7 +66,7 @@ class _Windows:
 
 
 class LoopWriter:
-    """Writes the loops of one text, and keeps what they are called with.
+    """Write the loops of one generated module, and collect their arguments.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What users know of a stream and the engine cannot: believed, and checked."""
+"""Declare properties of a stream, and check them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONE = frozen(np.empty(0, np.int64))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assume(Operator):
-    """Believe what the user knows of a stream, so that what follows may rely on it; a row that belies it is an error.
+    """Declare properties of a stream. A row that violates one raises an error.
 
         time     0    5    10
         in       a────b────c────       (duration 5, non-overlapping, every 5)

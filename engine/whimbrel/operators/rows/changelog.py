@@ -1,4 +1,4 @@
-"""What a later answer changes of an earlier one, row by row."""
+"""Changelog between two latency bands."""
 
 from __future__ import annotations
 

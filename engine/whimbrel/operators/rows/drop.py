@@ -1,4 +1,4 @@
-"""All columns but some."""
+"""Drop columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One row becomes many."""
+"""Explode rows: one row per item."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ItemType: TypeAlias = pa.DataType
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explode(Operator):
-    """Make a row of each item of a list, of each part of a string, or of each of several values.
+    """Give one row for each item of a list, part of a string, or value.
 
         time     0    5    10
         in       [2, 3]────            ([0, 10))

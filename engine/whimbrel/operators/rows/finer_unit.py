@@ -1,4 +1,4 @@
-"""Count the time of a stream in a finer unit, so that it can meet one that counts in that."""
+"""Convert the time of a stream to a finer unit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINT = "Cast the finer time column to a coarser unit in its source, or drop suc
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FinerUnit(Operator):
-    r"""Count time in a finer unit; each event stays where it is.
+    r"""Convert times to a finer unit. Event times do not change.
 
         time     0    1    2
         in       a────                 (a: [0, 1) in s)

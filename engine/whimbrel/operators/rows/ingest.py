@@ -1,4 +1,4 @@
-"""A source's rows, judged and in order, where others read the same source as it comes."""
+"""Ingress as an operator, for a source with several readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whimbrel.plan import Operator, Properties, Source
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ingest(Operator):
-    """Apply the promise of a source to its rows as they come: what every source does where nobody reads it otherwise.
+    """Apply the reorder latency and late policy of a source to its rows.
 
         time     1  5  3  9  2      (in the order of arrival)
         out      1  3  5  9         (reorder latency 2, late="drop")

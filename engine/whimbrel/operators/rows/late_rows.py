@@ -1,4 +1,4 @@
-"""Rows that came later than their source promised, as a stream of their own."""
+"""Late rows of a source as a stream (side output)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATE_BY, ADJUSTED = "late_by", "adjusted"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LateRows(Operator):
-    """Let the rows of a source pass that are later than it promises, each when it came.
+    """Keep the late rows of a source, at their arrival times.
 
         time     1  5  3  9  2      (in the order of arrival)
         out               9         (reorder latency 2: the watermark is 7, so the row at 2 is late)

@@ -1,4 +1,4 @@
-"""Rows of a source that came with a certain lateness."""
+"""Keep the rows of one latency band."""
 
 from __future__ import annotations
 

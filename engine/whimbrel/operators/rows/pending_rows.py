@@ -1,4 +1,4 @@
-"""Rows in order that wait until time has passed them."""
+"""Queue of ordered rows that wait for the watermark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whimbrel.batch import Batch
 
 
 class PendingRows:
-    """A queue of batches; what leaves is cut off at its head, at a cost of what leaves.
+    """A queue of batches. Taking rows from its head costs time for these rows only.
 
     Attributes
     ----------

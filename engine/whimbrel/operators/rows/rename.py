@@ -1,4 +1,4 @@
-"""Other names for columns."""
+"""Rename columns."""
 
 from __future__ import annotations
 

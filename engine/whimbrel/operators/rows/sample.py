@@ -1,4 +1,4 @@
-"""Keep a share of all keys, with everything that happens to them."""
+"""Sample keys by hash, with all their events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORD = 2**64 - 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampleKeys(Operator):
-    """Keep the events of a share of all keys, the same keys in every run; lifetimes are untouched.
+    """Keep the events of a fraction of all keys. Every run keeps the same keys. Lifetimes do not change.
 
         time     0    5    10
         in       a    b    a

@@ -14,7 +14,7 @@ from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properti
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Select(Operator):
-    """Make a new payload from the old one, row by row; lifetimes are untouched.
+    """Compute a new payload row by row. Lifetimes do not change.
 
         time     0    5    10
         in       2────────

@@ -1,4 +1,4 @@
-"""Rows that were judged but not sorted are put in order."""
+"""Sort rows after the late policy was applied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whimbrel.plan import Operator, Properties, Reach
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sort(Operator):
-    r"""Put rows in the order of their time.
+    r"""Sort rows by event time.
 
         time     0    5    10
         arrives  3 1 2

@@ -1,4 +1,4 @@
-"""Streams of one schema together."""
+"""Union of streams with one schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properti
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Union(Operator):
-    """The events of several streams as one stream.
+    """Merge the events of several streams into one.
 
         time     0    5    10
         left     a────

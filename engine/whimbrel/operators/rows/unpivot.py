@@ -1,4 +1,4 @@
-"""Columns become rows."""
+"""Unpivot columns to rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properti
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Unpivot(Operator):
-    """Make a row of each value that is not null: which column it is in, and the value.
+    """Give one row for each value that is not null: its column name and the value.
 
         time     0    5    10
         in       x=2, y=3──            ([0, 10))

@@ -17,7 +17,7 @@ from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reac
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Where(Operator):
-    """Keep the events whose payload satisfies a condition; lifetimes are untouched.
+    """Keep the events whose payload satisfies a condition. Lifetimes do not change.
 
         time     0    5    10
         in       2────────

@@ -1,4 +1,4 @@
-"""Round both ends of lifetimes to a grid of windows."""
+"""Round lifetimes to a window grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantize(Operator):
-    """Let each event last for all the windows that it is part of, however long it is.
+    """Round the lifetime of each event to all windows that it overlaps.
 
         time     0    5    10   15   20
         in       ..a───────             (a: [2, 10))

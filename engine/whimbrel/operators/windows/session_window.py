@@ -1,4 +1,4 @@
-"""Windows that last as long as events keep coming."""
+"""Session windows: rewrite lifetimes to sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONG_AGO = MIN_TIME
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionWindow(Operator):
-    """Let all events of a session end together, when its key has been quiet for so long.
+    """End all events of a session together, after a period without events of its key.
 
         time     0    5    10   15   20
         in       a  b         c         (points at 0, 3, 13)

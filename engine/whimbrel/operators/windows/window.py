@@ -1,4 +1,4 @@
-"""Windows on a grid and windows that slide: rewrites of lifetimes. Aggregation is separate."""
+"""Tumbling, hopping and sliding windows as rewrites of lifetimes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Label = Literal["start", "end"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HoppingWindow(Operator):
-    """Round lifetimes to windows of `size` ticks that begin every `hop` ticks. Tumbling means hop = size.
+    """Round lifetimes to windows of `size` ticks that start every `hop` ticks. Tumbling means hop = size.
 
         time     0    5    10   15
         in         a                   (a: [2, 3))
@@ -190,7 +190,7 @@ class HoppingKernel(Stateless):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlidingWindow(Operator):
-    """Let each event last `size` ticks from its start, so that at any time the last `size` ticks are active.
+    """Set the duration of each event to `size` ticks, so that the last `size` ticks are always active.
 
         time     0    5    10   15
         in       a    b                (a: [0, 1), b: [5, 6))

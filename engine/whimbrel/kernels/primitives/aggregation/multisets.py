@@ -1,4 +1,4 @@
-"""Bags: per group an ordered multiset of int64, all groups in one pool, moved by the same schedules as any aggregate.
+"""Ordered multisets of int64 per group, all in one pool.
 
 A group owns `capacities` slots of the pool from `first` on. It uses `length` of them, and the first `tidy` of these are
 sorted. New values are appended unsorted, and are sorted when the value of the group is shown. A pane of n rows

@@ -1,4 +1,4 @@
-"""Runs of ordered values: how many of each are below a value of their group, and which value has so many below it."""
+"""Rank and quantile search in runs of ordered values."""
 
 from __future__ import annotations
 

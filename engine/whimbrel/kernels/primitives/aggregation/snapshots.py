@@ -1,4 +1,4 @@
-"""When the set of active events of a group changes: the schedule of snapshots over arbitrary lifetimes.
+"""Schedule of snapshots over arbitrary lifetimes.
 
 A snapshot is a maximal period in which the set of active events of a group does not change. Changes at one instant are
 one transition. A snapshot's row is written when time moves past its start; if its end comes within the same step the

@@ -1,4 +1,4 @@
-"""A value that may be missing goes where results are written."""
+"""Write a value that may be null to a result array."""
 
 from __future__ import annotations
 

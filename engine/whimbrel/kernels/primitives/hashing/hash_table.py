@@ -1,4 +1,4 @@
-"""Tables from int64 keys to dense ids: small keys are places in an array, all others are hashed.
+"""Hash tables from int64 keys to dense ids.
 
 ``direct[key]`` is id + 1 of each key from 0 to its length (a direct-address table, Cormen et al., Introduction to
 Algorithms, 11.1): numbers that were given out one after the other, codes, categories. All other

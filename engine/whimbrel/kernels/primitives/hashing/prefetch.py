@@ -1,4 +1,4 @@
-"""Memory that is read soon, asked for while there is other work to do."""
+"""Prefetch memory."""
 
 from __future__ import annotations
 

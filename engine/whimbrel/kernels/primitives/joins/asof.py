@@ -1,4 +1,4 @@
-"""The nearest row of another stream in time, per key: the latest before, the first after, or whichever is nearer."""
+"""As-of join by a merge in time order, per key."""
 
 from __future__ import annotations
 

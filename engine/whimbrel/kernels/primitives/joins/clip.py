@@ -1,4 +1,4 @@
-"""Which starts on one side end which rows of the other."""
+"""Match left rows with the right starts that end them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows covered by others: the pieces of their lifetimes in which something covers them, or in which nothing does.
+"""Covered and uncovered pieces of lifetimes.
 
 Coverings of one row may overlap; where one ends and the next starts there is no gap. What holds at an instant is
 decided when time moves past it. A piece is written at its start; if its end is known while it is still in the output

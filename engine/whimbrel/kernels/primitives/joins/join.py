@@ -1,4 +1,4 @@
-"""Temporal equi-join of two time-ordered inputs: each row meets the rows of the other side that are still active.
+"""Temporal equi-join of two time-ordered inputs.
 
 Row r of an input has slot ``base + r``. The active rows of one key and side stand next to each other in a block of
 `slots`, newest first, so that a match reads consecutive memory, not a cache line for each. A new row takes the slot

@@ -1,4 +1,4 @@
-"""How long events last."""
+"""Durations of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether events of each key follow one another without overlaps, and at one distance."""
+"""Check that the events of each key do not overlap, and are periodic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains of rows of one group, each beginning where the one before it ends, fused into one."""
+"""Fuse chains of adjacent rows of one group."""
 
 from __future__ import annotations
 

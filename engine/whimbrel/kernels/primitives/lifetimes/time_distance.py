@@ -1,4 +1,4 @@
-"""How far two times are apart, which may be more than int64 holds."""
+"""Distance of two times without int64 overflow."""
 
 from __future__ import annotations
 

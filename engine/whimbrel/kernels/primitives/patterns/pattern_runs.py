@@ -1,4 +1,4 @@
-"""Runs of an automaton over events of many keys, strictly contiguous within a key.
+"""Run pattern automata over the events of many keys.
 
 A run is the events since it began, and the set of states that these events may have led to. So a pattern that can be
 read in several ways gives one match, and never more runs than events.

@@ -1,4 +1,4 @@
-"""Where a condition holds, and what stands there."""
+"""Indices and values where a mask is true."""
 
 from __future__ import annotations
 

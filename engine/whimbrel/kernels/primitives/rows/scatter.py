@@ -1,4 +1,4 @@
-"""Values of rows at their places, between which there may be none."""
+"""Scatter values to row positions."""
 
 from __future__ import annotations
 

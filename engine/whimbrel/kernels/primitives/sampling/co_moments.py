@@ -1,4 +1,4 @@
-"""Sums, over the blocks of a scan, of what each block adds to the states of groups, and of products of such sums."""
+"""Sums and co-moments of block contributions to group states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From standard errors to intervals: how wide they are, and where they end."""
+"""Confidence intervals from standard errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In how many blocks of a scan values were seen, and how many of a block's values were not in its first blocks."""
+"""Count in how many blocks each value occurs."""
 
 from __future__ import annotations
 

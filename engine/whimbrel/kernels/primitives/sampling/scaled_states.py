@@ -1,4 +1,4 @@
-"""States of a sample, as they would be if the rows that are left were like those that were read."""
+"""Scale the states of a sample to all rows."""
 
 from __future__ import annotations
 

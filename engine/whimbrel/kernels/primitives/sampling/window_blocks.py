@@ -1,4 +1,4 @@
-"""Which blocks of a scan may hold rows of which window."""
+"""Find the blocks of a scan that may have rows of a window."""
 
 from __future__ import annotations
 

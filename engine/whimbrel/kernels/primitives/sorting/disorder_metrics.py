@@ -1,4 +1,4 @@
-"""How far a sequence of times is from being sorted (Chandramouli et al., Impatience, ICDE 2018, section II)."""
+"""Metrics of disorder (Chandramouli et al., Impatience, ICDE 2018, section II)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting whole columns of times in order: what is late is sorted apart, or slices of time that fit the cache.
+"""Sort columns of times: insertion of late rows, or radix sort.
 
 Both are stable: rows of one time keep the order in which they came.
 """

@@ -1,4 +1,4 @@
-"""Searching the bytes of many texts at once: they lie end to end, so one scan finds what is in any of them."""
+"""Search the bytes of all strings of a column in one scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows for windows in which a group has none."""
+"""Fill empty windows of groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which row counts in which pane: the schedule of tumbling windows over rows in time order.
+"""Schedule of tumbling windows over rows in time order.
 
 Only one pane is open at a time. The schedule is a list of operations that every aggregate then replays on its own
 state, so this logic is written once and never again per aggregate.

@@ -1,4 +1,4 @@
-"""Which session each event of a group belongs to, and what each session holds."""
+"""Assign events to sessions, and schedule their operations."""
 
 from __future__ import annotations
 
