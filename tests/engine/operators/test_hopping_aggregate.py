@@ -16,7 +16,7 @@ from whimbrel.kernels import Tier, tier
 from whimbrel.kernels.primitives.windows.hopping_windows import USED
 from whimbrel.operators import HoppingAggregate
 from whimbrel.operators.aggregation import operation_log
-from whimbrel.operators.aggregation.hopping_aggregate import HoppingKernel
+from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregateKernel
 from whimbrel.optimize import optimize
 
 Row = tuple[int, int, int]
@@ -90,7 +90,7 @@ def test_few_groups_after_many_move_together(name: Tier) -> None:
     node, (source,) = optimize(_closed(log, 10, 5).node), log.sources
     with tier(name):
         kernel = node.op.kernel(node.inputs[0].schema)
-        assert isinstance(kernel, HoppingKernel)
+        assert isinstance(kernel, HoppingAggregateKernel)
         out, used = [], []
         for first in range(0, len(rows), 20):
             for batch in source.excerpt(first, min(first + 20, len(rows))).read(["k", "x"]):

@@ -105,8 +105,8 @@ class HoppingAggregate(Operator):
         key = by[0] if self.of_rows is None else self.of_rows[0].partitioned(*by)
         return None if key is None else self.merge.partitioned(key)
 
-    def kernel(self, *upstream: Schema) -> HoppingKernel:
-        return HoppingKernel(self, self.schema(*upstream), *upstream)
+    def kernel(self, *upstream: Schema) -> HoppingAggregateKernel:
+        return HoppingAggregateKernel(self, self.schema(*upstream), *upstream)
 
     def show(self) -> str:
         size, hop = (quote_ticks(ticks, self.unit) for ticks in (self.grid.size, self.grid.hop))
@@ -114,7 +114,7 @@ class HoppingAggregate(Operator):
         return f"{done.show()} in windows of {size} every {hop}"
 
 
-class HoppingKernel(Kernel):
+class HoppingAggregateKernel(Kernel):
     """A loop that is generated for the query walks along the groups in the window; panes are made here, or come.
 
     Each group has a seat. A seat has its group, what is shown for it (its key, if that is a number), its number of

@@ -138,7 +138,7 @@ class Explode(Operator):
         return (wanted.only(kept).same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return SelectManyKernel(self, self.schema(*upstream))
+        return ExplodeKernel(self, self.schema(*upstream))
 
     def show(self) -> str:
         values = f", [{', '.join(value.show() for value in self.values)}]" if self.values else ""
@@ -202,7 +202,7 @@ def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = 
 _MAX_TIMES = 1 << 62
 
 
-class SelectManyKernel(Kernel):
+class ExplodeKernel(Kernel):
     """Repeat rows, one for each item. Rows with very many items give them in portions."""
 
     def __init__(self, operator: Explode, schema: Schema) -> None:
