@@ -37,7 +37,7 @@ class PartitionTime(Timekeeper):
 
     Parameters
     ----------
-    disorder : Disorder
+    disorder : OrderingSpec
         Of a source with partitions.
     type_ : pyarrow.DataType
         Of the column by which it is partitioned.

@@ -101,7 +101,7 @@ class LineageRequest:
         ----------
         longest : int, optional
             Most ticks that a row of the output lasts; None where nobody knows.
-        grid : Grid, optional
+        grid : WindowGrid, optional
             Of the one input there is.
         """
         if grid is not None and grid.tumbling:  # changes are at the ends of windows only

@@ -82,7 +82,7 @@ class Properties:
         Every row is an interval whose end is known; no start or end edges.
     duration : int, optional
         Every lifetime is so many ticks long.
-    grid : Grid, optional
+    grid : WindowGrid, optional
         Starts lie on a grid (the output of a window).
     causal : bool
         The value at a time never depends on events after it.
@@ -90,7 +90,7 @@ class Properties:
         Lifetimes begin and end on a grid. An operator that gives new lifetimes starts without one.
     starts_only : bool
         No event ends.
-    apart : Apart, optional
+    apart : NonOverlapping, optional
         Events do not overlap.
     in_order : bool
         Rows come in the order of time: nothing waits to be sorted. Derived from the inputs by the graph.

@@ -166,7 +166,7 @@ class Source(ABC):
         The event-time column.
     arrival : str or None
         The column with the arrival time of a row; rows are in its order.
-    disorder : Disorder
+    disorder : OrderingSpec
         Reorder latency and late policy, and the partitions for which they hold.
     rows : int or None
         How many rows there are; None when that is not known beforehand.
@@ -184,7 +184,7 @@ class Source(ABC):
         Most ticks that a row's lifetime has; None when that is not known beforehand.
     live : bool
         True for a feed: rows become known as time passes, and :meth:`read` yields None while there is none.
-    relief : Relief or None
+    relief : OverloadSignal or None
         The overload signal to the windows after it.
     file_order : bool
         Whether rows lie in the order in which they arrived, though no column says when.

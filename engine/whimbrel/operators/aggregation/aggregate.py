@@ -89,7 +89,7 @@ class GroupAggregate(Operator):
         Result columns.
     condition : Expr, optional
         Rows for which this is not true are left out; a filter that was moved in here.
-    grid : Grid, optional
+    grid : WindowGrid, optional
         Tumbling windows that were merged into the aggregate. Starts are rounded down to the grid, and each group gives
         one row per window.
     lead : int
@@ -98,7 +98,7 @@ class GroupAggregate(Operator):
         With a grid: whether results are labelled so that none is known before its start.
     unit : {"s", "ms", "us", "ns"} or None
         With a grid: what a tick is, for printing.
-    part : Part
+    part : AggregatePhase
         Whether rows become values; or states, which are merged, and of which :class:`~whimbrel.operators.Finish` makes
         the same values: the first step may be done in several places.
     removable : bool, optional

@@ -43,7 +43,7 @@ class Fill(Operator):
         So many of the first columns are keys.
     nothing : tuple of Column
         One value for each of the other columns.
-    grid : Grid
+    grid : WindowGrid
         The windows.
     marked : str, optional
         A column to add that is true for the rows that are made.

@@ -50,7 +50,7 @@ class HoppingAggregate(Operator):
         What merges the states.
     finish : Finish
         What makes values of them.
-    grid : Grid
+    grid : WindowGrid
         Rows start on it, one pane each, and last as long as its windows.
     of_rows : tuple of Operator
         The steps from rows to states of panes that were moved in here: the aggregate, and what lets panes last.

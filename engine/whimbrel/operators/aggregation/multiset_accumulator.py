@@ -39,13 +39,13 @@ class MultisetAccumulator(Accumulator):
     name : str
         The result column.
     aggregate : Aggregate
-    bag : Bag
+    bag : Multiset
         What is kept and shown.
     schema : Schema
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
-    part : Part
+    part : AggregatePhase
         Whether it makes values of rows, or states, which are lists of all values in order.
     """
 

@@ -49,12 +49,12 @@ class PaneKernel(Kernel):
     ----------
     out_schema : Schema
         Key columns, then one column a measure.
-    grid : Grid
+    grid : WindowGrid
         Panes begin at ``offset + k * hop`` in the input's starts; results last `size` ticks.
     lead : int
         Ticks from the beginning of a pane to the start of its result.
     keys : sequence of Expr
-    measures : sequence of Measurement
+    measures : sequence of Accumulator
     condition : Expr, optional
         Rows for which this is not true are left out.
 

@@ -36,7 +36,7 @@ class PythonAccumulator(Accumulator):
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
-    part : Part
+    part : AggregatePhase
         Whether it makes values of rows, states of rows, or states of states; states travel as text.
     """
 

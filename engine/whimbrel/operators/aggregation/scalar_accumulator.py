@@ -46,13 +46,13 @@ class ScalarAccumulator(Accumulator):
     name : str
         The result column.
     aggregate : Aggregate
-    steps : Steps
+    steps : AggregateFunctions
         Its algebra.
     schema : Schema
         Of the input.
     remembers : bool
         Whether rows also leave their group, so that their values must be kept until then.
-    part : Part
+    part : AggregatePhase
         Whether it makes values of rows, states of rows, or states of states. `schema` is that of the rows.
 
     Notes
@@ -251,7 +251,7 @@ class explained_errors:  # noqa: N801 - read as a statement; a class, since it i
 
     Parameters
     ----------
-    measures : sequence of Measurement
+    measures : sequence of Accumulator
     read : callable, optional
         Reads the rows once more, which names an expression that left int64; without it a sum did.
     """

@@ -59,7 +59,7 @@ class SnapshotKernel(Kernel):
     out_schema : Schema
         Key columns, then one column a measure.
     keys : sequence of Expr
-    measures : sequence of Measurement
+    measures : sequence of Accumulator
     condition : Expr, optional
         Rows for which this is not true are left out.
     """

@@ -35,7 +35,7 @@ class Assume(Operator):
         Every event lasts so many ticks.
     starts_only : bool
         No event ends.
-    apart : Apart, optional
+    apart : NonOverlapping, optional
         Events do not overlap, maybe follow each other at one distance; for each key, if it names some.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.

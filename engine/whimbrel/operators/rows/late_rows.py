@@ -30,7 +30,7 @@ class LateRows(Operator):
     Parameters
     ----------
     source : Source
-    ordering : Disorder, optional
+    ordering : OrderingSpec, optional
         What the rows are later than; None: what the source promises.
 
     Notes

@@ -31,7 +31,7 @@ class AdaptiveWindow(Operator):
     ----------
     window : HoppingWindow
         As written; its size is a multiple of the wider hop, which is a multiple of its own.
-    relief : Relief
+    relief : OverloadSignal
 
     Notes
     -----
