@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-INT64_HINT = "compute with floats: init=0.0, or float(x)"
+INT64_HINT = "Compute with floats: init=0.0, or float(x)."
 
 
 class StepFailed(Exception):  # noqa: N818 - whoever knows the query makes an error of it
@@ -26,7 +26,7 @@ class StepFailed(Exception):  # noqa: N818 - whoever knows the query makes an er
 
 
 def first_line(error: Exception) -> str:
-    """Of what an exception says; its cause has the rest."""
+    """The first line of the message of an exception; its cause has the rest."""
     return next(iter(str(error).splitlines()), "")
 
 
@@ -40,8 +40,8 @@ def failed(name: str, role: str, function: Callable[..., Any], error: Exception)
         step = step.tb_next
     location = "" if line is None else f" in line {line}"
     return StepFailed(name, f"{role} of {name} failed{location}: {type(error).__name__}: {first_line(error)}.",
-                      "it is called for every value that is not null" if role != "result" else
-                      "it is called for groups in which every value is null, too")
+                      "Make it accept every value that is not null." if role != "result" else
+                      "Make it accept the state of a group with only nulls, too.")
 
 
 def leaves_int64(name: str, role: str) -> StepFailed:

@@ -80,7 +80,7 @@ def test_a_late_row_is_named_with_what_to_do_about_it() -> None:
         wb.from_arrow(table, time="at", name="log").collect()
     text = str(caught.value)
     assert "Row 2 of log is late, with a lateness of 15 s" in text
-    assert "1970-01-01 00:00:05 came after 1970-01-01 00:00:20, with rows in time order" in text
+    assert "1970-01-01 00:00:05 arrived after 1970-01-01 00:00:20, with rows in time order" in text
     assert 'where: time="at"' in text
     assert "reorder_latency" in text
     assert len(text.splitlines()) <= 8

@@ -28,7 +28,7 @@ def test_pieces(period: int, offset: int) -> None:
 
 
 def test_an_event_that_never_ends_is_an_error_that_names_it() -> None:
-    with pytest.raises(KernelError, match=r"still true at 7 has no known end") as told:
+    with pytest.raises(KernelError, match=r"still active at 7 because its end is unknown") as told:
         stream((0, 3), (7, None)).chop(5).collect()
     assert "clip_duration" in told.value.hint
 

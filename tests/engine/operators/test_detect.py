@@ -192,10 +192,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         ["The pattern has no register 'totl'.", "did you mean 'total'?"]),
     "unknown register set": (lambda: log("a").detect(SUMS, within=1), ["The pattern has no register 'total'."]),
     "register without a type": (
-        lambda: log("a").detect(SUMS, within=1, register={"total": None}), ["has no type", "pyarrow.int64()"]),
+        lambda: log("a").detect(SUMS, within=1, register={"total": None}), ["needs a type", "pyarrow.int64()"]),
     "register of another type": (
         lambda: log("a").detect(wb.event(is_a("a"), total=col.e), within=1, register={"total": 0}),
-        ["Register 'total' is int64", "col.e is string"]),
+        ["Register 'total' must stay int64", "col.e of type string"]),
     "unknown event": (
         lambda: log("a").detect(wb.sequence(low=is_a("a")), within=1, output={"x": wb.last_of("lw").x}),
         ["The pattern has no event 'lw'.", "did you mean 'low'?"]),
@@ -210,7 +210,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         lambda: log("a").detect(wb.event(is_a("a")).repeat(100), within=1), ["at most 62 events", "counts max"]),
     "simultaneous": (
         lambda: log("a").detect(wb.event(is_a("a")), within=1, simultaneous="keep"),  # type: ignore[arg-type]
-        ["'discard' or 'in_order', not 'keep'"]),
+        ["'discard' or 'in_order', got 'keep'"]),
     "overflow": (
         lambda: log("aa").detect(wb.event(is_a("a"), n=wb.register.n * 2).repeat(2), within=9,
                                  register={"n": 2**62}).collect(),

@@ -116,7 +116,7 @@ def test_a_part_without_partner_is_told_when_time_has_passed_its_start() -> None
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
-    (lambda s: s.join(s, on="key", how="outer"), ["not 'outer'", "join(how='outer')", '"full" keeps both']),
+    (lambda s: s.join(s, on="key", how="outer"), ["got 'outer'", "join(how='outer')", '"full" to keep both']),
     (lambda s: s.join(s, on="key", where=col.y > 1), ["There is no column 'y'", "where=col.y > 1"]),
     (lambda s: s.join(s, on="key", where=col.x + 1), ["must be boolean", "Compare it"]),
     (lambda s: s.join(s, on=[]), ["join() needs a key"]),

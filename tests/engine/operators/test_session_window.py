@@ -76,7 +76,7 @@ def test_nothing_is_held_once_sessions_have_closed() -> None:
 
 @pytest.mark.parametrize(("options", "what"), [
     ({"timeout": 0}, "must be positive"), ({"timeout": 5, "max_duration": 0}, "must be positive"),
-    ({"timeout": 5, "emit": "end"}, "not 'end'"),
+    ({"timeout": 5, "emit": "end"}, "got 'end'"),
 ])
 def test_sessions_that_cannot_be(options: dict[str, object], what: str) -> None:
     with pytest.raises(PlanError, match=what):

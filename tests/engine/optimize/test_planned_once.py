@@ -29,11 +29,11 @@ def test_a_query_on_another_source_is_planned_for_it():
     assert few.collect()["n"].to_pylist() == [3]
 
 
-def test_a_loop_on_a_beat_is_written_once():
+def test_a_periodic_loop_is_written_once():
     means = _log(10).assume(periodic=1).sliding_window(2).aggregate(m=wb.mean(col.x))
     op = optimize(means.node).op
     assert isinstance(op, PeriodicLoop)
-    texts = [loop_text(op.last, "a mean", (nulls,), 1, masked=False, max_places=100)
+    texts = [loop_text(op.last, "a mean", (nulls,), 1, masked=False, max_slots=100)
              for nulls in ((False,), (False,), (True,))]
     assert texts[0] is texts[1]
     assert texts[0] is not texts[2]

@@ -68,11 +68,11 @@ def test_a_false_assumption_is_named(name: str, latency: int) -> None:
 
 
 def test_misuse_of_assume() -> None:
-    with pytest.raises(PlanError, match="needs an assumption"):
+    with pytest.raises(PlanError, match="needs at least one assumption"):
         EVENTS.assume()
     with pytest.raises(PlanError, match="must be positive"):
         EVENTS.assume(periodic=0)
-    with pytest.raises(PlanError, match="never ends has no duration"):
+    with pytest.raises(PlanError, match="cannot combine duration= and start_edges=True"):
         EVENTS.assume(start_edges=True, duration=3)
     with pytest.raises(Exception, match="kk"):
         EVENTS.assume(non_overlapping=True, per="kk")
@@ -81,7 +81,7 @@ def test_misuse_of_assume() -> None:
 def test_a_pattern_over_windows_among_finer_events_sees_ahead() -> None:
     counts = EVENTS.tumbling_window(10).aggregate(x=wb.count())
     together = EVENTS.select("x").union(counts)
-    with pytest.raises(PlanError, match="the events of windows lie among finer ones"):
+    with pytest.raises(PlanError, match="would use window results before their window has closed"):
         together.detect(wb.event(col.x > 0), within=20)
     assert together.detect(wb.event(col.x > 0), within=20, allow_lookahead=True).collect().num_rows > 0
     at_the_end = EVENTS.tumbling_window(10, label="end").aggregate(x=wb.count())
@@ -94,7 +94,7 @@ def test_an_as_of_join_that_waits_longer_than_a_window_sees_further() -> None:
     near = coarse.asof_join(EVENTS.select("x"), direction="forward", tolerance=9, allow_lookahead=True)
     far = coarse.asof_join(EVENTS.select("x"), direction="forward", tolerance=25, allow_lookahead=True)
     assert near.cross_join(coarse).collect().num_rows > 0
-    with pytest.raises(PlanError, match="seen before it is known"):
+    with pytest.raises(PlanError, match="before their window has closed"):
         far.cross_join(coarse)
 
 

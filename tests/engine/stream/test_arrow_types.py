@@ -41,7 +41,7 @@ def test_operators_that_look_at_a_column_answer_or_say_why_not(name: str) -> Non
 @pytest.mark.parametrize("name", ["uuid", "json", "list", "struct", "map", "tensor"])
 def test_what_kernels_cannot_tell_apart_is_no_key(name: str) -> None:
     for operator in ("key", "distinct", "join on", "stitch", "sample by"):
-        with pytest.raises(WhimbrelError, match=r"cannot be (a key|compared)"):
+        with pytest.raises(WhimbrelError, match=r"cannot be a key|cannot compare|A key must be"):
             ASKED[operator](log(name)).collect()
 
 
