@@ -111,19 +111,23 @@ def test_texts_and_lists_of_a_pivot_are_null_where_there_is_no_row() -> None:
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
-    "close without windows": (lambda: log().aggregate(n=wb.count(), emit="close"), ["emit=", "tumbling or hopping window", "session"]),
+    "close without windows": (lambda: log().aggregate(n=wb.count(), emit="close"),
+                              ["emit=", "tumbling or hopping window", "session"]),
     "pivot with a ratio": (lambda: log().pivot(attribute="k", value="x", values=["a"],
                                                aggregate=lambda value: wb.sum(value) / 2), ["one aggregate", "wb.sum"]),
     "pivot with a text": (lambda: log().pivot(attribute="k", value="x", values=["a"], aggregate="sum"), ["a function"]),
-    "bounds without windows": (lambda: log().sliding_window(3).aggregate(a=wb.window_end()), ["window_end()", "tumbling or hopping window"]),
+    "bounds without windows": (lambda: log().sliding_window(3).aggregate(a=wb.window_end()),
+                               ["window_end()", "tumbling or hopping window"]),
     "fill as a name": (lambda: log().aggregate(fill=wb.count()), ["'fill' is an option", "another name"]),
     "emit as a name": (lambda: log().aggregate(emit=wb.count() / 2), ["'emit' is an option"]),
     "a column beside aggregates": (lambda: log().aggregate(a=wb.count() / col.x), ["count() / col.x", "wb.sum(col.x)"]),
     "types": (lambda: log().aggregate(a=wb.max(col.k) / wb.count()), ["string", "aggregate(a=max(col.k) / count())"]),
     "an aggregate of a row": (lambda: log().where(wb.count() > 3), ["count() speaks of many rows"]),
     "overflow": (lambda: log().aggregate(a=wb.sum(col.x) * 2**62).collect(), ["overflow", "aggregate(a=...)"]),
-    "fill of another": (lambda: log().tumbling_window(3).aggregate(n=wb.count(), fill={"m": 0}), ["unknown result 'm'"]),
-    "fill of a type": (lambda: log().tumbling_window(3).aggregate(n=wb.count(), fill={"n": "x"}), ["must be int64", "'x'"]),
+    "fill of another": (lambda: log().tumbling_window(3).aggregate(n=wb.count(), fill={"m": 0}),
+                        ["unknown result 'm'"]),
+    "fill of a type": (lambda: log().tumbling_window(3).aggregate(n=wb.count(), fill={"n": "x"}),
+                       ["must be int64", "'x'"]),
     "an endless gap": (
         lambda: wb.from_arrow({"at": [0, 2**40]}, time="at").tumbling_window(1).aggregate(n=wb.count(), fill=True)
         .collect(), ["because it is too long"]),
