@@ -35,11 +35,11 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         lambda: other().group_by("end"), ["Every result has a column 'end' already.", "group_by(end=...)"]),
     "hidden column": (
         lambda: other().where(col.end > 5).collect(),
-        ["The column 'end' of log has no place in the answer", "columns of log", 'give end="end" if it is that',
+        ["Column 'end' of log has the name of a column for lifetimes", "columns of log", 'Use end="end" if it is that',
          "select(..., ended=col.end)"]),
     "hidden time": (
         lambda: wb.from_arrow({"at": [1], "start": [7]}, time="at").collect(),
-        ["The column 'start' of table has no place", 'give time="start"', "started=col.start"]),
+        ["Column 'start' of table has the name of a column for lifetimes", 'Use time="start"', "started=col.start"]),
     "not a condition": (
         lambda: log().where(col.price + 1),
         ["must be boolean", "where(col.price + 1)", "Compare it"],

@@ -49,7 +49,7 @@ class PathText:
 
 @dataclass
 class _Names:
-    """Gives each part of an expression that the text does not write out a place among the arguments."""
+    """Gives each part of an expression that the text does not write out a position among the arguments."""
 
     slots: dict[str, int]
     leaves: dict[str | int, Expr] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _Names:
 
     def bind(self, part: Expr) -> tuple[str, str | None]:
         if isinstance(part, Col) and part.name in self.slots:
-            return f"r{self.slots[part.name]}[place]", f"(q{self.slots[part.name]}[place] == 1)"
+            return f"r{self.slots[part.name]}[slot]", f"(q{self.slots[part.name]}[slot] == 1)"
         known = self.parts if registers_of(part) else self.leaves
         name = part.name if isinstance(part, Col) else id(part)  # two functions may look alike
         known.setdefault(name, part)
@@ -86,7 +86,7 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
         imports="".join(f"from {SCALARS[name].__module__} import {name}\n" for name in used),
         reads=_listed([*columns, *own, *parts]), own=_listed(own), outs=_listed(outs),
         admits=_indented(admits), moves=_indented(moves), states=len(automaton.events),
-        copies=_indented([f"r{at}[new], q{at}[new] = r{at}[place], q{at}[place]" for at in range(len(slots))]),
+        copies=_indented([f"r{at}[new], q{at}[new] = r{at}[slot], q{at}[slot]" for at in range(len(slots))]),
         same="".join(f" and {name}[run] == {name}[other]" for name in own),
         shown_same="".join(f" and {name}[one] == {name}[other]" for name in outs),
         shows="".join(f"{20 * ' '}{line}\n" for line in tells),
@@ -108,7 +108,7 @@ def _move(automaton: Automaton, state: int, slots: Sequence[Slot], schema: Schem
         assign = [f"if {valid or 'True'}:", f"    r{number}[new], q{number}[new] = {value}, 1", "else:",
                   f"    r{number}[new], q{number}[new] = r{number}[0], 2"]
         if slot.source.which == "first":
-            assign = [f"if q{number}[place] == 0:", *(f"    {line}" for line in assign)]
+            assign = [f"if q{number}[slot] == 0:", *(f"    {line}" for line in assign)]
         lines += [f"    {line}" for line in assign]
     return [f"if state == {state}:", *lines] if lines else []
 
@@ -132,12 +132,12 @@ import numpy as np
 from whimbrel.kernels.primitives.patterns.pattern_runs import ends_at, settle, taken
 {imports}
 
-def admits(state, row, place{reads}):
+def admits(state, row, slot{reads}):
     """Whether an event that may lead to a state does so for this run, too."""
 {admits}    return True
 
 
-def move(state, row, place, new{reads}):
+def move(state, row, slot, new{reads}):
     """What a run remembers once this event has led it to a state."""
 {copies}{moves}
 
@@ -171,18 +171,18 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
         old, begin, moved, starting = head[mine], done, False, False
         head[mine], length[mine] = -1, 0
         while old >= 0 or not (starting or not alone[row] or (moved and not {overlapping})):
-            if old < 0:  # runs that begin here come from the empty run, which is in place 0
-                place, options, start, number, following, starting = 0, first & bits, time, 1, -1, True
+            if old < 0:  # runs that begin here come from the empty run, which is in slot 0
+                slot, options, start, number, following, starting = 0, first & bits, time, 1, -1, True
             else:
-                place, following = old, after[old]
-                start, number = began[place], events[place] + 1
-                options = follow[state[place]] & bits if alone[row] and time < ends_at(start, within) else 0
+                slot, following = old, after[old]
+                start, number = began[slot], events[slot] + 1
+                options = follow[state[slot]] & bits if alone[row] and time < ends_at(start, within) else 0
             went = False
             for to in range({states}):
-                if not (options >> to) & 1 or not admits(to, row, place{reads}):
+                if not (options >> to) & 1 or not admits(to, row, slot{reads}):
                     continue
                 new, went = taken(scalars, free), True
-                move(to, row, place, new{reads})
+                move(to, row, slot, new{reads})
                 state[new], began[new], events[new] = to, start, number
                 if (last >> to) & 1:
                     out_sync[done], out_end[done], out_group[done] = time, ends_at(start, within), mine
@@ -193,8 +193,8 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
             if not starting:
                 moved = moved or went
                 stays = {skip} and not went and alone[row] and time < ends_at(start, within)
-                stays = stays and not known(place, head[mine], state, began, events, after{own})
-                settle(place, stays, mine, head, length, after, scalars, free)
+                stays = stays and not known(slot, head[mine], state, began, events, after{own})
+                settle(slot, stays, mine, head, length, after, scalars, free)
             old = following
         row += 1
     count[0] = done
