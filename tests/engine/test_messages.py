@@ -412,7 +412,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "split number": (lambda: log().explode("n", split=","),
         SchemaError, "split= needs a string column, got 'n' of type int64.", "explode('n', split=',')"),
     "explode number": (lambda: log().explode("n"),
-        SchemaError, "explode() needs a list; Column 'n' has type int64.", "explode('n')"),
+        SchemaError, "explode() needs a list; column 'n' has type int64.", "explode('n')"),
     "split empty": (lambda: log().explode("name", split=""),
         PlanError, "split must be a non-empty string, got ''.", "explode('name', ...)"),
     "times float": (lambda: log().explode("v", [col.n], times=col.price),
