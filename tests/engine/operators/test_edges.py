@@ -29,5 +29,5 @@ def test_times_stay_times() -> None:
 
 
 def test_a_column_called_other_is_refused() -> None:
-    with pytest.raises(PlanError, match="a column 'other' already"):
+    with pytest.raises(PlanError, match="a column 'other', which the stream already has"):
         wb.from_arrow({"at": [0], "other": [9]}, time="at").edges()
