@@ -219,7 +219,7 @@ def test_what_makes_no_sense_is_refused(ask: Any, message: str) -> None:
 
 
 def test_a_column_that_bands_make_too_is_named() -> None:
-    with pytest.raises(SchemaError, match="has a column 'band'"):
+    with pytest.raises(SchemaError, match="add a column 'band', which the result already has"):
         log().tumbling_window(4).aggregate(band=wb.count()).at_latencies(1).collect()
 
 
