@@ -83,7 +83,7 @@ class Changelog(Operator):
         return ChangelogKernel(self, upstream, self.schema(*upstream))
 
     def show(self) -> str:
-        return f"revise(band={self.band!r}, keys=[{', '.join(self.keys)}])"
+        return f"changelog(band={self.band!r}, keys=[{', '.join(self.keys)}])"
 
 
 class ChangelogKernel(Kernel):
