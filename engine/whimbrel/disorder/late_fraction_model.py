@@ -120,7 +120,7 @@ class MissingFractions:
     Examples
     --------
     >>> times, late_by = np.arange(1000), np.where(np.arange(1000) % 10 == 8, 5, 0)
-    >>> missing = MissingShares(times, late_by, 10, 10, 0, (0, 999))
+    >>> missing = MissingFractions(times, late_by, 10, 10, 0, (0, 999))
     >>> missing.windows, missing.expected(np.array([0, 3, 4])).round(2).tolist()
     (99, [0.1, 0.1, 0.0])
     """

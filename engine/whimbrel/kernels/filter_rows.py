@@ -28,7 +28,7 @@ def selected_rows(batch: Batch, kept: Mask, rows: int, storage: Storage | None =
     --------
     >>> import numpy as np
     >>> from whimbrel.batch import Batch, Schema
-    >>> kept_rows(Batch(Schema(()), np.arange(3), 1, ()), np.array([True, False, True]), 2).sync.tolist()
+    >>> selected_rows(Batch(Schema(()), np.arange(3), 1, ()), np.array([True, False, True]), 2).sync.tolist()
     [0, 2]
     """
     kept = frozen(kept)
