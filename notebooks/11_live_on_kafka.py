@@ -157,8 +157,8 @@ for more in (6, 12):
 # %%
 feeding.wait()
 expected = due(END)
-wait_for_compiler = time.monotonic() + 30
-while settled().num_rows < expected.num_rows and time.monotonic() < wait_for_compiler:
+deadline = time.monotonic() + 30
+while settled().num_rows < expected.num_rows and time.monotonic() < deadline:
     time.sleep(0.05)
 process.terminate()
 process.wait()
