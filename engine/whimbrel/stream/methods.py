@@ -48,17 +48,17 @@ class Methods:
 
     def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str,
                   Any] = False, **results: Expr) -> Stream:
-        """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+        """Reduce the events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
         Parameters
         ----------
         *unnamed
-            There can be none: each result has a name.
+            Not allowed: each result needs a name.
         **results : Aggregate or Expr
             Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
         emit : {"change", "close"}
-            With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
-            one to the next. Sessions have an option of their own.
+            "close" gives exactly one row for each window on a grid that is not empty, also if nothing changed from one
+            window to the next. Sessions have their own option.
         fill : bool or mapping of str to value
             Add rows for empty windows, from the first window of a group to the last window of the stream with a row.
             True uses the result of no rows (a count of 0, a null mean). A mapping gives other values for some columns.
@@ -87,31 +87,31 @@ class Methods:
 
     def pivot(self, *names: str | Expr, attribute: str, value: str, values: Sequence[Any], aggregate: Callable[[Any],
               Aggregate] | None = None) -> Stream:
-        """A column for each attribute. See :class:`whimbrel.operators.Pivot`.
+        """Turn attributes into columns. See :class:`whimbrel.operators.Pivot`.
 
         Parameters
         ----------
         *names : str or Expr
             Keys of the rows, in addition to those of ``group_by``.
         attribute, value : str
-            Columns with the name and with the value of what becomes a column.
+            Columns with the names and the values of attributes.
         values : sequence
             The attributes to make columns of, such as ``["speed", "height"]``.
         aggregate : callable, optional
-            What becomes of several values, such as ``wb.first`` or ``wb.mean``; without it they are an error.
+            How to combine several values, such as ``wb.first`` or ``wb.mean``. Without it they are an error.
         """
         return self._unary(operators.pivot, *names, attribute=attribute, value=value, values=values,
                            aggregate=aggregate, keys=self.keys)
 
     def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
               rank: str = "rank") -> Stream:
-        """Keep the rows of the k largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+        """Keep the k rows with the largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
 
         Parameters
         ----------
         k : int
         by : Expr, callable or str
-            What rows are ordered by, or the name of a column.
+            The order of rows: an expression or the name of a column.
         descending : bool
             False: the smallest instead.
         ties : bool
@@ -124,7 +124,7 @@ class Methods:
     def asof_join(self, right: Stream, *, on: On | None = None, tolerance: Duration | None = None,
                   direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
                   suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
-        """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
+        """Join each event with the latest right event up to its start. See :class:`whimbrel.operators.AsofJoin`.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Methods:
         direction : {"backward", "forward", "nearest"}
             The latest right start up to the left one, the first from it on, or the nearer of the two.
         strict : bool
-            True: an equal start is no match, so that an event sees what held before it. By default it is one.
+            True: an equal start does not match, so that an event gets the earlier value. Default: it matches.
         nulls_equal : bool
             True: a null key matches a null key. By default it matches nothing, as in SQL.
         suffix : str
@@ -149,13 +149,13 @@ class Methods:
 
     def clip_at(self, right: Stream, on: On | None = None, *, nulls_equal: bool = False,
                 allow_lookahead: bool = False) -> Stream:
-        """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
+        """End each event at the first matching start of `right`. See :class:`whimbrel.operators.Clip`.
 
         Parameters
         ----------
         right : Stream
         on : str, list of str, or dict, optional
-            Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+            Key columns; a dict pairs left names with right ones. None: every right start ends all left events.
         nulls_equal : bool
             True: a null key matches a null key. By default it matches nothing, as in SQL.
         allow_lookahead : bool
@@ -173,9 +173,9 @@ class Methods:
         on : str, list of str, or dict
             Key columns; a dict pairs left names with right ones.
         how : {"inner", "left", "right", "full"}
-            Whether the times at which an event has no partner are kept, with nulls for the other side.
+            "left", "right" and "full" keep the parts of lifetimes without a partner, with nulls for the other side.
         where : Expr or callable, optional
-            Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
+            Join condition over the columns of the joined row, such as ``col.price < col.price_right``.
         suffix : str
             Added to right columns whose name the left has too.
         nulls_equal : bool
@@ -204,7 +204,7 @@ class Methods:
 
     def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
                   nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
-        """Keep events while there is a matching right one. See :class:`whimbrel.operators.SemiJoin`.
+        """Keep the parts of events with a matching right event. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Methods:
         on : str, list of str, or dict
             Key columns; a dict pairs left names with right ones.
         where : Expr or callable, optional
-            Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
+            Join condition over left and right columns, such as ``col.price < col.price_right``.
         suffix : str
             In `where`, added to right columns whose name the left has too.
         nulls_equal : bool
@@ -225,7 +225,7 @@ class Methods:
 
     def anti_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
                   nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
-        """Keep events while there is no matching right one. See :class:`whimbrel.operators.SemiJoin`.
+        """Keep the parts of events without a matching right event. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Methods:
         on : str, list of str, or dict
             Key columns; a dict pairs left names with right ones.
         where : Expr or callable, optional
-            Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
+            Join condition over left and right columns, such as ``col.price < col.price_right``.
         suffix : str
             In `where`, added to right columns whose name the left has too.
         nulls_equal : bool
@@ -245,14 +245,14 @@ class Methods:
                             allow_lookahead=allow_lookahead)
 
     def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
-        """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
+        """Set the start of each event, its duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
 
         Parameters
         ----------
         start : Expr, callable, int or datetime, optional
             Such as ``col.start + 5``; must keep the order of events.
         duration : Expr, callable, str, timedelta, int or None
-            Such as ``"5m"`` or ``col.end - col.start``; None is no known end. ``"same"`` keeps the duration.
+            Such as ``"5m"`` or ``col.end - col.start``; None means no known end. ``"same"`` keeps the duration.
         """
         return self._unary(operators.alter_lifetime, start=start, duration=duration)
 
@@ -261,11 +261,11 @@ class Methods:
         return self._unary(operators.chop, period, offset=offset)
 
     def clip_duration(self, longest: Duration) -> Stream:
-        """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
+        """Limit the duration of events. See :class:`whimbrel.operators.ClipDuration`."""
         return self._unary(operators.clip_duration, longest)
 
     def edges(self) -> Stream:
-        """A point where each event starts and one where it ends. See :class:`whimbrel.operators.Edges`."""
+        """Turn events into start and end points. See :class:`whimbrel.operators.Edges`."""
         return self._unary(operators.edges)
 
     def extend(self, by: Duration) -> Stream:
@@ -273,17 +273,17 @@ class Methods:
         return self._unary(operators.extend, by)
 
     def point_at_end(self) -> Stream:
-        """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
+        """Turn each event into a point at its end. See :class:`whimbrel.operators.PointAtEnd`."""
         return self._unary(operators.point_at_end)
 
     def set_duration(self, duration: Span | None) -> Stream:
-        """Let each event last so long from its start. See :class:`whimbrel.operators.SetDuration`.
+        """Set the duration of each event. See :class:`whimbrel.operators.SetDuration`.
 
         Parameters
         ----------
         duration : str, timedelta, int, Expr, callable or None
-            An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted.
-            None or null is no known end.
+            An expression may read ``col.start`` and ``col.end``; an event with a duration that is not positive is
+            dropped. None or null means no known end.
         """
         return self._unary(operators.set_duration, duration)
 
@@ -311,23 +311,22 @@ class Methods:
         pattern : Pattern
             Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
         within : str, timedelta, int or None
-            A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
-            a run that no event ends is remembered for as long as the query runs.
+            A run that began at t accepts events before t + within. None means no limit: matches have no known end, and
+            a run stays in the state until an event ends it.
         register : dict
-            What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
-            ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
+            Initial registers of every run, by name: a value, or a pyarrow type for null. Events change them,
+            ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read them.
         skip : bool
-            Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
+            True: an event that does not match is ignored, instead of ending the run.
         overlapping : bool
-            False: no run begins at an event that moved another one on.
+            False: no run starts at an event that moved another run.
         simultaneous : {"discard", "in_order"}
             "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
             arrival order.
         output : dict
             Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
         allow_lookahead : bool
-            Let events that are known only later than they say, such as results of windows labelled at their start, lie
-            among finer ones.
+            Allow events with look-ahead, such as results of windows with ``label="start"``, among finer ones.
         """
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
                            overlapping=overlapping, simultaneous=simultaneous, output=output,
@@ -335,21 +334,21 @@ class Methods:
 
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
                non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Stream:
-        """Say what you know of a stream; a row that belies it is an error. See :class:`whimbrel.operators.Assume`.
+        """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
         Parameters
         ----------
         duration : str, timedelta or int (ticks), optional
-            How long every event lasts.
+            Duration of every event.
         periodic : str, timedelta or int (ticks), optional
-            At which distance events follow each other, without gaps, and without overlaps. Where a column says when
-            they end (``end=``) they may last less: say `duration`, too, and what follows runs without a timeline.
+            Distance from one event to the next, without gaps and overlaps. Events with an end column (``end=``) may be
+            shorter. Pass `duration`, too, and later operators run as a periodic loop.
         non_overlapping : bool
-            Whether no two events are active at one time.
+            No two events are active at one time.
         start_edges : bool
-            Whether no event ends.
+            No event ends.
         per : str or sequence of str
-            Columns: events of other keys have nothing to do with it.
+            Key columns: the properties are true for each key.
         """
         return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
                            start_edges=start_edges, per=per)
@@ -367,20 +366,20 @@ class Methods:
 
     def explode(self, column: str, values: Sequence[Column] | Condition = (), *, times: int | Condition | None = None,
                 split: str | None = None, item_type: ItemType | None = None) -> Stream:
-        """A row for each item of a list. See :class:`whimbrel.operators.Explode`.
+        """Give one row for each item of a list. See :class:`whimbrel.operators.Explode`.
 
         Parameters
         ----------
         column : str
             A list column; with `split` a string column; with `values` the column to make.
         values : sequence of Expr, Expr or callable, optional
-            A row for each of these instead, or for each item of the list that this is.
+            Give one row for each of these, or for each item of this list.
         times : int, Expr or callable, optional
-            How many times the values are taken: ``[col.x], times=col.n``.
+            How many times the values are repeated: ``[col.x], times=col.n``.
         split : str, optional
             Such as ``","``.
         item_type : pyarrow.DataType, optional
-            Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
+            Type of the items of a Python function, if sample rows do not determine it.
         """
         return self._unary(operators.explode, column, values, times=times, split=split, item_type=item_type)
 
@@ -396,21 +395,21 @@ class Methods:
         return self._unary(operators.rename, **names)
 
     def sample(self, fraction: float, *columns: str | Expr, seed: int = 0) -> Stream:
-        """Keep the events of a share of all keys. See :class:`whimbrel.operators.SampleKeys`.
+        """Keep the events of a fraction of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
         Parameters
         ----------
         fraction : float
             From 0 (none) to 1 (all).
         *columns : str or Expr
-            The key; without them it is that of ``group_by``.
+            The key. Default: that of ``group_by``.
         seed : int
-            Another seed is another sample.
+            Another seed gives another sample.
         """
         return self._unary(operators.sample, fraction, *columns, seed=seed, keys=self.keys)
 
     def select(self, /, *names: str | Expr, **columns: Column) -> Stream:
-        """Only these columns: names to keep, keywords to compute.
+        """Keep columns by name, and compute columns by keyword.
 
         Examples
         --------
@@ -434,7 +433,7 @@ class Methods:
         return self._unary(operators.with_columns, **columns)
 
     def union(self, *others: Stream) -> Stream:
-        """The events of this stream and of others. See :class:`whimbrel.operators.Union`.
+        """Merge this stream with others. See :class:`whimbrel.operators.Union`.
 
         Parameters
         ----------
@@ -444,12 +443,12 @@ class Methods:
         return self._nary(operators.union, *others)
 
     def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Stream:
-        """A row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
+        """Give one row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
 
         Parameters
         ----------
         *names : str
-            Columns to keep; what ``group_by`` reads is kept too.
+            Columns to keep, in addition to those of ``group_by``.
         attribute, value : str
             Names of the columns for the name and the value of each column.
         """
@@ -466,24 +465,25 @@ class Methods:
         return self._unary(operators.where, *conditions)
 
     def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Stream:
-        """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
+        """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.quantize, size, hop, offset=offset)
 
     def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *,
                            offset: Duration | None = None) -> Stream:
-        """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
+        """Windows with partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
     def session_window(self, timeout: Duration, max_duration: Duration | None = None, *,
                        emit: Emit = "change") -> Stream:
-        """Windows that last until no event has come for `timeout`. See :class:`whimbrel.operators.SessionWindow`.
+        """Windows that end after `timeout` without events. See :class:`whimbrel.operators.SessionWindow`.
 
         Parameters
         ----------
         timeout : str, timedelta or int
-            How long a key must be quiet.
+            Time without events of a key after which its session closes.
         max_duration : str, timedelta or int, optional
-            Cut longer sessions, at multiples of this: none lasts twice as long. Weeks (``"1w"``) are cut on Mondays.
+            Cut longer sessions at multiples of this. No session lasts twice as long. Weeks (``"1w"``) are cut on
+            Mondays.
         emit : {"change", "close"}
             With "close" an aggregate gives one row for each session.
         """
@@ -499,5 +499,5 @@ class Methods:
         return self._unary(operators.hopping_window, size, hop, offset=offset, label=label)
 
     def sliding_window(self, size: Duration) -> Stream:
-        """Let each event last `size` from its start. See :class:`whimbrel.operators.SlidingWindow`."""
+        """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`."""
         return self._unary(operators.sliding_window, size)

@@ -74,7 +74,7 @@ class GroupAggregate(Operator):
     """Reduce the active events of each group to one row per snapshot.
 
     A snapshot is a maximal period in which the set of active events of a group does not change; every start and every
-    end begins a new one. Empty snapshots give nothing.
+    end begins a new one. Empty snapshots give no row.
 
         time     0    5    10   15
         in       a─────────            (a: [0, 10), b: [5, 15))
@@ -88,7 +88,7 @@ class GroupAggregate(Operator):
     measures : tuple of (str, Aggregate)
         Result columns.
     condition : Expr, optional
-        Rows for which this is not true are left out; a filter that was moved in here.
+        Rows for which this is not true are dropped: a filter that was merged into the aggregate.
     grid : WindowGrid, optional
         Tumbling windows that were merged into the aggregate. Starts are rounded down to the grid, and each group gives
         one row per window.
@@ -319,17 +319,17 @@ _known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] 
 def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *unnamed: Expr,
               emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
               **results: Expr) -> Sequence[Operator]:
-    """Reduce each group's active events to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+    """Reduce the events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
     Parameters
     ----------
     *unnamed
-        There can be none: each result has a name.
+        Not allowed: each result needs a name.
     **results : Aggregate or Expr
         Result columns, such as ``n=wb.count(), late=wb.count().where(col.late) / wb.count()``.
     emit : {"change", "close"}
-        With "close" exactly one row for each window on a grid that is not empty, also where nothing changed from
-        one to the next. Sessions have an option of their own.
+        "close" gives exactly one row for each window on a grid that is not empty, also if nothing changed from one
+        window to the next. Sessions have their own option.
     fill : bool or mapping of str to value
         Add rows for empty windows, from the first window of a group to the last window of the stream with a row.
         True uses the result of no rows (a count of 0, a null mean). A mapping gives other values for some columns.

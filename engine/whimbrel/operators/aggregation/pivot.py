@@ -33,7 +33,7 @@ _COUNT = "how many "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pivot(Operator):
-    """Make a column of each attribute: one row per key and snapshot, null where it has no row of an attribute.
+    """Turn attributes into columns: one row per key and snapshot, null without a row of an attribute.
 
         time     0    5    10
         in       x, 2──────            (attribute and value: [0, 10), [5, 10))
@@ -52,11 +52,11 @@ class Pivot(Operator):
 
     Notes
     -----
-    The attributes are listed, since the columns of a stream are known before its rows. A row of another attribute fills
-    no column, and still counts as a row of its key. Several values of one attribute in one snapshot are an error, as
-    in Polars and pandas, unless `aggregate` says what becomes of them; nulls are no values. With `aggregate` a column
-    holds the aggregate of the attribute's rows, and null where there is no such row: also for a sum or a count, which
-    are 0 over rows of nulls only. Shapes: at most two rows out per row in. State: active events. Source: the pivot of
+    The attributes must be listed, because the columns of a stream are known before its rows. A row of another attribute
+    fills no column, but still counts as a row of its key. Several values of one attribute in one snapshot are an error,
+    as in Polars and pandas, unless `aggregate` combines them. Nulls are not values. With `aggregate` a column has the
+    aggregate of the rows of the attribute, and null if there is no such row. This is so for sums and counts, too, which
+    are 0 over rows with only nulls. Shapes: at most two rows out per row in. State: active events. Source: the pivot of
     Trill's open source.
 
     Examples
@@ -95,18 +95,18 @@ class Pivot(Operator):
 @fluent
 def pivot(schema: Schema, *names: str | Expr, attribute: str, value: str, values: Sequence[Any],
           aggregate: Callable[[Any], Aggregate] | None = None, keys: Keys = ()) -> Sequence[Operator]:
-    """A column for each attribute. See :class:`whimbrel.operators.Pivot`.
+    """Turn attributes into columns. See :class:`whimbrel.operators.Pivot`.
 
     Parameters
     ----------
     *names : str or Expr
         Keys of the rows, in addition to those of ``group_by``.
     attribute, value : str
-        Columns with the name and with the value of what becomes a column.
+        Columns with the names and the values of attributes.
     values : sequence
         The attributes to make columns of, such as ``["speed", "height"]``.
     aggregate : callable, optional
-        What becomes of several values, such as ``wb.first`` or ``wb.mean``; without it they are an error.
+        How to combine several values, such as ``wb.first`` or ``wb.mean``. Without it they are an error.
     """
     parts = [*map(repr, names), f"attribute={attribute!r}", f"value={value!r}", f"values={list(values)!r}"]
     parts += [] if aggregate is None else [f"aggregate={getattr(aggregate, '__name__', '...')}"]
@@ -167,7 +167,7 @@ def _where(column: Column, there: Mask) -> Column:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Single(Aggregate):
-    """The one value there is; the smallest, where there are several."""
+    """The single value; the smallest if there are several."""
 
     name: ClassVar[str] = "single"
 
@@ -188,7 +188,7 @@ class Single(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HowMany(Aggregate):
-    """How many values there are."""
+    """The number of values."""
 
     name: ClassVar[str] = "count"
 

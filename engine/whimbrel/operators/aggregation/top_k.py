@@ -45,11 +45,11 @@ class TopK(Operator):
     ----------
     k : int, > 0
     by : Expr
-        What rows are ordered by; rows where it is null are passed over.
+        The order of rows. Rows with null are skipped.
     descending : bool
         Whether the largest are first.
     ties : bool
-        Whether all rows of the last rank are kept; otherwise the other columns decide, in their order, then the start.
+        Whether all rows of the last rank are kept. Otherwise the other columns decide, in their order, then the start.
     rank : str
         The column of the rank: one more than the rows before it, as RANK in SQL.
     keys : tuple of (str, Expr)
@@ -57,7 +57,7 @@ class TopK(Operator):
 
     Notes
     -----
-    The lifetime of a result is the snapshot that it speaks of; equal neighbours stay separate. Shapes: up to k rows a
+    The lifetime of a result is its snapshot. Equal consecutive results are not merged. Shapes: up to k rows a
     snapshot, more with ties. State: the active events. Work: the active events at every time at which one starts or
     ends; after a tumbling window, only at its windows.
 
@@ -128,13 +128,13 @@ class TopK(Operator):
 @fluent
 def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
           rank: str = "rank", keys: Keys = ()) -> TopK:
-    """Keep the rows of the k largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+    """Keep the k rows with the largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
 
     Parameters
     ----------
     k : int
     by : Expr, callable or str
-        What rows are ordered by, or the name of a column.
+        The order of rows: an expression or the name of a column.
     descending : bool
         False: the smallest instead.
     ties : bool

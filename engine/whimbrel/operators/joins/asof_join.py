@@ -39,12 +39,13 @@ class AsofJoin(Operator):
     on : tuple of (str, str)
         Pairs of key columns, left and right. None: all events have one key.
     tolerance : int, optional
-        Most ticks between the two starts. Forward and nearest need one: a left event waits so long for a right one.
+        Most ticks between the two starts. Required for forward and nearest: a left event waits this long for a right
+        one.
     direction : {"backward", "forward", "nearest"}
-        An equal start is a match in every direction, unless it is `strict`; of two equally near ones the earlier one is
-        taken.
+        An equal start is a match in every direction, unless `strict` is set. Of two equally near starts the earlier one
+        matches.
     strict : bool
-        Whether an equal start is no match.
+        Whether an equal start does not match.
     nulls_equal : bool
         Whether a null key matches a null key. Without it a null key matches nothing.
     suffix : str
@@ -55,9 +56,9 @@ class AsofJoin(Operator):
     Notes
     -----
     Left lifetimes are kept; right ends do not matter. A left event without a match gets nulls. Right events of one
-    key that start at the same time have no order, so that each of them gives a row. Shapes: one row per left event,
+    key with the same start have no order, so each of them gives a row. Shapes: one row per left event,
     but for that; left columns, then right columns without the keys of the same name. State: per key the latest right
-    event within the tolerance, and whatever one side is ahead of the other.
+    event within the tolerance, and the rows of one side that are later than the watermark of the other.
     Source: a clip and a join in Trill (VLDB 2015), section 3.3; named as in Polars and pandas.
 
     Examples
@@ -143,7 +144,7 @@ class AsofJoin(Operator):
 def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance: Duration | None = None,
               direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
               suffix: str = "_right") -> AsofJoin:
-    """Give each event the latest right one up to its start. See :class:`whimbrel.operators.AsofJoin`.
+    """Join each event with the latest right event up to its start. See :class:`whimbrel.operators.AsofJoin`.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
     direction : {"backward", "forward", "nearest"}
         The latest right start up to the left one, the first from it on, or the nearer of the two.
     strict : bool
-        True: an equal start is no match, so that an event sees what held before it. By default it is one.
+        True: an equal start does not match, so that an event gets the earlier value. Default: it matches.
     nulls_equal : bool
         True: a null key matches a null key. By default it matches nothing, as in SQL.
     suffix : str

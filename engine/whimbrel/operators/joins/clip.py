@@ -102,13 +102,13 @@ class Clip(Operator):
 
 @fluent
 def clip_at(schema: Schema, right: Schema, on: On | None = None, *, nulls_equal: bool = False) -> Clip:
-    """End each event at the first start of a matching one of `right`. See :class:`whimbrel.operators.Clip`.
+    """End each event at the first matching start of `right`. See :class:`whimbrel.operators.Clip`.
 
     Parameters
     ----------
     right : Stream
     on : str, list of str, or dict, optional
-        Key columns; a dict pairs left names with right ones. None: whatever starts ends all.
+        Key columns; a dict pairs left names with right ones. None: every right start ends all left events.
     nulls_equal : bool
         True: a null key matches a null key. By default it matches nothing, as in SQL.
     """

@@ -37,10 +37,10 @@ class Join(Operator):
     on : tuple of (str, str)
         Pairs of key columns, left and right. None: every pair that overlaps.
     how : {"inner", "left", "right", "full"}
-        Besides the pairs: the parts of lifetimes, left, right or both, in which an event has no partner. The columns
-        of the other side are null there, except keys of the same name on both sides, which keep their value.
+        In addition to the pairs: the parts of lifetimes, left, right or both, in which an event has no partner. The
+        columns of the other side are null there, except keys of the same name on both sides, which keep their value.
     condition : Expr, optional
-        Part of what makes a pair, over the columns of the joined row; null counts as false.
+        Join condition over the columns of the joined row. Null counts as false.
     suffix : str
         Added to right columns whose name the left has too.
     nulls_equal : bool
@@ -49,8 +49,8 @@ class Join(Operator):
     Notes
     -----
     Shapes: one row per overlapping pair, one per part without a partner; left columns, then right columns without the
-    keys of the same name. An outer join says that an event has no partner when time has moved past the instant, and
-    how long that lasts when it is known. State: the active events of both sides.
+    keys of the same name. An outer join gives an event without a partner when the watermark has passed the instant,
+    and the end of that part when it is known. State: the active events of both sides.
     Source: Trill (VLDB 2015), section 3.3.
 
     Examples
@@ -138,9 +138,9 @@ def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Co
     on : str, list of str, or dict
         Key columns; a dict pairs left names with right ones.
     how : {"inner", "left", "right", "full"}
-        Whether the times at which an event has no partner are kept, with nulls for the other side.
+        "left", "right" and "full" keep the parts of lifetimes without a partner, with nulls for the other side.
     where : Expr or callable, optional
-        Part of what makes a pair, over the columns of the joined row, such as ``col.price < col.price_right``.
+        Join condition over the columns of the joined row, such as ``col.price < col.price_right``.
     suffix : str
         Added to right columns whose name the left has too.
     nulls_equal : bool

@@ -32,7 +32,7 @@ class SemiJoin(Operator):
     anti : bool
         Whether the parts without a match are kept.
     condition : Expr, optional
-        Part of what makes a match, over the columns of the joined row; null counts as false.
+        Join condition over the columns of the joined row. Null counts as false.
     suffix : str
         In the condition, added to right columns whose name the left has too.
     nulls_equal : bool
@@ -108,7 +108,7 @@ class SemiJoin(Operator):
 @fluent
 def semi_join(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
               suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
-    """Keep events while there is a matching right one. See :class:`whimbrel.operators.SemiJoin`.
+    """Keep the parts of events with a matching right event. See :class:`whimbrel.operators.SemiJoin`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def semi_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
     on : str, list of str, or dict
         Key columns; a dict pairs left names with right ones.
     where : Expr or callable, optional
-        Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
+        Join condition over left and right columns, such as ``col.price < col.price_right``.
     suffix : str
         In `where`, added to right columns whose name the left has too.
     nulls_equal : bool
@@ -129,7 +129,7 @@ def semi_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
 @fluent
 def anti_join(schema: Schema, right: Schema, on: On, *, where: Condition | None = None,
               suffix: str = "_right", nulls_equal: bool = False) -> SemiJoin:
-    """Keep events while there is no matching right one. See :class:`whimbrel.operators.SemiJoin`.
+    """Keep the parts of events without a matching right event. See :class:`whimbrel.operators.SemiJoin`.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def anti_join(schema: Schema, right: Schema, on: On, *, where: Condition | None 
     on : str, list of str, or dict
         Key columns; a dict pairs left names with right ones.
     where : Expr or callable, optional
-        Part of what makes a match, over left and right columns, such as ``col.price < col.price_right``.
+        Join condition over left and right columns, such as ``col.price < col.price_right``.
     suffix : str
         In `where`, added to right columns whose name the left has too.
     nulls_equal : bool

@@ -51,8 +51,8 @@ class AlterLifetime(Operator):
         The new start. It must keep the order of events: an event that started later must not start earlier now.
         Without it the start stays.
     duration : int or Expr, optional
-        Ticks (or a duration) from the new start to the new end; INF or null is no known end. Without it each event
-        lasts as long as before.
+        Ticks (or a duration) from the new start to the new end. INF or null means no known end. Default: the duration
+        does not change.
     method : str
         What the user wrote, for printing.
     unit : {"s", "ms", "us", "ns"} or None
@@ -60,9 +60,10 @@ class AlterLifetime(Operator):
 
     Notes
     -----
-    An event whose duration is not positive is deleted; an end beyond the last tick is no known end. Shapes: at most
-    one row out per row in. State: with `start`, the events of the newest time. Raises a KernelError, naming the event,
-    when a start is null or would reorder the stream. Source: Trill (VLDB 2015), section 3.1 (AlterEventLifetime).
+    An event with a duration that is not positive is dropped. An end after the last tick means no known end. Shapes: at
+    most one row out per row in. State: with `start`, the events of the newest time. Raises a KernelError, naming the
+    event, when a start is null or would reorder the stream. Source: Trill (VLDB 2015), section 3.1
+    (AlterEventLifetime).
 
     Examples
     --------
@@ -149,14 +150,14 @@ class AlterLifetime(Operator):
 
 @fluent
 def alter_lifetime(schema: Schema, *, start: Moment | None = None, duration: Span | None = "same") -> AlterLifetime:
-    """Give each event another start, duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
+    """Set the start of each event, its duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
 
     Parameters
     ----------
     start : Expr, callable, int or datetime, optional
         Such as ``col.start + 5``; must keep the order of events.
     duration : Expr, callable, str, timedelta, int or None
-        Such as ``"5m"`` or ``col.end - col.start``; None is no known end. ``"same"`` keeps the duration.
+        Such as ``"5m"`` or ``col.end - col.start``; None means no known end. ``"same"`` keeps the duration.
     """
     same = isinstance(duration, str) and duration == "same"
     return AlterLifetime(

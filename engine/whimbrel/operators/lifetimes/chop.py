@@ -48,7 +48,7 @@ class Chop(Operator):
     -----
     Pieces are made as time passes. An event without a known end is cut until the stream ends, and is then a
     KernelError. Very many pieces come in portions, so that a filter or an aggregate after it
-    needs no memory for all of them. An answer that keeps more pieces than memory holds is a KernelError that names the
+    needs no memory for all of them. A result with more pieces than fit in memory is a KernelError that names the
     event. Shapes: a row for each period that an event is part of. State: active events.
     :meth:`stitch` is the inverse. Source: Trill (VLDB 2015), section 3.1 (Chop).
 

@@ -78,7 +78,7 @@ class ClipDuration(Operator):
 
 @fluent
 def clip_duration(schema: Schema, longest: Duration) -> ClipDuration:
-    """Let no event last longer than this. See :class:`whimbrel.operators.ClipDuration`."""
+    """Limit the duration of events. See :class:`whimbrel.operators.ClipDuration`."""
     ticks = duration_ticks(longest, schema.unit, where=f"clip_duration({longest!r})")
     return ClipDuration(longest=ticks, unit=schema.unit)
 

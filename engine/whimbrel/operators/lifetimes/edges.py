@@ -26,9 +26,9 @@ class Edges(Operator):
                       b─────────
         out      a    b    a'   b'     (other: null, null, 0, 5)
 
-    A row happens when the event starts or ends. The column `other` is null where it starts; where it ends, it is the
-    time at which that event started. It is the form that :func:`whimbrel.from_edges` reads, and that a table which is
-    kept up to date needs: insert a row, delete it again.
+    Each row is at the start or the end of an event. The column `other` is null at the start. At the end it is the start
+    time of the event. :func:`whimbrel.from_edges` reads this form. It also fits a table that follows the stream: insert
+    a row, then delete it.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Edges(Operator):
 
 @fluent
 def edges(schema: Schema) -> Edges:
-    """A point where each event starts and one where it ends. See :class:`whimbrel.operators.Edges`."""
+    """Turn events into start and end points. See :class:`whimbrel.operators.Edges`."""
     return Edges()
 
 

@@ -22,19 +22,19 @@ class Extend(Operator):
         in       a────  b──            (a: [0, 5), b: [7, 10))
         out      a───────              (3: [0, 8), [7, 13))
                         b─────
-        out      a─                    (-3: [0, 2), and b is deleted)
+        out      a─                    (-3: [0, 2), and b is dropped)
 
     Parameters
     ----------
     by : int
-        Ticks to move the end by; with a negative amount an event whose duration is not positive any more is deleted.
+        Ticks to move the end by; a negative amount drops events whose duration is then not positive.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 
     Notes
     -----
-    An event without a known end keeps having none; one that would end beyond the last tick of int64 has none, either,
-    and is true to the end of time. A negative amount needs look-ahead: whether a shortened event is true depends on its
+    An event without a known end still has none. An event that would end after the last int64 tick has no known end,
+    either. A negative amount needs look-ahead: whether a shortened event is true depends on its
     later end. Shapes: at most one row out per row in. State: none.
     Source: Trill (VLDB 2015), section 3.1 (ExtendLifetime).
 

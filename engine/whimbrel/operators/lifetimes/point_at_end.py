@@ -66,7 +66,7 @@ class PointAtEnd(Operator):
 
 @fluent
 def point_at_end(schema: Schema) -> PointAtEnd:
-    """A point of one tick where each event ends. See :class:`whimbrel.operators.PointAtEnd`."""
+    """Turn each event into a point at its end. See :class:`whimbrel.operators.PointAtEnd`."""
     return PointAtEnd()
 
 

@@ -30,7 +30,7 @@ class SetDuration(SlidingWindow):
 
     Notes
     -----
-    The incoming duration is ignored. A duration that is computed from the columns makes an
+    The input duration is ignored. A duration computed from columns gives an
     :class:`~whimbrel.operators.AlterLifetime`. Shapes: one row out per row in. State: none.
     Source: Trill (VLDB 2015), section 3.1 (AlterEventDuration).
 
@@ -56,13 +56,13 @@ class SetDuration(SlidingWindow):
 
 @fluent
 def set_duration(schema: Schema, duration: Span | None) -> Operator:
-    """Let each event last so long from its start. See :class:`whimbrel.operators.SetDuration`.
+    """Set the duration of each event. See :class:`whimbrel.operators.SetDuration`.
 
     Parameters
     ----------
     duration : str, timedelta, int, Expr, callable or None
-        An expression may read ``col.start`` and ``col.end``; an event whose duration is not positive is deleted.
-        None or null is no known end.
+        An expression may read ``col.start`` and ``col.end``; an event with a duration that is not positive is
+        dropped. None or null means no known end.
     """
     length = span(duration, schema, where="set_duration()")
     if isinstance(length, int) and length != INF:

@@ -34,7 +34,7 @@ class Shift(Operator):
 
     Notes
     -----
-    An event without a known end keeps having none. An amount that is computed from the columns makes an
+    An event without a known end still has none. An amount computed from columns gives an
     :class:`~whimbrel.operators.AlterLifetime`. Shapes: one row out per row in. State: none. Raises a KernelError when
     a time would leave the range of int64. Source: Trill (VLDB 2015), section 3.1 (ShiftEventLifetime).
 

@@ -39,10 +39,10 @@ class Stitch(Operator):
     Notes
     -----
     All columns must be equal: null equals null, nan equals nan, and -0.0 equals 0.0; the payload of the first event is
-    kept. Each event continues one other at most: of those that end where it starts the one that has lasted longest, and
-    of those that start there the one that ends first goes first. The inverse of :meth:`chop`.
-    Shapes: at most one row out per row in, in the order of their first start, so that a row waits for those before it.
-    State: events that may still be continued. Source: Trill (VLDB 2015), section 3.1 (Stitch).
+    kept. Each event continues at most one other. If several end at its start, it continues the longest. If several
+    start there, the one that ends first goes first. The inverse of :meth:`chop`. Shapes: at most one row out per row
+    in, in the order of their first start, so that a row waits for those before it. State: events that may still be
+    continued. Source: Trill (VLDB 2015), section 3.1 (Stitch).
 
     Examples
     --------

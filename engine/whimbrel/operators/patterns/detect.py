@@ -71,15 +71,15 @@ class Detect(Operator):
     within : int, > 0
         A run that began at t accepts events before t + within. At ``INF`` it has no limit, and matches have no end.
     register : tuple of (str, type, value)
-        What every run remembers at its begin, by name.
+        Initial registers of every run, by name.
     skip : bool
-        Whether a run waits for the next event that fits, instead of ending at one that does not.
+        Whether a run skips events that do not match, instead of ending.
     overlapping : bool
-        Whether a run may begin at an event that moved another one on.
+        Whether a run may start at an event that moved another run.
     simultaneous : {"discard", "in_order"}
-        What happens to events of one key at one time.
+        How to handle events of one key at one time.
     output : tuple of (str, Expr)
-        Further columns of the result, over what the run remembers at its end.
+        Further columns of the result, over the state of the run at its end.
     keys : tuple of (str, Expr)
         Events are consecutive within a key; none means all events together.
     unit : {"s", "ms", "us", "ns"} or None
@@ -87,17 +87,17 @@ class Detect(Operator):
 
     Notes
     -----
-    Contiguity is strict: an event that fits nowhere ends the run, unless it may `skip`. Every event that completes the
-    pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time have
-    no order: they are skipped, and the runs of the key end. With ``in_order`` they are taken one by one. If the pattern
-    has a ``simultaneous``, all events of one time move a run once, and count once. Several events move runs
-    only by ``simultaneous``; for every other part of the pattern they fit nowhere.
+    Contiguity is strict: an event that does not match ends the run, unless `skip` is set. Every event that completes
+    the pattern is a match, with the lifetime [time of that event, begin + within). Events of one key at the same time
+    have no order: they are skipped, and the runs of the key end. With ``in_order`` they are taken one by one. If the
+    pattern has a ``simultaneous``, all events of one time move a run once, and count once. Several events move runs
+    only by ``simultaneous``. No other part of the pattern matches them.
 
     Results hold the keys, `first_time` (when the run began), `events` (how many it matched), the registers, and the
-    `output`. Matches that agree in the registers and in what the output reads are one, whatever ways of reading the
+    `output`. Matches with equal registers and equal output are one match, also if several paths through the
     pattern led to them. Without a register, columns of matched events and `skip`, a run is a start and a
     set of states, and there are never more runs than events. Otherwise a run is one path through the pattern.
-    ``overlapping=False`` lets no run begin at an event that moved another one, completing it included.
+    With ``overlapping=False`` no run starts at an event that moved or completed another run.
 
     Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
@@ -290,23 +290,22 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
     pattern : Pattern
         Such as ``wb.sequence(first=col.x > 1, second=col.x < 1)``.
     within : str, timedelta, int or None
-        A run that began at t accepts events before t + within. None is no limit: matches have no known end, and
-        a run that no event ends is remembered for as long as the query runs.
+        A run that began at t accepts events before t + within. None means no limit: matches have no known end, and
+        a run stays in the state until an event ends it.
     register : dict
-        What every run remembers at its begin, by name: a value, or a pyarrow type for null. Events change it,
-        ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read it.
+        Initial registers of every run, by name: a value, or a pyarrow type for null. Events change them,
+        ``wb.event(col.x > 1, total=wb.register.total + col.x)``, and conditions may read them.
     skip : bool
-        Others may lie in between: an event that fits nowhere in a run is ignored instead of ending it.
+        True: an event that does not match is ignored, instead of ending the run.
     overlapping : bool
-        False: no run begins at an event that moved another one on.
+        False: no run starts at an event that moved another run.
     simultaneous : {"discard", "in_order"}
         "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
         arrival order.
     output : dict
         Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
     allow_lookahead : bool
-        Let events that are known only later than they say, such as results of windows labelled at their start, lie
-        among finer ones.
+        Allow events with look-ahead, such as results of windows with ``label="start"``, among finer ones.
     """
     if not isinstance(pattern, Pattern):
         raise PlanError(f"detect() needs a pattern, got {type(pattern).__name__}.", where="detect()",

@@ -65,7 +65,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventPattern(Pattern):
-    """One event that satisfies a condition, and what it does to the register."""
+    """One event that satisfies a condition, and its updates of registers."""
 
     condition: Expr
     updates: tuple[tuple[str, Expr], ...] = ()
@@ -97,7 +97,7 @@ class SimultaneousPattern(EventPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SequencePattern(Pattern):
-    """One pattern right after another."""
+    """A pattern directly followed by another."""
 
     first: Pattern
     second: Pattern
@@ -119,7 +119,7 @@ class EitherPattern(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RepeatPattern(Pattern):
-    """A pattern several times."""
+    """A repeated pattern."""
 
     inner: Pattern
     minimum: int = 1
@@ -170,14 +170,14 @@ def event(condition: Step, /, **updates: Column | Step) -> Pattern:
 
 def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: Column | Step = None,
                  min: int = 1, max: int | None = None) -> Pattern:
-    """All events of one key at one time, taken together; one that is alone is such a set, too.
+    """Match all events of one key at one time together; also a single event.
 
     Parameters
     ----------
     any, all, none : Expr or callable, optional
-        What holds of at least one of them, of each, and of none. Null counts as false.
+        Conditions for at least one of them, for each, and for none. Null counts as false.
     min, max : int, optional
-        How many they are.
+        Limits for the number of events.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: 
 
 
 def sequence(**events: Step | Pattern) -> Pattern:
-    """Events right after one another, each with a name, by which ``first_of`` and ``last_of`` find its columns.
+    """Match consecutive events, each with a name for ``first_of`` and ``last_of``.
 
     Parameters
     ----------

@@ -32,11 +32,11 @@ class Assume(Operator):
     Parameters
     ----------
     duration : int, optional
-        Every event lasts so many ticks.
+        Duration of every event, in ticks.
     starts_only : bool
         No event ends.
     apart : NonOverlapping, optional
-        Events do not overlap, maybe follow each other at one distance; for each key, if it names some.
+        Events do not overlap, and may be periodic; per key if it names columns.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 
@@ -101,21 +101,21 @@ class Assume(Operator):
 @fluent
 def assume(schema: Schema, *, duration: Duration | None = None, periodic: Duration | None = None,
            non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Assume:
-    """Say what you know of a stream; a row that belies it is an error. See :class:`whimbrel.operators.Assume`.
+    """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
     Parameters
     ----------
     duration : str, timedelta or int (ticks), optional
-        How long every event lasts.
+        Duration of every event.
     periodic : str, timedelta or int (ticks), optional
-        At which distance events follow each other, without gaps, and without overlaps. Where a column says when
-        they end (``end=``) they may last less: say `duration`, too, and what follows runs without a timeline.
+        Distance from one event to the next, without gaps and overlaps. Events with an end column (``end=``) may be
+        shorter. Pass `duration`, too, and later operators run as a periodic loop.
     non_overlapping : bool
-        Whether no two events are active at one time.
+        No two events are active at one time.
     start_edges : bool
-        Whether no event ends.
+        No event ends.
     per : str or sequence of str
-        Columns: events of other keys have nothing to do with it.
+        Key columns: the properties are true for each key.
     """
     names = (per,) if isinstance(per, str) else tuple(per)
     for name in names:

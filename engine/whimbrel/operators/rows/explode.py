@@ -48,20 +48,20 @@ class Explode(Operator):
     Parameters
     ----------
     column : str
-        The list or string column, which holds the item afterwards; with `values` the column that is made (or replaced).
+        The list or string column, which then has the item. With `values`: the column to add or replace.
     split : str, optional
-        What separates the parts of a string.
+        The separator of the parts of a string.
     values : tuple of Expr
         The values, all of one type.
     times : Expr, optional
-        How many times the values are taken, one after the other; null or less than one is not at all.
+        How many times the values are repeated; null or less than one gives no row.
     listed : Expr, optional
-        Instead of all these an expression that is a list.
+        A list expression, instead of all these.
 
     Notes
     -----
-    Other columns and the lifetime are repeated. A list that is empty or null makes no row; an item that is null makes
-    one. Values that are taken very many times come in portions. Shapes: any number of rows out per row in. State: rows
+    Other columns and the lifetime are repeated. An empty list or a null list gives no row; a null item gives one.
+    Very many rows come in portions. Shapes: any number of rows out per row in. State: rows
     whose portions are not all given. Source: Trill (VLDB 2015), section 3.2 (SelectMany).
 
     Examples
@@ -159,20 +159,20 @@ def _item_of(type_: pa.DataType, what: str, where: str, hint: str = "") -> pa.Da
 def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = (), *,
                 times: int | Condition | None = None, split: str | None = None,
                 item_type: ItemType | None = None) -> Explode:
-    """A row for each item of a list. See :class:`whimbrel.operators.Explode`.
+    """Give one row for each item of a list. See :class:`whimbrel.operators.Explode`.
 
     Parameters
     ----------
     column : str
         A list column; with `split` a string column; with `values` the column to make.
     values : sequence of Expr, Expr or callable, optional
-        A row for each of these instead, or for each item of the list that this is.
+        Give one row for each of these, or for each item of this list.
     times : int, Expr or callable, optional
-        How many times the values are taken: ``[col.x], times=col.n``.
+        How many times the values are repeated: ``[col.x], times=col.n``.
     split : str, optional
         Such as ``","``.
     item_type : pyarrow.DataType, optional
-        Of the items of a Python function's lists, where a trial of it on sample rows does not tell.
+        Type of the items of a Python function, if sample rows do not determine it.
     """
     where = f"explode({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)

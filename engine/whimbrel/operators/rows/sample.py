@@ -35,15 +35,16 @@ class SampleKeys(Operator):
     fraction : float
         From 0 (none) to 1 (all).
     columns : tuple of (str, Expr)
-        The key: events that are equal in these are in the sample together, or out of it together.
+        The key. Events with equal keys are all in the sample, or all out of it.
     seed : int
-        Another seed is another sample.
+        Another seed gives another sample.
 
     Notes
     -----
-    A key is in when a hash of it and of the seed is below the share, so that the keys of a smaller share are among
-    those of a larger one. Nulls are a key like any other. Shapes: at most as many rows out as in, columns unchanged.
-    State: none. Source: SplitMix64 (Steele, Lea and Flood 2014) for the hash of numbers, BLAKE2 for that of texts.
+    A key is in the sample when the hash of the key and the seed is below the fraction. The keys of a smaller fraction
+    are therefore a subset of those of a larger one. Null is a key like any other. Shapes: at most as many rows out as
+    in, columns unchanged. State: none. Source: SplitMix64 (Steele, Lea and Flood 2014) for the hash of numbers, BLAKE2
+    for strings.
 
     Examples
     --------
@@ -94,16 +95,16 @@ class SampleKeys(Operator):
 
 @fluent
 def sample(schema: Schema, fraction: float, *columns: str | Expr, seed: int = 0, keys: Keys = ()) -> SampleKeys:
-    """Keep the events of a share of all keys. See :class:`whimbrel.operators.SampleKeys`.
+    """Keep the events of a fraction of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
     Parameters
     ----------
     fraction : float
         From 0 (none) to 1 (all).
     *columns : str or Expr
-        The key; without them it is that of ``group_by``.
+        The key. Default: that of ``group_by``.
     seed : int
-        Another seed is another sample.
+        Another seed gives another sample.
     """
     if not isinstance(fraction, Real) or not 0 <= fraction <= 1:
         raise PlanError(f"fraction must be between 0 and 1, got {fraction!r}.", where="sample()",

@@ -84,7 +84,7 @@ class Select(Operator):
 
 @fluent
 def select(schema: Schema, /, *names: str | Expr, **columns: Column) -> Select:
-    """Only these columns: names to keep, keywords to compute.
+    """Keep columns by name, and compute columns by keyword.
 
     Examples
     --------

@@ -31,10 +31,10 @@ class Union(Operator):
 
     Notes
     -----
-    All streams have the same columns, in any order; the result has those of the first. Where units of time differ, the
-    result has the finest, in time and in timestamp columns. Of events that start together those of the first stream
-    come first. Shapes: as many rows out as in.
-    State: events of streams that are ahead of the others. Source: Trill (VLDB 2015), section 3.3.
+    All streams have the same columns, in any order. The result has the order of the first. If time units differ, the
+    result has the finest, in time and in timestamp columns. For equal starts, events of the first stream come first.
+    Shapes: as many rows out as in. State: events of streams with a later watermark than the others. Source: Trill (VLDB
+    2015), section 3.3.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Union(Operator):
 
 @fluent
 def union(schema: Schema, *others: Schema) -> Union:
-    """The events of this stream and of others. See :class:`whimbrel.operators.Union`.
+    """Merge this stream with others. See :class:`whimbrel.operators.Union`.
 
     Parameters
     ----------

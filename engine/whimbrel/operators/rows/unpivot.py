@@ -28,11 +28,11 @@ class Unpivot(Operator):
     keys : tuple of str
         Columns that every row keeps. All others must have one type.
     attribute, value : str
-        Names of the two columns that are made.
+        Names of the two new columns.
 
     Notes
     -----
-    Columns come in the order of their names. Shapes: at most a row out per row in and column. State: none.
+    Columns are in the order of their names. Shapes: at most one row out per row in and column. State: none.
     Source: the unpivot of Trill's open source.
 
     Examples
@@ -93,12 +93,12 @@ class Unpivot(Operator):
 @fluent
 def unpivot(schema: Schema, *names: str, attribute: str = "attribute", value: str = "value",
             keys: Keys = ()) -> Unpivot:
-    """A row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
+    """Give one row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
 
     Parameters
     ----------
     *names : str
-        Columns to keep; what ``group_by`` reads is kept too.
+        Columns to keep, in addition to those of ``group_by``.
     attribute, value : str
         Names of the columns for the name and the value of each column.
     """

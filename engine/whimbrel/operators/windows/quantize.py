@@ -23,10 +23,10 @@ class Quantize(Operator):
         out      a──────────────        (size 10, hop 5: [0, 15))
         out      ..a────────────        (the same with progress=1: [2, 15))
 
-    The start goes down to the grid of `hop`; the end goes up to it, but the event lasts `size` at least. What holds for
-    [T, T + hop) speaks of the events that start in [T + hop - size, T + hop) and of those still true in [T, T + hop).
-    With `progress` the start goes down to that finer grid only: results inside a window are those of the part of it
-    that has passed, refined every `progress` ticks.
+    The start goes down to the grid of `hop`; the end goes up to it, but the event lasts `size` at least. A result for
+    [T, T + hop) includes the events that start in [T + hop - size, T + hop), and those still active in [T, T + hop).
+    With `progress` the start goes down to that finer grid only. Results inside a window then cover the part of it that
+    has passed, and are updated every `progress` ticks.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Quantize(Operator):
 
     Notes
     -----
-    An event without a known end keeps having none. When size is not a multiple of hop, ends lie on the grid of the
+    An event without a known end still has none. When size is not a multiple of hop, ends lie on the grid of the
     ends of windows. Shapes: one row out per row in. State: none.
     Source: QuantizeLifetime and ProgressiveQuantizeLifetime of Trill's open source.
 
@@ -110,7 +110,7 @@ class Quantize(Operator):
 
 @fluent
 def quantize(schema: Schema, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Quantize:
-    """Let each event last for all the windows that it is part of. See :class:`whimbrel.operators.Quantize`."""
+    """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""
     return _windows(f"quantize({size!r}, {hop!r})", schema, size=size, hop=hop, offset=offset)
 
 
@@ -118,7 +118,7 @@ def quantize(schema: Schema, size: Duration, hop: Duration, *, offset: Duration 
 def progressive_window(schema: Schema, size: Duration, hop: Duration,
                        progress: Duration, *,  # word allowed: the progress of a window, from Trill
                        offset: Duration | None = None) -> Quantize:
-    """Windows with early partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
+    """Windows with partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
     where = f"progressive_window({size!r}, {hop!r}, {progress!r})"
     return _windows(where, schema, size=size, hop=hop, progress=progress, offset=offset)
 

@@ -44,7 +44,7 @@ class SessionWindow(Operator):
         out      a───────     c────     (emit="close": a and b both [0, 8))
                  b───────
 
-    A session closes at its last event + `timeout`; an event at that very time begins a new one. An aggregate over it
+    A session closes at its last event + `timeout`. An event at that time starts a new one. An aggregate over it
     shows each change as it happens. With ``emit="close"`` every event lasts for the whole of its session, so that an
     aggregate gives one row for each session, once it has closed.
 
@@ -66,7 +66,7 @@ class SessionWindow(Operator):
 
     Notes
     -----
-    The incoming duration is ignored. Shapes: one row out per row in; as start and end edges, unless ``emit="close"``.
+    The input duration is ignored. Shapes: one row out per row in; as start and end edges, unless ``emit="close"``.
     State: the events of open sessions, and the last time of each key. With ``emit="close"`` and an aggregate by the
     same keys after it: a state for each open session.
     Source: SessionTimeoutWindow of Trill's open source; cut as in Azure Stream Analytics.
@@ -141,14 +141,15 @@ class SessionWindow(Operator):
 @fluent
 def session_window(schema: Schema, timeout: Duration, max_duration: Duration | None = None, *, emit: Emit = "change",
                    keys: Keys = ()) -> SessionWindow:
-    """Windows that last until no event has come for `timeout`. See :class:`whimbrel.operators.SessionWindow`.
+    """Windows that end after `timeout` without events. See :class:`whimbrel.operators.SessionWindow`.
 
     Parameters
     ----------
     timeout : str, timedelta or int
-        How long a key must be quiet.
+        Time without events of a key after which its session closes.
     max_duration : str, timedelta or int, optional
-        Cut longer sessions, at multiples of this: none lasts twice as long. Weeks (``"1w"``) are cut on Mondays.
+        Cut longer sessions at multiples of this. No session lasts twice as long. Weeks (``"1w"``) are cut on
+        Mondays.
     emit : {"change", "close"}
         With "close" an aggregate gives one row for each session.
     """

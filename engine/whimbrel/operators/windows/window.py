@@ -42,9 +42,9 @@ class HoppingWindow(Operator):
         out      a─────────            (size 10, hop 5: [0, 10))
         out           a─────────       (the same with label="end": [5, 15))
 
-    With ``label="start"`` an event starts at the grid point at or before it: the aggregate over [T, T + hop) speaks of
-    events in [T + hop - size, T + hop). With ``label="end"`` it starts at the grid point at or after it: the aggregate
-    over [T, T + hop) speaks of events in (T - size, T], and is causal.
+    With ``label="start"`` an event starts at the grid point at or before it. The aggregate over [T, T + hop) then
+    includes events in [T + hop - size, T + hop). With ``label="end"`` it starts at the grid point at or after it. The
+    aggregate over [T, T + hop) then includes events in (T - size, T], and is causal.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class HoppingWindow(Operator):
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
     remembers : bool
-        Whether events still know when they began, before they were rounded.
+        Whether events retain their start before rounding.
 
     Notes
     -----
-    The incoming duration is ignored. When size is not a multiple of hop, the end is ``start + size`` of the event
+    The input duration is ignored. If size is not a multiple of hop, the end is ``start + size`` of the event
     itself, rounded as the start is. Shapes: one row out per row in. State: none.
     Source: Impatience (ICDE 2018), section IV-A2; Trill (VLDB 2015), section 3.1.
 
@@ -206,7 +206,7 @@ class SlidingWindow(Operator):
 
     Notes
     -----
-    The incoming duration is ignored. Shapes: one row out per row in. State: none.
+    The input duration is ignored. Shapes: one row out per row in. State: none.
     Source: Trill (VLDB 2015), section 3.1 (AlterEventDuration).
 
     Examples
@@ -253,7 +253,7 @@ class SlidingWindow(Operator):
 
 @fluent
 def sliding_window(schema: Schema, size: Duration) -> SlidingWindow:
-    """Let each event last `size` from its start. See :class:`whimbrel.operators.SlidingWindow`."""
+    """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`."""
     ticks = duration_ticks(size, schema.unit, where=f"sliding_window({size!r})")
     return SlidingWindow(size=ticks, unit=schema.unit)
 
