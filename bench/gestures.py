@@ -184,7 +184,7 @@ def hover(page: Page) -> Iterator[Figure]:
 def slide(page: Page) -> Iterator[Figure]:
     """Asking the query at another reorder latency, to and fro."""
     page.get_by_role("button", name="▸ Lateness").first.click()
-    page.get_by_text("you would lose").first.wait_for()
+    page.get_by_text("events are late").first.wait_for()
     page.get_by_label("Reorder latency").locator(".noUi-handle").first.focus()
     page.evaluate(SLIDE)
     for step in range(STEPS // 10):

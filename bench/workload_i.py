@@ -118,7 +118,7 @@ def _until_drawn(chart: Locator, began: float) -> float:
 
 def _interrupt(notebook: Notebook, number: int) -> None:
     """End the view of a cell, so that it costs nothing any more."""
-    notebook.press(number, "Stop and keep")
+    notebook.press(number, "Stop run")
     notebook.wait_for_text(number, "stopped")
 
 

@@ -127,7 +127,7 @@ def test_the_curve_of_a_saved_bound_stands_beside_its_words(chromium: Browser) -
                       history=bounds, goal=0.02, first="", final=False)
     page = chromium.new_page()
     page.set_content(quality_html(quality))
-    words, curve = page.get_by_text("at 95%").bounding_box(), page.locator("svg").bounding_box()
+    words, curve = page.get_by_text("95% confidence").bounding_box(), page.locator("svg").bounding_box()
     assert curve["x"] >= words["x"] + words["width"] + 10
 
 

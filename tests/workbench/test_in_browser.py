@@ -76,7 +76,7 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.page.keyboard.press("Enter")  # the button is called Resume now, and has kept the focus
     notebook.wait_for_text(1, "running")
     notebook.wait_for_change(chart, since=still)
-    notebook.press(1, "Stop and keep")
+    notebook.press(1, "Stop run")
     notebook.wait_for_text(1, "stopped")
     notebook.run(2)
     notebook.wait_for_text(2, "stopped")
@@ -84,10 +84,10 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     kept = notebook.look(chart)
     time.sleep(2)
     assert notebook.look(chart) == kept
-    notebook.press(1, "Restart")
+    notebook.press(1, "Restart run")
     notebook.wait_for_text(1, "running")
-    notebook.press(1, "Stop and drop")
-    notebook.wait_for_text(1, "the rows were dropped")
+    notebook.press(1, "Discard result")
+    notebook.wait_for_text(1, "The result was discarded")
     notebook.picture("dropped", tmp_path)
     assert notebook.problems == []
 
@@ -217,7 +217,7 @@ def test_zoom_survives_new_data(open_notebook: Open) -> None:
     box = chart.bounding_box()
     notebook.page.mouse.move(box["x"] + 400, box["y"] + 100)
     following = notebook.page.evaluate(ranges)
-    follow = notebook.cell(1).get_by_role("button", name="Follow")
+    follow = notebook.cell(1).get_by_role("button", name="Follow data")
     while not follow.is_visible():  # the axis would be longer by now
         notebook.page.mouse.move(box["x"] + 400 + time.time() % 5, box["y"] + 100)
         time.sleep(0.2)

@@ -73,7 +73,7 @@ def test_a_feed_shows_what_its_run_has_counted(started: list[LiveSession]) -> No
     study = LatenessStudy(feed.written)
     study.measure()
     [source] = study.shown(feed.run.metrics, feed.asked)
-    assert source.of == "what has come so far"
+    assert source.of == "so far"
     steps = [(step.ticks, step.rows, step.lost) for step in source.steps]
     assert steps == [(0, 3, 2), (2, 1, 1), (3, 0, 1), (10, 1, 0)]
     assert 'aria-current="true"' in lateness_html([source], feed.asked)
@@ -112,8 +112,8 @@ def test_the_fold_measures_once_and_its_slider_asks(started: list[LiveSession]) 
         assert time.monotonic() < deadline
         time.sleep(0.02)
     shown = fold.panel[1].object
-    assert "11 of 112 events came behind a later one" in shown
-    assert "you would lose" in shown
+    assert "11 of 112 events arrived out of order" in shown
+    assert "events are late" in shown
     slider = fold.panel[0][0][1]
     with param.edit_constant(slider):  # as a page lets go of it
         slider.param.update(value=0, value_throttled=0)

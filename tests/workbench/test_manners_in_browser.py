@@ -157,7 +157,7 @@ def test_a_view_whose_kernel_was_restarted_is_the_last_frame(open_notebook: Open
     notebook.picture("restarted", tmp_path)
     assert chart.is_visible()
     assert not cell.locator(".state").is_visible()
-    assert cell.locator("button", has_text="Stop and keep").evaluate("each => each.inert")
+    assert cell.locator("button", has_text="Stop run").evaluate("each => each.inert")
     assert notebook.problems == []
 
 
@@ -170,7 +170,7 @@ def test_a_view_whose_kernel_is_silent_is_the_last_frame_for_so_long(open_notebo
     kernel = int(notebook.output(2).split()[-1])
     cell = notebook.cell(1)
     said, state_shown = cell.get_by_role("alert"), cell.locator(".state", has_text="running")
-    stop = cell.locator("button", has_text="Stop and keep")
+    stop = cell.locator("button", has_text="Stop run")
     os.kill(kernel, signal.SIGSTOP)
     try:
         said.get_by_text("the kernel does not answer").wait_for()

@@ -32,6 +32,6 @@ def test_views_fit_a_narrow_page_in_light_and_in_dark(open_notebook: Open, tmp_p
         assert WIDTH_PX - 60 < output.locator(".bk-Column, .bk-FlexBox, .bk-Figure").evaluate_all(REACHES) < WIDTH_PX
     ink = output.get_by_text("finished").first.evaluate("words => getComputedStyle(words).color")
     assert min(map(int, re.findall(r"\d+", ink)[:3])) > 180
-    assert "may still change" in output.evaluate(ALL_TEXT)
+    assert "provisional" in output.evaluate(ALL_TEXT)
     notebook.theme("Light")
     assert notebook.problems == []

@@ -89,7 +89,7 @@ def test_a_key_that_conditions_cannot_name_does_not_end_the_reading(kind: pa.Arr
     obeyed(run)
     assert run.state == "paused"
     assert run.error is None
-    assert run.quality("m").first == "k: nothing can come first of such a key"
+    assert run.quality("m").first == "cannot prioritize: k is computed, or of a type without literals"
     run.stop()
 
 
@@ -110,7 +110,7 @@ def test_what_is_read_first_stays_so_when_the_next_wish_comes_to_nothing() -> No
     before, rows = run.quality("m").first, first_rows(run)
     run.prioritize_range(10.0 * ROWS, 11.0 * ROWS)
     obeyed(run)
-    assert run.quality("m").first == f"{before}; 60,000 to 66,000: no row lies there, nothing can come first"
+    assert run.quality("m").first == f"{before}; cannot prioritize: no rows in 60,000 to 66,000"
     assert first_rows(run) == rows
     run.prioritize_all()
     obeyed(run)
@@ -147,7 +147,7 @@ def test_a_key_that_is_no_column_of_the_source_steers_nothing(query: Stream) -> 
     run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
     assert not first_rows(run)
-    assert "nothing can come first" in run.quality(query.schema.names[-1]).first
+    assert "cannot prioritize" in run.quality(query.schema.names[-1]).first
     run.stop()
 
 
@@ -168,7 +168,7 @@ def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
     run = waiting(counts(log(k=far), "k"))
     run.prioritize_row(run.progress.latest.table.slice(0, 1))
     obeyed(run)
-    assert run._first_words() == "k: nothing can come first of such a key"
+    assert run._first_words() == "cannot prioritize: k is computed, or of a type without literals"
     run.stop()
 
 
@@ -274,5 +274,5 @@ def test_a_stretch_beyond_all_times_does_not_break_a_drag(beyond: float) -> None
     run.prioritize_range(10.0, beyond)
     obeyed(run)
     assert run.state == "paused"
-    assert run.quality("n").first == "that stretch ends where no time can be told: nothing can come first"
+    assert run.quality("n").first == "cannot prioritize: the range ends outside the calendar"
     run.stop()

@@ -69,8 +69,8 @@ def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values(query: St
     assert early.picture.estimated
     assert all(bar.estimate and bar.low < bar.length < bar.high for bar in early.picture.bars)
     assert early.quality is not None
-    assert early.quality.headline.startswith("within ")
-    assert early.quality.headline.endswith("% at 95%")
+    assert early.quality.headline.startswith("error at most ")
+    assert early.quality.headline.endswith("% (95% confidence)")
     assert early.status.fraction_read < 0.5
     last = held.finish()
     assert isinstance(last.picture, Bars)
@@ -85,7 +85,8 @@ def test_bars_carry_intervals_that_meet_at_the_end_in_the_exact_values(query: St
 
 
 @pytest.mark.parametrize(("value", "words"), (
-    ("worst", "lower bound so far"), ("least", "upper bound so far"), ("first", "no interval can be known")))
+    ("worst", "lower bound, can only grow"), ("least", "upper bound, can only shrink"),
+    ("first", "no error bound possible")))
 def test_what_cannot_be_bounded_says_so(value: str, words: str) -> None:
     held = Held(DELAYS, 5, kind="bar", y=value)
     frame = held.frame()
@@ -137,8 +138,8 @@ def test_a_key_that_lies_everywhere_is_said_to() -> None:
     held = Held(DELAYS, 5, kind="bar", y="delay")
     held.feed.prioritize(Mark(key="JFK"))
     with held.run._changed:
-        held.run._changed.wait_for(lambda: "nothing can come first" in held.run._first, 10)
-    assert "nothing can come first" in "; ".join(held.frame().quality.notes)
+        held.run._changed.wait_for(lambda: "cannot prioritize" in held.run._first, 10)
+    assert "cannot prioritize" in "; ".join(held.frame().quality.notes)
     held.feed.close()
 
 
@@ -153,13 +154,13 @@ def test_claims_and_pictures_are_held_to_the_exact_answer() -> None:
     assert (claim.verdict, claim.now) == ("holds", "JFK > LGA (delay), exactly")
     assert (overturned.verdict, overturned.now) == ("overturned", "LGA < JFK (delay), exactly")
     assert picture.verdict == "holds"
-    assert "3 of 3 exact values lie within their intervals" in picture.now
+    assert "3 of 3 exact values are within their intervals" in picture.now
     assert {bar.name for bar in last.picture.bars if bar.flag} == {"JFK", "LGA"}
     assert all(np.isfinite(bar.before) for bar in last.picture.bars)
     largest = [replace(bar, flag=False, length=62.0, before=before) for bar in last.picture.bars[:1]
                for before in (60.0, 62.0)]
-    assert [words_of(bar) for bar in largest] == ["62 (+2 since 60)", "62 (as before)"]
-    assert "⚑ overturned" in pinned_html(last.quality.pinned)
+    assert [words_of(bar) for bar in largest] == ["62 (+2 from 60)", "62 (unchanged)"]
+    assert "⚑ proved wrong" in pinned_html(last.quality.pinned)
     assert "⚑" in still_html(last)
 
 
@@ -177,7 +178,7 @@ def test_of_a_picture_without_intervals_the_end_says_how_far_off_it_was(value: s
     assert picture.verdict == "exact"
     assert picture.now == f"it had no interval of {value}; 3 of its values were off by up to {format_fraction(worst)}"
     assert "● exact" in pinned_html(last.quality.pinned)
-    assert "not yet exact" not in pinned_html(last.quality.pinned)
+    assert "not exact yet" not in pinned_html(last.quality.pinned)
 
 
 def test_a_count_that_is_known_is_not_taken_for_an_answer_that_is_exact() -> None:
@@ -190,7 +191,7 @@ def test_a_count_that_is_known_is_not_taken_for_an_answer_that_is_exact() -> Non
     assert quality.headline == "known; rows not exact yet"
     assert f"0 of {len(answer.table)} rows exact" in quality.notes
     assert "within" not in f"{quality.headline}; {'; '.join(quality.notes)}"
-    assert held.run.quality("delay").headline == "not known yet how far off"
+    assert held.run.quality("delay").headline == "no error bound yet"
     held.feed.close()
 
 
@@ -216,7 +217,7 @@ def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -
     screen.wait_for("finished")
     told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
     for quality in told:
-        assert quality.headline == "values so far: no interval is known"
+        assert quality.headline == "partial result, no error bound"
         assert "cannot be merged from parts" in quality.notes[0]
 
 
@@ -224,11 +225,11 @@ def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
     history = tuple(Bound(second, 0.005 * second, 0.2 / (second / 2)**0.5) for second in range(2, 22, 2))
     quality = Quality("delay", "both", rows=4, exact=0, known=3, half=0.05, confidence=0.95, unseen=0.04, why="",
                       history=history, goal=0.02, first="", final=False)
-    assert quality.headline == "3 of 4 estimates within 6.3% at 95%"
+    assert quality.headline == "error at most 6.3% for 3 of 4 estimates (95% confidence)"
     assert quality.outlook == "about 85 s to 2%, about 3 min to exact"
     html = quality_html(quality)
-    assert "groups not yet seen: only those in fewer than 4% of the blocks" in html
-    assert "1 not known yet within 100%" in html
+    assert "groups in fewer than 4% of the blocks may be missing" in html
+    assert "1 without an error bound below 100%" in html
     assert "The bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)
     assert "The bound fell from 20% to 0%" in sparkline_svg(history, 0.02, final=True)  # exact, above the target
 

@@ -65,7 +65,7 @@ def test_the_events_behind_a_mark_give_its_value_again(ended: Ended) -> None:
     assert (found.state, found.same) == ("found", True)
     assert found.paths == (("log", "tumbling_window(10)", "group_by(k).aggregate(total=sum(col.x), n=count())"),)
     [origin] = found.origins
-    assert (origin.rows, origin.names) == (2, ("start", "seen", "k", "x", "counts from", "counts to"))
+    assert (origin.rows, origin.names) == (2, ("start", "seen", "k", "x", "valid from", "valid to"))
     assert origin.table == (("3", "5", "a", "0.25", "0", "10"), ("1", "1", "a", "1.5", "0", "10"))
 
 
@@ -96,7 +96,7 @@ def test_the_newest_bar_of_a_key_and_no_row_for_an_unknown_one(ended: Ended) -> 
 def test_a_column_that_is_called_as_a_lifetimes_end_is_shown(ended: Ended) -> None:
     trips = wb.from_arrow({"start": [1, 4, 12], "end": [40, 50, 60]}, time="start", name="trips")
     found = behind(ended(trips.tumbling_window(10).aggregate(last=wb.max(col.end))), at=0.0)
-    assert found.origins[0].names == ("start", "trips.end", "counts from", "counts to")
+    assert found.origins[0].names == ("start", "trips.end", "valid from", "valid to")
     assert [row[1] for row in found.origins[0].table] == ["50", "40"]
 
 
@@ -156,13 +156,13 @@ def test_events_of_rows_that_are_gone_go_too(ended: Ended) -> None:
     assert feed.run.wait(60)
     feed.look_again()
     inside.draw()
-    assert "Events behind" not in inside.panel[0][1].object
+    assert "Source events of" not in inside.panel[0][1].object
     assert len(inside.panel[0][0][0].options) == 5
     inside.pick(Mark(key="b", at=0.0))
     feed.follow(SUMS.on(wb.replay(LOG, speed=0.001, reorder_latency=2)).start())
     feed.stop(keep=False)
     inside.draw()
-    assert "Events behind" not in inside.panel[0][1].object
+    assert "Source events of" not in inside.panel[0][1].object
     assert not inside.panel[0][0][0].options
 
 
@@ -171,7 +171,7 @@ def test_folds_keep_their_order_whichever_is_opened_first(ended: Ended) -> None:
     inside.toggle(inside.plan)
     inside.toggle(inside.events)
     assert list(inside.panel) == [inside.events.panel, inside.plan.panel]
-    assert [button.label for button in inside.buttons] == ["▾ Events", "▸ Lateness", "▾ Plan"]
+    assert [button.label for button in inside.buttons] == ["▾ Source events", "▸ Lateness", "▾ Plan"]
 
 
 def test_the_plan_of_a_view_reads_as_text_and_as_a_table(ended: Ended) -> None:

@@ -21,13 +21,13 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     assert facts["feed weather"] == "catching up, 9 s to go"
     assert facts["feed meters"] == "live, 4 refused, 1,200 shed"
     assert facts["feed log"] == "live, 1 lost"
-    assert (facts["refused"], facts["lost"]) == ("4: no JSON (3)", "1: a file was cut")
-    assert "refused" not in dict(status_of("running", Metrics(), None).facts)
+    assert (facts["dead letters"], facts["lost"]) == ("4: no JSON (3)", "1: a file was cut")
+    assert "dead letters" not in dict(status_of("running", Metrics(), None).facts)
 
 
-@pytest.mark.parametrize(("idle_s", "words"), ((4.9, "live"), (14.9, "live, nothing for 10 s"),
-                                                 (59, "live, nothing for 55 s"), (119, "live, nothing for 1 min"),
-                                                 (9_000, "live, nothing for 2 h")))
+@pytest.mark.parametrize(("idle_s", "words"), ((4.9, "live"), (14.9, "live, no rows for 10 s"),
+                                                 (59, "live, no rows for 55 s"), (119, "live, no rows for 1 min"),
+                                                 (9_000, "live, no rows for 2 h")))
 def test_a_silent_feed_says_for_how_long(idle_s: float, words: str) -> None:
     state = FeedStatus("live", idle_s=idle_s)
     assert dict(status_of("running", Metrics(feeds={"meters": state}), None).facts)["feed meters"] == words
@@ -37,8 +37,8 @@ def test_a_silent_feed_says_for_how_long(idle_s: float, words: str) -> None:
 
 def test_a_sink_whose_server_is_away_is_told_while_it_is_waited_for() -> None:
     metrics = Metrics(sink_error="refused")
-    assert dict(status_of("running", metrics, None).facts)["sink waits"] == "refused"
-    assert "sink waits" not in dict(status_of("failed", metrics, None).facts)
+    assert dict(status_of("running", metrics, None).facts)["sink retrying"] == "refused"
+    assert "sink retrying" not in dict(status_of("failed", metrics, None).facts)
 
 
 def test_a_slow_run_is_not_one_that_waits_for_play() -> None:

@@ -63,7 +63,7 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     notebook.wait_for_chart(2)
     second = notebook.wait_for_chart(4)
     assert notebook.cell(4).get_by_role("timer").count() == 0
-    notebook.press(2, "❚❚ Pause time")
+    notebook.press(2, "❚❚ Pause replay")
     notebook.wait_for_text(4, "paused")
     here = held(notebook, 2)
     time.sleep(LINGER_S + 1)  # until marks of what changed have faded
@@ -104,7 +104,7 @@ def test_views_of_one_replay_go_by_one_clock(open_notebook: Open) -> None:
     for number in (1, 2):
         notebook.run(number)
         notebook.wait_for_chart(number)
-    notebook.press(2, "❚❚ Pause time")
+    notebook.press(2, "❚❚ Pause replay")
     notebook.wait_for_text(1, "paused")
     here = held(notebook, 2)
     assert held(notebook, 1) == here > datetime(2013, 12, 1)
@@ -134,7 +134,7 @@ def test_clicks_and_keys_seek_while_time_goes_on(open_notebook: Open) -> None:
         handle.focus()
         notebook.page.keyboard.press("Home")
         wait_for(notebook, 2, "2013-12-01", "2013-12-03")
-    assert notebook.cell(2).get_by_role("button", name="❚❚ Pause time").is_visible()
+    assert notebook.cell(2).get_by_role("button", name="❚❚ Pause replay").is_visible()
     assert notebook.problems == []
 
 
@@ -145,7 +145,7 @@ def test_panels_below_a_view_open_by_click_and_by_keyboard(open_notebook: Open, 
     box = notebook.wait_for_chart(1).bounding_box()
     notebook.wait_for_text(1, "finished")
     notebook.page.mouse.click(box["x"] + 160, box["y"] + box["height"] / 2 - 15)
-    notebook.wait_for_text(1, "Run again on these events alone, the query gives the same")
+    notebook.wait_for_text(1, "Verified: the query gives the same row")
     plan = notebook.cell(1).get_by_role("button", name="▸ Plan")
     plan.focus()
     notebook.page.keyboard.press("Enter")
@@ -155,7 +155,7 @@ def test_panels_below_a_view_open_by_click_and_by_keyboard(open_notebook: Open, 
     handle = notebook.cell(1).get_by_label("Reorder latency").locator(".noUi-handle")
     handle.focus()
     notebook.page.keyboard.press("ArrowLeft")
-    notebook.wait_for_text(1, "At 2h you would lose", timeout_s=30)
+    notebook.wait_for_text(1, "At a reorder latency of 2h", timeout_s=30)
     notebook.theme("Dark")
     notebook.picture("panels-dark", tmp_path)
     ink = notebook.cell(1).get_by_label("plan").evaluate("plan => getComputedStyle(plan).color")

@@ -51,11 +51,11 @@ def test_lines_and_points_differ_by_dash_lightness_and_fill() -> None:
     assert [path.line_dash for path in paths] == ["solid", [5, 4]]
     solid, dashed = drawn_by(view, MultiLine)
     assert list(zip(map(len, solid["xs"]), solid["strength"], solid["state"], strict=True)) == [
-        (3, 0.5, "early: after 1m"), (2, 1.0, "settled after 1h")]
+        (3, 0.5, "early result after 1m"), (2, 1.0, "settled after 1h")]
     assert list(zip(map(len, dashed["xs"]), dashed["strength"], strict=True)) == [(3, 0.9)]
     [marks] = drawn_by(view, Scatter, "state")
     assert marks["fullness"] == [1, 1, 0.45, 0.45, 0, 0]
-    assert marks["state"] == ["settled after 1h"] * 2 + ["early: after 1m"] * 2 + ["may still change"] * 2
+    assert marks["state"] == ["settled after 1h"] * 2 + ["early result after 1m"] * 2 + ["provisional"] * 2
 
 
 def test_a_redraw_keeps_every_glyph_and_replaces_its_data() -> None:
@@ -109,11 +109,11 @@ def test_every_place_looks_different() -> None:
 def test_the_legend_says_in_words_what_marks_mean() -> None:
     lines, bars = legend_html(picture()), legend_html(picture(whole(k=["a"], n=[3])))
     assert "solid, filled: settled" in lines
-    assert "dashed, hollow: may still change" in lines
-    assert "hatched: may still change" in bars
+    assert "dashed, hollow: provisional" in lines
+    assert "hatched: provisional" in bars
     assert "JFK" in lines
     points = legend_html(picture(kind="scatter"))
-    assert "hollow: may still change" in points
+    assert "hollow: provisional" in points
     assert "more points" not in points  # each of the few is drawn
     assert "more points" in legend_html(picture(kind="density"))
 
@@ -149,17 +149,18 @@ def test_the_caption_says_how_many_revisions_have_no_mark() -> None:
 def test_the_caption_names_what_is_not_shown() -> None:
     many = picture(hourly(**{f"k{number}": [1, 2] for number in range(9)}), 0, top=6)
     assert "Shown: 6 of 9; not shown: k6, k7, k8." in caption(many)
-    assert "0 rows settled, 18 may still change" in caption(many)
+    assert "0 rows settled, 18 provisional" in caption(many)
 
 
 def test_the_caption_and_an_empty_stage_say_which_rows_cannot_be_drawn() -> None:
-    assert "1 row has no flights that can be drawn." in caption(picture(hourly(JFK=[1, float("nan"), 3])))
+    said = caption(picture(hourly(JFK=[1, float("nan"), 3])))
+    assert "1 row is not drawn: flights is null, infinite, or not positive on a log axis." in said
     columns = Framer(Options()).columns(TABLE.schema)
     frame = Frame(1, None, columns, Status("finished", 1.0, ()), "q", undrawn=13)
     screen = ViewPanel()
     screen.draw(frame)
     for said in (still_html(frame), screen.panel[3][0].object):
-        assert "13 rows have no flights that can be drawn." in said
+        assert "13 rows are not drawn: flights is null, infinite, or not positive on a log axis." in said
         assert "no rows" not in said.lower()
 
 
@@ -197,7 +198,7 @@ def test_a_failure_is_three_lines_and_not_markup() -> None:
 
 
 @pytest.mark.parametrize(("share", "state", "words"), (
-    (None, "running", "open end"), (0.0, "running", "0.0% read"), (0.0519, "running", "5.1% read"),
+    (None, "running", "unbounded"), (0.0, "running", "0.0% read"), (0.0519, "running", "5.1% read"),
     (0.99999, "running", "99.9% read"), (1.0, "finished", "100% read")))
 def test_a_share_is_never_rounded_up_to_the_end(share, state, words) -> None:
     assert Status(state, share, ()).fraction_summary == words

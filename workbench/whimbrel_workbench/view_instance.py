@@ -49,9 +49,9 @@ class ViewInstance:
         early = feed.progress is not None
         self._beside: Inside | Refining = (Refining if early else Inside)(feed, self._change)
         toolbar = Toolbar(on_gesture, feed.choose_value, self._beside.buttons,
-                          keep="Good enough" if early else "Stop and keep")
+                          keep="Stop here" if early else "Stop run")
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._beside.pick)
-        host = replace(host, picking="to read its rows first", stretches=True) if early else host
+        host = replace(host, picking="to prioritize its rows", stretches=True) if early else host
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
         self._panel.append(self._beside.panel)

@@ -84,7 +84,7 @@ class ViewPanel:
         over = frame.quality is not None and frame.quality.final  # then nothing is left to be read first
         picked = self._host.pick is not None and not over and not isinstance(picture, Figures)
         click = f" Click a {what} {self._host.picking}." if picked else ""
-        click += " Drag over a stretch of time to read it first." if picked and self._host.stretches and (
+        click += " Drag over a time range to prioritize it." if picked and self._host.stretches and (
             isinstance(picture, Lines)) else ""
         self._caption.object = f'<div class="quiet">{escape(caption(picture) + click)}</div>' if picture else ""
 
@@ -96,7 +96,7 @@ def _nothing(frame: Frame) -> str:
         case "running" | "paused":
             return "Waiting for the first rows."
         case "stopped":
-            return "Stopped; the rows were dropped."
+            return "Stopped. The result was discarded."
         case "failed":
             return ""
         case _:

@@ -18,8 +18,8 @@ from whimbrel.__main__ import main
 @pytest.mark.parametrize(("arguments", "what"), (
     (("app.txt",), "neither a script nor a notebook"),
     (("app.py", "--address", "0.0.0.0"), "needs the name under which browsers will reach it"),
-    (("app.py", "--address", "0.0.0.0", "--allow-origin", "wall.example", "--no-token"), "without a token"),
-    (("app.py", "--allow-origin", "*"), "is not an origin"),
+    (("app.py", "--address", "0.0.0.0", "--allow-origin", "wall.example", "--no-token"), "must have a token"),
+    (("app.py", "--allow-origin", "*"), "must be a host and its port"),
 ))
 def test_what_cannot_be_served_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str,
                                                 arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

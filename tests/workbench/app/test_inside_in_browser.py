@@ -142,15 +142,15 @@ def test_a_mark_says_what_it_is_and_a_click_shows_what_it_is_made_of(page: Page,
     found = mark(page, glyph, column)
     told = hover(page, found)
     assert found["key"] in told
-    assert "settled" in told or "may still change" in told
+    assert "settled" in told or "provisional" in told
     page.mouse.click(found["x"], found["y"])
     shown = events(page, name, lambda text: "the query gives" in text or "Too many" in text)
     assert "the query gives the same" in shown
-    assert "counts from" in shown
+    assert "valid from" in shown
     assert "flights" in shown
     picture(page, f"inside-{name.lower()}", tmp_path)
-    fold(page, name, "▾ Events").click()
-    card(page, name).get_by_text("counts from").wait_for(state="detached")
+    fold(page, name, "▾ Source events").click()
+    card(page, name).get_by_text("valid from").wait_for(state="detached")
 
 
 def test_rows_of_a_table_are_reached_by_keyboard(page: Page) -> None:
@@ -161,10 +161,10 @@ def test_rows_of_a_table_are_reached_by_keyboard(page: Page) -> None:
     choice = card(page, "Table").get_by_label("row", exact=True)
     choice.focus()
     page.keyboard.press("ArrowDown")
-    fold(page, "Table", "Show its events").focus()
+    fold(page, "Table", "Show events").focus()
     page.keyboard.press("Enter")
     events(page, "Table", lambda text: "the query gives the same" in text)
-    fold(page, "Table", "▾ Events").click()
+    fold(page, "Table", "▾ Source events").click()
 
 
 def test_the_plan_folds_out_by_keyboard_and_moves(page: Page, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_the_plan_folds_out_by_keyboard_and_moves(page: Page, tmp_path: Path) ->
 
 
 def test_every_control_is_reached_with_tab_and_has_a_name(page: Page) -> None:
-    page.get_by_role("button", name="Light or dark").focus()
+    page.get_by_role("button", name="Switch theme").focus()
     reached = []
     for _ in range(45):
         page.keyboard.press("Tab")
@@ -195,19 +195,19 @@ def test_every_control_is_reached_with_tab_and_has_a_name(page: Page) -> None:
         reached.append((tag, name.strip()))
     assert all(name for tag, name in reached if tag in ("BUTTON", "SELECT", "INPUT")), reached
     names = {name for _, name in reached}
-    assert {"Resume", "Restart", "Fit axes", "▶ Play", "Step", "▸ Events", "▸ Lateness", "▸ Plan",
+    assert {"Resume", "Restart run", "Fit axes", "▶ Play", "Step", "▸ Source events", "▸ Lateness", "▸ Plan",
             "Seek in the replay", "Reorder latency"} <= names
 
 
 def test_the_latency_is_moved_with_arrows_for_all_views(page: Page, server: Server, tmp_path: Path) -> None:
     fold(page, "Lines", "▸ Lateness").click()
-    events(page, "Lines", lambda text: "you would lose" in text and "none" in text)
+    events(page, "Lines", lambda text: "events are late" in text and "none" in text)
     slider = card(page, "Lines").get_by_label("Reorder latency").locator(".noUi-handle")
     slider.focus()
     page.keyboard.press("ArrowLeft")
     wait_until(lambda: server.shared.feeds["Bars"].asked == (3_600_000_000,), page)
-    page.locator("aside").get_by_text("waits for 1h").wait_for()
-    events(page, "Lines", lambda text: "At 1h you would lose" in text)
+    page.locator("aside").get_by_text("reorder latency 1h").wait_for()
+    events(page, "Lines", lambda text: "At a reorder latency of 1h" in text)
     picture(page, "inside-lateness", tmp_path)
     fold(page, "Lines", "▾ Lateness").click()
 
@@ -219,10 +219,10 @@ def test_chips_lead_back_to_the_newest_and_to_the_right_order(page: Page, server
     page.mouse.down()
     page.mouse.move(box["x"] + 350, box["y"] + 100, steps=5)
     page.mouse.up()
-    follow = fold(page, "Lines", "Follow")
+    follow = fold(page, "Lines", "Follow data")
     follow.click()
     follow.wait_for(state="hidden")
-    resort = fold(page, "Bars", "Re-sort")
+    resort = fold(page, "Bars", "Sort again")
     assert not resort.is_visible()
     CLOCK.seek("2013-12-02T23:00")
     resort.wait_for()
@@ -241,7 +241,7 @@ def test_points_are_looked_at_anew_where_the_reader_moves_to(page: Page) -> None
     page.mouse.move(box["x"] + 250, box["y"] + 100, steps=5)
     page.mouse.up()
     page.wait_for_function(f"({IN_SIGHT})() < {before}")
-    fold(page, "Points", "Follow").click()
+    fold(page, "Points", "Follow data").click()
     page.wait_for_function(f"({IN_SIGHT})() >= {before}")
 
 
@@ -249,7 +249,7 @@ def test_panels_fit_narrow_pages_in_the_dark(page: Page, server: Server, tmp_pat
     narrow = opened_page(page.context.browser, server.exposure.url, 390, "dark")
     for what in ("Events", "Lateness", "Plan"):
         fold(narrow, "Heat", f"▸ {what}").click()
-    events(narrow, "Heat", lambda text: "you would lose" in text and "operator" in text)
+    events(narrow, "Heat", lambda text: "events are late" in text and "operator" in text)
     narrow.wait_for_timeout(500)
     picture(narrow, "inside-390-dark", tmp_path)
     assert narrow.evaluate("document.documentElement.scrollWidth") <= 390

@@ -25,7 +25,7 @@ def test_by_default_this_machine_alone_and_a_token() -> None:
 def test_more_needs_a_token_and_an_origin(address: str) -> None:
     with pytest.raises(ExposureError, match="needs the name"):
         Exposure(address)
-    with pytest.raises(ExposureError, match="without a token"):
+    with pytest.raises(ExposureError, match="must have a token"):
         Exposure(address, origins=("wall.example",), token=None)
     assert Exposure(address, origins=("wall.example",)).hosts == {"wall.example"}
 
@@ -44,7 +44,7 @@ def test_origins_are_hosts_with_or_without_a_scheme(origin: str, host: str) -> N
 
 @pytest.mark.parametrize("origin", ("*", "*.example", "", "wall.example:port", "wall.example/dash", "http://"))
 def test_an_origin_that_is_none_is_refused(origin: str) -> None:
-    with pytest.raises(ExposureError, match="is not an origin"):
+    with pytest.raises(ExposureError, match="must be a host and its port"):
         Exposure(origins=(origin,))
 
 
@@ -57,7 +57,7 @@ def test_only_the_token_is_the_token() -> None:
 
 @pytest.mark.parametrize("port", (-1, 65_536, 99_999))
 def test_a_port_that_is_none_is_refused(port: int) -> None:
-    with pytest.raises(ExposureError, match="is no port"):
+    with pytest.raises(ExposureError, match="must be from 0 to 65535"):
         Exposure(port=port)
 
 

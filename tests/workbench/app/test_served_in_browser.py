@@ -146,7 +146,7 @@ def test_pages_wide_and_narrow_light_and_dark_move_and_ask_nobody_else(server: S
         assert "token" not in page.url
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(20, 23, 27)") is (scheme == "dark")
-        page.get_by_role("button", name="Light or dark").click()
+        page.get_by_role("button", name="Switch theme").click()
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != ground
         page.context.close()
 
@@ -158,7 +158,7 @@ def test_readers_have_nothing_to_press_and_chosen_keys_are_their_own(server: Ser
     wait_for_chart(other)
     page.wait_for_function(f"Math.min(...({LINES})()) === 3")
     assert not {"Toggle", "Select"} & set(page.evaluate(TYPES))
-    assert set(page.evaluate(BUTTONS)) <= {"Follow", "Re-sort"}  # of this page's own picture; the run is not touched
+    assert set(page.evaluate(BUTTONS)) <= {"Follow data", "Sort again"}  # they leave the run alone
     assert page.get_by_role("button", name="Stop").count() == 0
     page.get_by_role("button", name="JFK").click()
     page.wait_for_function(f"Math.max(...({LINES})()) === 1")
@@ -264,9 +264,9 @@ def test_who_may_steer_steers_for_all(open_page: Open, tmp_path: Path) -> None:
         picture(page, "served-paused", tmp_path)
         page.get_by_role("button", name="Resume", exact=True).click()
         other.get_by_text("running").locator("visible=true").first.wait_for()
-        other.get_by_role("button", name="Stop and keep").click()
+        other.get_by_role("button", name="Stop run").click()
         page.get_by_text("stopped").locator("visible=true").first.wait_for()
-        page.get_by_role("button", name="Restart").click()
+        page.get_by_role("button", name="Restart run").click()
         other.get_by_text("running").locator("visible=true").first.wait_for()
 
 
@@ -335,7 +335,7 @@ log.group_by("k").tumbling_window(10).aggregate(n=wb.count())
         page.get_by_role("heading", name="A small page").wait_for()
         page.get_by_role("heading", name="Counts of two windows").wait_for()
         page.get_by_text("finished").locator("visible=true").first.wait_for()
-        restart = page.locator("button", has_text="Restart")
+        restart = page.locator("button", has_text="Restart run")
         assert not restart.evaluate("each => each.inert")
         assert page.get_by_text("Last frame").count() == 1
         assert not page.get_by_text("Last frame").is_visible()
@@ -357,8 +357,8 @@ def test_the_demo_is_served(open_page: Open, tmp_path: Path) -> None:
         chart = page.locator("main .bk-Figure").first
         first = chart.screenshot()
         wait_until(lambda: chart.screenshot() != first, page)
-        page.get_by_text("Run, keys and sources").click()
-        page.get_by_role("button", name="❚❚ Pause time").click()
+        page.get_by_text("Controls and filters").click()
+        page.get_by_role("button", name="❚❚ Pause replay").click()
         page.get_by_role("timer").get_by_text("paused").wait_for()
         picture(page, "served-demo", tmp_path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

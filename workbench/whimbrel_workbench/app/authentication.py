@@ -44,18 +44,18 @@ class Guard(Router):
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> HTTPMessageDelegate | None:
         if request.host.lower() not in self._exposure.hosts:
             return self._refuse(request, "This host is not allowed.",
-                                "Open the address that was printed where the dashboard was started.")
+                                "Open the address that whimbrel serve printed.")
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.lower() not in self._exposure.hosts:
             return self._refuse(request, "This origin is not allowed.",
-                                "Whoever started the dashboard can allow it with --allow-origin.")
+                                "The owner of the dashboard can allow it with --allow-origin.")
         if self._exposure.token is None or self._has_cookie(request):
             return self._application.find_handler(request, **kwargs)
         told = request.query_arguments.get("token", [])
         if any(self._exposure.knows(token.decode("utf-8", "replace")) for token in told):
             return self._answer(request, Welcome, name=self._cookie_name, value=self._cookie)
         return self._refuse(request, "This dashboard needs its token.",
-                            "Open the whole address that was printed where it was started.")
+                            "Open the complete address that whimbrel serve printed, with its token.")
 
     def _has_cookie(self, request: HTTPServerRequest) -> bool:
         given = request.cookies.get(self._cookie_name)

@@ -161,4 +161,4 @@ def _sources_html(dashboard: Dashboard) -> str:
 
 
 def _none_of(chosen: Chosen) -> str:
-    return f"Nothing here of {' and '.join(', '.join(sorted(values)) for values in chosen.values())}."
+    return f"No rows for {' and '.join(', '.join(sorted(values)) for values in chosen.values())}."

@@ -24,43 +24,43 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the commands; plotting libraries are imported when one of them runs."""
     serve = commands.add_parser(
         "serve", help="serve a script or notebook as a dashboard",
-        description="Run a script or notebook once and serve what it shows as a dashboard, on this machine and behind "
-                    f"a token. The token is made up anew unless {_TOKEN_VARIABLE} is set.")
-    serve.add_argument("path", type=Path, metavar="app.py|notebook.ipynb", help="what to serve")
+        description="Run a script or notebook once and serve what it shows as a dashboard, on this machine, with a "
+                    f"token. The token is random unless {_TOKEN_VARIABLE} is set.")
+    serve.add_argument("path", type=Path, metavar="app.py|notebook.ipynb", help="script or notebook to serve")
     serve.add_argument("--allow-control", action="store_true", help="let pages pause, stop and restart the run")
     serve.set_defaults(run=_serve)
-    demo = commands.add_parser("demo", help="serve a dashboard of a month of flights, to play with",
+    demo = commands.add_parser("demo", help="serve a sample dashboard of a month of flights",
                                description="Serve a dashboard of a month of flights.")
     demo.set_defaults(run=_demo, allow_control=True)
     for parser in (serve, demo):
-        parser.add_argument("--port", type=int, default=5006, help="0 takes a free one (default: 5006)")
-        parser.add_argument("--address", default="127.0.0.1", help="where it listens (default: this machine alone)")
+        parser.add_argument("--port", type=int, default=5006, help="port, 0 for any free one (default: 5006)")
+        parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
         parser.add_argument("--allow-origin", action="append", default=[], metavar="HOST[:PORT]",
-                            help="a further name under which browsers reach it; may be given several times")
-        parser.add_argument("--no-token", action="store_true", help="let everybody on this machine look")
-        parser.add_argument("--pause-unwatched", action="store_true", help="let the run wait while nobody looks")
-        parser.add_argument("--show", action="store_true", help="open it in a browser")
+                            help="another host name by which browsers reach the dashboard; can be repeated")
+        parser.add_argument("--no-token", action="store_true", help="let everybody on this machine open it")
+        parser.add_argument("--pause-unwatched", action="store_true", help="pause the run while no page shows it")
+        parser.add_argument("--show", action="store_true", help="open the dashboard in a browser")
 
 
-def _serve(told: argparse.Namespace) -> int:
-    exposure = _exposure(told)
+def _serve(options: argparse.Namespace) -> int:
+    exposure = _exposure(options)
     _need_workbench("whimbrel serve")
     from whimbrel_workbench.app.script import dashboard_of
 
-    return _open(dashboard_of(told.path), exposure, told)
+    return _open(dashboard_of(options.path), exposure, options)
 
 
-def _demo(told: argparse.Namespace) -> int:
-    exposure = _exposure(told)
+def _demo(options: argparse.Namespace) -> int:
+    exposure = _exposure(options)
     _need_workbench("whimbrel demo")
     from whimbrel_workbench.app.demo import demo
 
-    return _open(demo(), exposure, told)
+    return _open(demo(), exposure, options)
 
 
-def _exposure(told: argparse.Namespace) -> Exposure:
-    token = None if told.no_token else os.environ.get(_TOKEN_VARIABLE) or new_token()
-    return Exposure(told.address, told.port, tuple(told.allow_origin), token)
+def _exposure(options: argparse.Namespace) -> Exposure:
+    token = None if options.no_token else os.environ.get(_TOKEN_VARIABLE) or new_token()
+    return Exposure(options.address, options.port, tuple(options.allow_origin), token)
 
 
 def _need_workbench(purpose: str) -> None:
@@ -68,16 +68,16 @@ def _need_workbench(purpose: str) -> None:
         raise MissingExtraError("panel", "workbench", purpose)
 
 
-def _open(dashboard: Dashboard, exposure: Exposure, told: argparse.Namespace) -> int:
+def _open(dashboard: Dashboard, exposure: Exposure, options: argparse.Namespace) -> int:
     from whimbrel_workbench.app.server import Server
 
-    server = Server(dashboard, exposure, control=told.allow_control, pause_unwatched=told.pause_unwatched)
+    server = Server(dashboard, exposure, control=options.allow_control, pause_unwatched=options.pause_unwatched)
     sys.stdout.write(f"{dashboard.title}\n  {server.exposure.url}\n")
     if not exposure.is_local:
-        sys.stdout.write("  Others reach it, and nothing is encrypted: put it behind a proxy with TLS.\n")
-    sys.stdout.write("  Ctrl-C ends it.\n")
+        sys.stdout.write("  Reachable from the network, without encryption: use a proxy with TLS.\n")
+    sys.stdout.write("  Press Ctrl-C to stop.\n")
     sys.stdout.flush()
-    if told.show:
+    if options.show:
         webbrowser.open(server.exposure.url)
 
     def end(number: int, _frame: object) -> None:

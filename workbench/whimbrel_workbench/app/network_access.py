@@ -57,18 +57,18 @@ class Exposure:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= _MAX_PORT:
-            raise ExposureError(f"{self.port} is no port.", where=f"--port {self.port}",
-                                hint=f"1 to {_MAX_PORT}; 0 takes a free one")
+            raise ExposureError(f"The port must be from 0 to {_MAX_PORT}, got {self.port}.",
+                                where=f"--port {self.port}", hint="Use 0 for any free port.")
         object.__setattr__(self, "origins", tuple(_host(origin) for origin in self.origins))
         if self.is_local:
             return
         where = f"--address {self.address}"
         if not self.token:
-            raise ExposureError(f"Listening on {self.address} without a token would let everybody on the network look.",
-                                where=where, hint="leave out --no-token")
+            raise ExposureError(f"A dashboard on {self.address} must have a token, because the network reaches it.",
+                                where=where, hint="Remove --no-token.")
         if not self.origins:
-            raise ExposureError(f"Listening on {self.address} needs the name under which browsers will reach it.",
-                                where=where, hint="such as --allow-origin dashboards.example.org:5006")
+            raise ExposureError(f"A dashboard on {self.address} must name the host by which browsers reach it.",
+                                where=where, hint="Add --allow-origin HOST:PORT, such as dashboards.example.org:5006.")
 
     @property
     def is_local(self) -> bool:
@@ -107,7 +107,7 @@ def _host(origin: str) -> str:
     except ValueError:
         named = False
     if not named or parts.path.strip("/") or parts.query:
-        raise ExposureError(f"{origin!r} is not an origin.", where="--allow-origin",
-                            hint="a host and its port, such as dashboards.example.org:5006")
+        raise ExposureError(f"The origin must be a host and its port, got {origin!r}.", where="--allow-origin",
+                            hint="Write it as in dashboards.example.org:5006.")
     return parts.netloc.lower()
 

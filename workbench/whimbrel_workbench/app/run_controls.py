@@ -45,7 +45,7 @@ class RunControls:
         """Whom the picture of a view tells of clicks, and asks for another order."""
         host = Host(pick=self._inside[name].pick, resort=lambda: self._shared.resort(name))
         early = self._shared.feeds[name].progress is not None
-        return replace(host, picking="to read its rows first", stretches=True) if early else host
+        return replace(host, picking="to prioritize its rows", stretches=True) if early else host
 
     def below(self, name: str) -> list[pn.viewable.Viewable]:
         """What stands below the picture of a view."""

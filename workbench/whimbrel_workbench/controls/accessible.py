@@ -20,6 +20,17 @@ class NamedSlider(pn.widgets.FloatSlider):  # type: ignore[misc]
     html_attributes = param.Dict(default={})
 
 
+class TipButton(pn.widgets.Button):  # type: ignore[misc]
+    """A button with a tooltip."""
+
+    html_attributes = param.Dict(default={})
+
+
+def tip(text: str) -> dict[str, Any]:
+    """Attributes that show a text while the pointer rests on a widget."""
+    return {"title": text}
+
+
 def named(name: str) -> dict[str, Any]:
     """What lets a screen reader say it; a widget's model passes it on to the page."""
     return {"role": "group", "aria-label": name}

@@ -79,8 +79,8 @@ class LatencyControl:
                          for slider, said in zip(self._sliders, self._words, strict=True)]
 
     def _said(self, place: int, *, promised: bool) -> str:
-        return (f"<i>waits for</i> {self._choices[place][1]}" if promised
-                else "<i>waits for</i> all rows, however late")
+        latency = self._choices[place][1] if promised else "unlimited: waits for every late row"
+        return f"<i>reorder latency</i> {latency}"
 
     def _moved(self, _event: Any) -> None:
         if not self._silent:

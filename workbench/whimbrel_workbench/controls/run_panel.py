@@ -8,7 +8,8 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.controls.toolbar import BUTTON_CSS, LAST_CSS, SIGNS, Gesture, touch
+from whimbrel_workbench.controls.accessible import TipButton, tip
+from whimbrel_workbench.controls.toolbar import BUTTON_CSS, LAST_CSS, SIGNS, TIPS, Gesture, touch
 from whimbrel_workbench.frames import Status
 from whimbrel_workbench.html_pane import Text
 
@@ -50,8 +51,8 @@ class RunPanel:
         self.buttons = pn.FlexBox(sizing_mode="stretch_width", margin=0, gap="6px", visible=on_gesture is not None)
         if on_gesture is not None:
             self._pause = self._button("Pause", lambda: "resume" if self._pause.label == "Resume" else "pause")
-            self._keep = self._button("Stop and keep", lambda: "keep")
-            self._restart = self._button("Restart", lambda: "restart")
+            self._keep = self._button("Stop run", lambda: "keep")
+            self._restart = self._button("Restart run", lambda: "restart")
             self._fit = self._button("Fit axes", lambda: "fit")
             self.buttons[:] = [self._pause, self._keep, self._restart, self._fit]
 
@@ -66,7 +67,7 @@ class RunPanel:
                 touch(button, "disabled", status.state not in ("running", "paused"))
 
     def _button(self, name: str, gesture: Callable[[], Gesture]) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=0)
+        button = TipButton(label=name, stylesheets=[BUTTON_CSS], margin=0, html_attributes=tip(TIPS[name]))
         button.on_click(lambda _event: self._on_gesture(gesture()) if self._on_gesture else None)
         return button
 

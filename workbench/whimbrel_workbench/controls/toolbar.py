@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import panel as pn
 
-from whimbrel_workbench.controls.accessible import NamedSelect, named
+from whimbrel_workbench.controls.accessible import NamedSelect, TipButton, named, tip
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.frames import ColumnRoles, Status
 from whimbrel_workbench.html_pane import Text
@@ -16,6 +16,16 @@ from whimbrel_workbench.html_pane import Text
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
 
 SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
+
+TIPS: Final = {
+    "Pause": "Pause or resume the run",
+    "Stop run": "Stop the run and keep its result",
+    "Stop here": "Stop reading and keep this estimate",
+    "Discard result": "Stop the run and discard its result",
+    "Restart run": "Run the query again from the start",
+    "Fit axes": "Fit the axes to the data shown now",
+}
+"""What the buttons do."""
 
 LAST_CSS: Final = """
 .state { display: var(--whimbrel-live, inline); }
@@ -81,7 +91,7 @@ class Toolbar:
     """
 
     def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None],
-                 more: Sequence[pn.widgets.Button] = (), keep: str = "Stop and keep") -> None:
+                 more: Sequence[pn.widgets.Button] = (), keep: str = "Stop run") -> None:
         self._on_gesture = on_gesture
         self._on_value = on_value
         self._silent = False
@@ -89,12 +99,12 @@ class Toolbar:
                                    margin=(2, 8))
         self._facts = Text("", stylesheets=[_FACTS_CSS], sizing_mode="stretch_width", margin=(0, 8, 4, 8))
         self._value = NamedSelect(options=[], stylesheets=[SELECT_CSS], width=120, margin=(3, 4), visible=False,
-                                  html_attributes=named("Value that is shown"))
+                                  html_attributes=named("Shown value"))
         self._value.param.watch(self._picked, "value")
         self._pause = self._button("Pause", lambda: "resume" if self._pause.label == "Resume" else "pause")
         self._keep = self._button(keep, lambda: "keep")
-        self._drop = self._button("Stop and drop", lambda: "drop")
-        self._restart = self._button("Restart", lambda: "restart")
+        self._drop = self._button("Discard result", lambda: "drop")
+        self._restart = self._button("Restart run", lambda: "restart")
         self._fit = self._button("Fit axes", lambda: "fit")
         for button in (self._pause, self._keep, self._drop):
             keep_focus(button, otherwise=self._restart)
@@ -124,7 +134,7 @@ class Toolbar:
         touch(self._value, "visible", columns is not None and len(columns.values) > 1)
 
     def _button(self, name: str, gesture: Callable[[], Gesture]) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))
+        button = TipButton(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3), html_attributes=tip(TIPS[name]))
         button.on_click(lambda _event: self._on_gesture(gesture()))
         return button
 

@@ -36,7 +36,7 @@ _CLOCK_CSS: Final = """
 """
 
 # As wide with either label: what stands beside it stays where it is.
-_PLAY_CSS: Final = BUTTON_CSS + ".bk-btn { min-width: 102px; }"
+_PLAY_CSS: Final = BUTTON_CSS + ".bk-btn { min-width: 116px; }"
 
 LABELLED_CSS: Final = SELECT_CSS + """
 .bk-input-group { flex-direction: row; align-items: center; gap: 6px; }
@@ -116,7 +116,7 @@ class Transport:
             self._make_slider(playback)
         self._shown = playback
         going = playback.state in ("playing", "waiting")
-        touch(self._play, "label", "❚❚ Pause time" if playback.state == "playing" else "▶ Play")
+        touch(self._play, "label", "❚❚ Pause replay" if playback.state == "playing" else "▶ Play")
         touch(self._step, "disabled", playback.state == "ended" or not playback.followed)
         for each in (self._play, self._by, self._speed, *self._slider):
             touch(each, "disabled", not playback.followed)

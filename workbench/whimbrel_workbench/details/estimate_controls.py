@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import panel as pn
 
+from whimbrel_workbench.controls.accessible import TipButton, tip
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
 from whimbrel_workbench.details.detail_panels import Folds
@@ -33,8 +34,10 @@ class Refining(Folds):
         self._feed = feed
         self.steer = PrioritizePanel(feed)
         super().__init__((self.steer,), change)
-        self._finish = self._does("Finish exactly", ProgressiveRun.finish)
-        self._remember = self._does("Remember picture", ProgressiveRun.pin)
+        self._finish = self._does("Finish query", "Read all remaining blocks, for the exact result",
+                                  ProgressiveRun.finish)
+        self._remember = self._does("Pin estimate", "Keep these values and intervals to compare with the exact ones",
+                                    ProgressiveRun.pin)
         self.buttons = [self._finish, self._remember, *self.buttons]
 
     def draw(self) -> None:
@@ -48,8 +51,8 @@ class Refining(Folds):
         """Read first what a mark stands for, or a stretch of time."""
         self._feed.prioritize(mark)
 
-    def _does(self, name: str, gesture: Callable[[ProgressiveRun], object]) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))
+    def _does(self, name: str, what: str, gesture: Callable[[ProgressiveRun], object]) -> pn.widgets.Button:
+        button = TipButton(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3), html_attributes=tip(what))
         button.on_click(lambda _event: self._feed.refine(gesture))
         keep_focus(button)
         return button

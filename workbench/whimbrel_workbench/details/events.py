@@ -9,6 +9,7 @@ from typing import Final
 import panel as pn
 import pyarrow as pa
 
+from whimbrel_workbench.controls.accessible import TipButton, tip
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS
 from whimbrel_workbench.controls.transport import LABELLED_CSS
 from whimbrel_workbench.frames.events import LineageEvents
@@ -30,7 +31,7 @@ class EventsFold:
         Does something that changes the page, and lets the page know; from any thread.
     """
 
-    name: Final = "Events"
+    name: Final = "Source events"
 
     def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None]) -> None:
         self._feed, self._change = feed, change
@@ -41,9 +42,11 @@ class EventsFold:
         self._view = EventsView()
         self._choice = pn.widgets.Select(label="row", options={}, stylesheets=[LABELLED_CSS], margin=(3, 8),
                                          sizing_mode="stretch_width", max_width=560)
-        show = pn.widgets.Button(label="Show its events", stylesheets=[BUTTON_CSS], margin=(3, 3))
+        show = TipButton(label="Show events", stylesheets=[BUTTON_CSS], margin=(3, 3),
+                         html_attributes=tip("Show the source events of the chosen row"))
         show.on_click(lambda _event: self._change(self._show_chosen))
-        newer = pn.widgets.Button(label="Offer newer rows", stylesheets=[BUTTON_CSS], margin=(3, 3))
+        newer = TipButton(label="Refresh list", stylesheets=[BUTTON_CSS], margin=(3, 3),
+                          html_attributes=tip("List the newest rows"))
         newer.on_click(lambda _event: self._change(self._offer))
         self.panel = pn.Column(pn.FlexBox(self._choice, show, newer, align_items="center"), self._view.panel,
                                sizing_mode="stretch_width", margin=(4, 0))
@@ -82,7 +85,7 @@ class EventsFold:
     def _show(self, row: pa.Table) -> None:
         self._asked += 1
         self._view.draw(LineageEvents("looking", row_words(row)))
-        threading.Thread(target=self._read, args=(self._asked, row), name="whimbrel-behind", daemon=True).start()
+        threading.Thread(target=self._read, args=(self._asked, row), name="whimbrel-lineage", daemon=True).start()
 
     def _read(self, asked: int, row: pa.Table) -> None:
         with self._reading:

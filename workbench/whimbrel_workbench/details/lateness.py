@@ -40,20 +40,20 @@ class LatenessFold:
 
     def draw(self) -> None:
         if self._measuring is None:
-            self._note = "Reading the times of the log ..."
+            self._note = "Measuring the lateness of the log ..."
             self._measuring = threading.Thread(target=self._measure, name="whimbrel-lateness", daemon=True)
             self._measuring.start()
         run, asked = self._feed.run, self._feed.asked
         sources = self._study.shown(None if run is None else run.metrics, asked)
         note = self._study.trouble or self._note
         if not sources and not note:
-            note = "Nothing is known yet: rows of a feed are counted as they come."
+            note = "No events yet. The lateness of a feed is measured while it runs."
         self._control.draw([(step.ticks, step.words) for source in sources for step in source.steps], asked)
         self._view.draw(sources, asked, note)
 
     def _measure(self) -> None:
         self._study.measure()
-        self._note = "Asking the query at each of these latencies ..."
+        self._note = "Running the query at each reorder latency ..."
         self._change(self.draw)
         self._study.compare(self._feed.asked)
         self._note = ""

@@ -9,6 +9,7 @@ from typing import Final
 import panel as pn
 
 from whimbrel.errors import PlanError
+from whimbrel_workbench.controls.accessible import TipButton, tip
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
 from whimbrel_workbench.controls.transport import LABELLED_CSS
 from whimbrel_workbench.frames.mark import Mark
@@ -25,15 +26,18 @@ class PrioritizePanel:
         Of a progress.
     """
 
-    name: Final = "Steer and claim"
+    name: Final = "Priorities"
 
     def __init__(self, feed: LiveSession) -> None:
         self._feed = feed
         self._refused = ""
-        self._row, self._other = self._choice("row"), self._choice("against")
-        self._first = self._button("Read it first", lambda: feed.prioritize(Mark(key=self._row.value)))
-        self._all = self._button("Read all alike", lambda: feed.refine(ProgressiveRun.prioritize_all))
-        self._claim = self._button("Remember claim", self._remember)
+        self._row, self._other = self._choice("row"), self._choice("compared with")
+        self._first = self._button("Prioritize row", "Read the blocks of this row first",
+                                   lambda: feed.prioritize(Mark(key=self._row.value)))
+        self._all = self._button("Reset priority", "Read all remaining blocks alike",
+                                 lambda: feed.refine(ProgressiveRun.prioritize_all))
+        self._claim = self._button("Add claim", "Claim which row is larger, and compare with the exact result",
+                                   self._remember)
         self._note = Text("", margin=(0, 8), styles={"font-size": "12px", "opacity": ".75"})
         self.panel = pn.Column(
             pn.FlexBox(self._row, self._first, self._all, self._other, self._claim, align_items="center", gap="4px"),
@@ -54,7 +58,7 @@ class PrioritizePanel:
         touch(self._all, "disabled", not (steers and quality is not None and bool(quality.first)))
         touch(self._claim, "disabled", len(options) < 2)
         touch(self._note, "object", self._refused if options else
-              "There is no key of one window to choose: click a mark, or drag over a stretch of time.")
+              "Only the keys of a single window can be chosen. Click a mark, or drag over a time range.")
 
     def _remember(self) -> None:
         columns, left, right = self._feed.columns, self._row.value, self._other.value
@@ -69,7 +73,7 @@ class PrioritizePanel:
     def _choice(self, name: str) -> pn.widgets.Select:
         return pn.widgets.Select(label=name, options=[], stylesheets=[LABELLED_CSS], margin=(3, 4), width=190)
 
-    def _button(self, name: str, act: Callable[[], object]) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3))
+    def _button(self, name: str, what: str, act: Callable[[], object]) -> pn.widgets.Button:
+        button = TipButton(label=name, stylesheets=[BUTTON_CSS], margin=(3, 3), html_attributes=tip(what))
         button.on_click(lambda _event: act())
         return button

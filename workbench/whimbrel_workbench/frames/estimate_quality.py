@@ -109,49 +109,50 @@ class Quality:
     @property
     def headline(self) -> str:
         """The bound in words: of what it speaks, how far off that is, how sure this is."""
-        sure = f"at {self.confidence:.0%}"
+        sure = f"({self.confidence:.0%} confidence)"
         left = self.rows - self.exact
         match self.ends:
             case _ if self.final:
                 return "exact"
             case _ if self.why:
-                return "values so far: no interval is known"
+                return "partial result, no error bound"
             case "low":
-                return "lower bound so far: it can only grow"
+                return "lower bound, can only grow"
             case "high":
-                return "upper bound so far: it can only shrink"
+                return "upper bound, can only shrink"
             case "none":
-                return "the value so far: no interval can be known"
+                return "partial result, no error bound possible"
             case _ if not left:
-                return "exact, as far as rows were seen"
+                return "exact for all rows seen"
             case _ if isnan(self.within):
-                return "not known yet how far off"
+                return "no error bound yet"
             case _ if not self.within:
-                some = "" if self.known == left else f" of {self.known:,} of {left:,} rows"
-                return f"known{some}; rows not exact yet"
+                some = "" if self.known == left else f" for {self.known:,} of {left:,} rows"
+                return f"no error{some}, not settled yet"
             case _ if self.known == left:
-                return f"within {format_fraction(self.within)} {sure}"
+                return f"error at most {format_fraction(self.within)} {sure}"
             case _:
-                return f"{self.known:,} of {left:,} estimates within {format_fraction(self.within)} {sure}"
+                return (f"error at most {format_fraction(self.within)} for {self.known:,} of {left:,} estimates "
+                        f"{sure}")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What else a reader should know."""
         if self.final:
-            return ("all rows were read",)
+            return ("all rows read",)
         if self.why:
             return (self.why,)
-        exact = "complete as far as the model tells" if self.late else "exact"
+        exact = "complete by the model of late rows" if self.late else "exact"
         said = [f"{self.exact:,} of {self.rows:,} rows {exact}"]
         if self.ends == "both" and self.known > _FEW and self.within:
-            said.append(f"half of the estimates within {format_fraction(self.half)}")
+            said.append(f"median error at most {format_fraction(self.half)}")
         if self.ends == "both" and (unknown := self.rows - self.exact - self.known):
-            said.append(f"{unknown:,} not known yet within 100%")
+            said.append(f"{unknown:,} without an error bound below 100%")
         if self.unseen >= 1:
-            said.append("groups that were not seen yet may be missing")
+            said.append("unseen groups may be missing")
         elif self.unseen:
-            said.append(f"groups not yet seen: only those in fewer than {format_fraction(self.unseen)} of the blocks")
-        return (*said, *self.late, *((f"read first: {self.first}",) if self.first else ()))
+            said.append(f"groups in fewer than {format_fraction(self.unseen)} of the blocks may be missing")
+        return (*said, *self.late, *((f"prioritized: {self.first}",) if self.first else ()))
 
     @property
     def outlook(self) -> str:

@@ -24,7 +24,7 @@ class Stages:
     --------
     >>> stages = Stages(("15m", "2h"))
     >>> [stages.words(stage) for stage in (0, 1, 2)]
-    ['may still change', 'early: after 15m', 'settled after 2h']
+    ['provisional', 'early result after 15m', 'settled after 2h']
     """
 
     bands: tuple[str, ...] = ("",)
@@ -35,11 +35,11 @@ class Stages:
 
     def words(self, stage: int) -> str:
         if stage == OPEN:
-            return "may still change"
+            return "provisional"
         name = self.bands[stage - 1]
         if stage == self.final:
             return f"settled after {name}" if name else "settled"
-        return f"early: after {name}"
+        return f"early result after {name}"
 
     def fullness(self, stage: int) -> float:
         """How full a mark is painted: 0 hollow, 1 solid, in between for early answers.

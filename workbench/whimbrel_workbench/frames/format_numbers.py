@@ -86,8 +86,8 @@ def interval_words(value: float, low: float, high: float) -> str:
 def between_words(state: str, low: float, high: float) -> str:
     """What a mark is, with the ends of its interval where both are known.
 
-    >>> between_words("may still change", 11.94, 12.8), between_words("may still change", nan, 12.8)
-    ('may still change: 11.94 to 12.8', 'may still change')
+    >>> between_words("provisional", 11.94, 12.8), between_words("provisional", nan, 12.8)
+    ('provisional: 11.94 to 12.8', 'provisional')
     """
     return state if isnan(low) or isnan(high) else f"{state}: {value_words(low)} to {value_words(high)}"
 

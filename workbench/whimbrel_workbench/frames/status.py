@@ -44,7 +44,7 @@ class Status:
     @property
     def fraction_summary(self) -> str:
         if self.fraction_read is None:
-            return "open end"
+            return "unbounded"
         if self.state == "finished":
             return "100% read"
         # 99.96% is not yet everything: never round up to a finished run.

@@ -144,8 +144,8 @@ def _revised(tables: Sequence[pa.Table], names: Sequence[str]) -> str:
             counts[found["values"]] += found["counts"]
     moves = [f"{name} by up to {value_words(maximum)}" for name in names
              if (maximum := max((_moved(table, name) for table in tables), default=0.0))]
-    changed = f"{counts['update']:,} changed" + (f" ({', '.join(moves)})" if moves else "")
-    return f"{changed}, {counts['insert']:,} new, {counts['delete']:,} gone"
+    changed = f"{counts['update']:,} updated" + (f" ({', '.join(moves)})" if moves else "")
+    return f"{changed}, {counts['insert']:,} inserted, {counts['delete']:,} deleted"
 
 
 def _moved(table: pa.Table, name: str) -> float:

@@ -77,7 +77,7 @@ class LatenessStudy:
         """What is known now, of logs and of what a run has counted."""
         parts = [self._rows(source, late_by, "the whole log", asked) for source, late_by in self._late_by.items()]
         counted = {} if metrics is None else metrics.late_by
-        parts += [self._rows(source, counted[source.name], "what has come so far", asked)
+        parts += [self._rows(source, counted[source.name], "so far", asked)
                   for source in self._query.sources if source not in self._late_by and counted.get(source.name)]
         return tuple(parts)
 

@@ -66,7 +66,7 @@ def _rows(origin: Origin) -> OriginRows:
                                                         strict=True))
     shown = {name: table.column(place) for place, name in enumerate(table.column_names)
              if place == 0 or (place == 1 and not points) or (place > 1 and name != origin.source.time)}
-    shown |= {"counts from": lifetimes.column(0), "counts to": lifetimes.column(1)}
+    shown |= {"valid from": lifetimes.column(0), "valid to": lifetimes.column(1)}
     cells = [cell_words(column)[::-1] for column in shown.values()]
     numeric = tuple(pa.types.is_integer(each.type) or pa.types.is_floating(each.type) for each in shown.values())
     return OriginRows(origin.source.name, origin.rows, tuple(shown), numeric, tuple(zip(*cells, strict=True)))
@@ -75,9 +75,9 @@ def _rows(origin: Origin) -> OriginRows:
 def _again(found: Lineage, row: pa.Table, *, ended: bool) -> tuple[str, bool | None]:
     """What the query gives for the events alone, and whether that is what the row says."""
     if not found.complete:
-        return f"Too many events to run the query on them alone (more than {MAX_RUN_AGAIN:,}).", None
+        return f"Not verified: there are more than {MAX_RUN_AGAIN:,} source events.", None
     if not any(origin.rows for origin in found.origins):
-        return "There is no event behind it.", None
+        return "No source event contributes to this row.", None
     try:
         rows = found.rerun()
     except WhimbrelError as error:
@@ -86,11 +86,11 @@ def _again(found: Lineage, row: pa.Table, *, ended: bool) -> tuple[str, bool | N
     then = row.select(payload).to_pylist()[0]
     places = [place for place, now in enumerate(rows.select(payload).to_pylist()) if _alike(now, then)]
     if places:
-        return "Run again on these events alone, the query gives the same.", True
+        return "Verified: the query gives the same row from these events alone.", True
     gives = "; ".join(", ".join(f"{name} {words}" for name, words in row_words(rows[place:place + 1])
                                 if name not in ("start", "end")) for place in range(min(3, rows.num_rows)))
-    since = "" if ended else " The run has read on since."
-    return f"Run again on these events alone, the query gives {gives or 'no row'}.{since}", False if ended else None
+    since = "" if ended else " The run has read more rows since."
+    return f"From these events alone, the query gives {gives or 'no row'}.{since}", False if ended else None
 
 
 def _alike(now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:

@@ -53,7 +53,7 @@ _FIRST_PICTURE_WAIT_S: Final = 0.05
 _DECIDED_WITHIN_S: Final = 0.3
 """So long the first rows of a run are waited on to show of how many times they speak, before the plan decides."""
 _LOG: Final = logging.getLogger("whimbrel.view")
-_UNDRAWABLE_HINT: Final = 'the run goes on; another picture may do: view(kind="table")'
+_UNDRAWABLE_HINT: Final = 'The run continues. Choose another kind of view, such as view(kind="table").'
 _KEPT_ROWS: Final = 1_000_000
 _KEPT_POINTS: Final = 10_000_000
 _READY_WAIT_S: Final = 0.005

@@ -61,7 +61,7 @@ class Pinned:
         numbers = [field.name for field in table.schema if _is_number(field.type)]
         self._values = table.select([name for name in numbers if name in names and name not in (*self._subject, "end")])
         self._ends = table.select([name for name in numbers if name not in names])
-        self._words = f"the picture at {format_fraction(answer.fraction_read or 0.0)} of the rows"
+        self._words = f"estimate at {format_fraction(answer.fraction_read or 0.0)} of the rows"
 
     def beside(self, table: pa.Table, settled: int, value: str, *, final: bool) -> Compared:
         """Compare with a later answer, of which so many rows are exact."""
@@ -71,7 +71,7 @@ class Pinned:
         then = pa.table({name: _taken(self._values.column(name), np.where(exact, places, -1))
                          for name in self._values.column_names})
         if found is None:
-            said = f"several rows have the same {' and '.join(self._subject)}: none can be compared"
+            said = f"cannot compare: several rows have the same {' and '.join(self._subject)}"
             return Compared(then, frozenset(), PinnedClaim(self._words, "exact" if final else "open", said))
         new = int((places < 0).sum())
         outside, judged = self._judged(table, places, exact, value)
@@ -96,17 +96,17 @@ class Pinned:
                  final: bool) -> PinnedClaim:
         if not judged:
             return PinnedClaim(self._words, "open", "no value with an interval is exact yet")
-        said = f"{judged - len(outside):,} of {judged:,} exact values lie within their intervals"
+        said = f"{judged - len(outside):,} of {judged:,} exact values are within their intervals"
         if len(outside):
             named = labels(table, self._keys)
             names = list(dict.fromkeys(named.names[code] for code in named.codes[outside[:_MAX_NAMED]]))
-            said += f", not {', '.join(filter(None, names)) or 'the others'}"
+            said += f", except {', '.join(filter(None, names)) or 'the others'}"
         return PinnedClaim(self._words, "overturned" if len(outside) else "holds" if final else "open",
                           said + (_new_words(new) if final else ""))
 
     def _without_intervals(self, table: pa.Table, then: pa.Table, value: str, new: int) -> PinnedClaim:
         """At the end there is nothing to hold values to, but how far off they were is known."""
-        said = f"it had no interval of {value}"
+        said = f"no intervals for {value}"
         if value in then.column_names:
             was, now = floats(then.column(value)), floats(table.column(value))
             there = np.isfinite(was) & np.isfinite(now)
@@ -114,7 +114,7 @@ class Pinned:
                 was, now = was[there], now[there]
                 size = np.abs(np.where(now == 0, was, now))
                 worst = float((np.abs(now - was) / np.where(size == 0, 1.0, size)).max())
-                said += f"; {len(now):,} of its values were off by up to {format_fraction(worst)}"
+                said += f"; {len(now):,} values were wrong by up to {format_fraction(worst)}"
         return PinnedClaim(self._words, "exact", said + _new_words(new))
 
 
@@ -139,7 +139,7 @@ def _taken(column: pa.ChunkedArray, places: Places) -> pa.ChunkedArray:
 
 
 def _new_words(new: int) -> str:
-    return f"; {new:,} rows were not seen yet" if new else ""
+    return f"; {new:,} rows are new" if new else ""
 
 
 def _whole(column: pa.ChunkedArray) -> Column:

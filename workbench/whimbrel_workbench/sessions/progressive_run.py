@@ -32,6 +32,7 @@ _TURN_S: Final = 0.001
 _JUDGING: Final = 0.1
 """Of the time of reading, the part that may go into intervals that nobody looks at but the history."""
 
+_NOT_PRIORITIZED: Final = "cannot prioritize"
 _WARM_BOUNDS: Final = 2
 _MAX_BOUNDS: Final = 120
 _MAX_NAMES: Final = 60
@@ -94,9 +95,9 @@ class ProgressiveRun:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Indicators of the reading; how good the answer is, is told elsewhere."""
         metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
-        order = "in the order of time" if self.progress.fallback_reason else self.progress.scan.order
+        order = "by time" if self.progress.fallback_reason else self.progress.scan.order
         return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
-                *((("waits", f"good enough: {self._met}"),) if self._met and self._state == "paused" else ()))
+                *((("stopping rule", f"{self._met}, reached"),) if self._met and self._state == "paused" else ()))
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
         """The latest answer; waits for one that is newer than `after`, so many seconds at most."""
@@ -176,7 +177,7 @@ class ProgressiveRun:
             begin, end = tick_at(low, kind), tick_at(high, kind, last=True)
             words = f"{_instant(begin, kind)} to {_instant(end, kind)}"
         except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
-            self._refuse("that stretch ends where no time can be told: nothing can come first")
+            self._refuse(f"{_NOT_PRIORITIZED}: the range ends outside the calendar")
             return
         self._prefer(words, (), (begin, max(end, begin + 1)))
 
@@ -192,7 +193,7 @@ class ProgressiveRun:
             between = times_sought(self.progress, start)
             words = *words, _instant(start, self._schema.field("start").type)
         if found.beside and not words:
-            self._refuse(f"{', '.join(found.beside)}: nothing can come first of such a key")
+            self._refuse(f"{_NOT_PRIORITIZED}: {', '.join(found.beside)} is computed, or of a type without literals")
             return
         self._prefer(", ".join(words) or "this row", found.conditions, between)
 
@@ -205,7 +206,7 @@ class ProgressiveRun:
     def add_claim(self, left: str, right: str, value: str) -> None:
         """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
         answer = self.progress.latest
-        assert answer is not None, "there are no names before there is an answer"
+        assert answer is not None, "names exist only after the first estimate"
         named = labels(answer.table, self._keys)
         if gone := {left, right} - {*named.names}:
             raise PlanError(f"The latest answer has no row {min(gone)}.", where="add_claim(...)",
@@ -243,7 +244,7 @@ class ProgressiveRun:
             except WhimbrelError as error:
                 self._fail(error)
             except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
-                self._fail(WhimbrelError(f"{type(error).__name__}: {error}", where="progress()"))
+                self._fail(WhimbrelError(f"{type(error).__name__}: {error}", where="progressive()"))
 
     def _turn(self) -> list[Callable[[], object]] | None:
         """What to do before the next step, once there is something to do; None for the reader to leave.
@@ -296,10 +297,10 @@ class ProgressiveRun:
             try:
                 self.progress.prioritize(*conditions, between=between)
             except WhimbrelError:  # a stretch beside the rows
-                self._refuse(f"{words}: no row lies there, nothing can come first")
+                self._refuse(f"{_NOT_PRIORITIZED}: no rows in {words}")
                 return
             self._first = self._steered = words if len(self.progress.scan.later) else (
-                f"{words} lies in every block that is left, or in none: nothing can come first")
+                f"{_NOT_PRIORITIZED}: {words} is in all remaining blocks or in none")
 
         self._first, self._refused = words, ""
         self._order(order)
@@ -314,8 +315,8 @@ class ProgressiveRun:
             return ""
         first = self._first
         if first and len(self.progress.scan.later):
-            first = f"{first}, {len(self.progress.scan.left):,} blocks to go"
-        elif "nothing can" not in first:
+            first = f"{first}, {len(self.progress.scan.left):,} blocks left"
+        elif _NOT_PRIORITIZED not in first:
             first = ""
         return "; ".join(filter(None, (first, self._refused)))
 

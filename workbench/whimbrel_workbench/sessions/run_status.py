@@ -29,13 +29,13 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         ("newest event", words(metrics.newest)),
         *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
-        *_counted("refused", [feed.dead_letters for feed in metrics.feeds.values()]),
+        *_counted("dead letters", [feed.dead_letters for feed in metrics.feeds.values()]),
         *_counted("lost", [feed.lost for feed in metrics.feeds.values()]),
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
-        *((("sink waits", metrics.sink_error),) if metrics.sink_error and state == "running" else ()),
+        *((("sink retrying", metrics.sink_error),) if metrics.sink_error and state == "running" else ()),
         *told,
-        *((("forgotten", f"{metrics.evicted_rows:,} rows"),) if metrics.evicted_rows else ()),
+        *((("evicted", f"{metrics.evicted_rows:,} rows"),) if metrics.evicted_rows else ()),
     )
     held = state == "running" and playback is not None and playback.state == "paused"
     return Status("paused" if held else state, metrics.fraction_read, facts,
@@ -68,7 +68,7 @@ def _silence(feed: FeedStatus) -> str:
     if feed.connection not in ("live", "idle") or feed.queued_rows or feed.idle_s < _SILENT_S:
         return ""
     step_s = next(step_s for max_s, step_s in _SILENT_STEPS_S if feed.idle_s < max_s)
-    return f", nothing for {span_words(feed.idle_s // step_s * step_s)}"
+    return f", no rows for {span_words(feed.idle_s // step_s * step_s)}"
 
 
 def failure_of(error: WhimbrelError) -> Failure:

@@ -8,7 +8,7 @@ from whimbrel.clock import show_ticks
 from whimbrel.plan import Source
 from whimbrel.stream import LatencyBands, Stream
 
-_LATE: Final = {"raise": "end the run", "drop": "are dropped", "adjust": "are moved up", "side_output": "go aside"}
+_LATE: Final = {"raise": "stop the run", "drop": "dropped", "adjust": "adjusted", "side_output": "side output"}
 
 
 def source_facts(query: Stream | LatencyBands) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -24,14 +24,14 @@ def source_facts(query: Stream | LatencyBands) -> dict[str, tuple[tuple[str, str
 def _facts(source: Source) -> tuple[tuple[str, str], ...]:
     unit, order = source.schema.unit, source.disorder
     latency = order.reorder_latency if order.partition is None else order.lag
-    many = f"{source.rows:,}" if source.rows is not None else "as they come" if source.live else "not counted"
-    facts = [("rows", many), ("time", source.time)]
+    many = f"{source.rows:,}" if source.rows is not None else "unbounded" if source.live else "not counted"
+    facts = [("rows", many), ("event time", source.time)]
     if source.arrival is not None:
-        facts.append(("in order of", source.arrival))
+        facts.append(("arrival time", source.arrival))
     if order.partition is not None:
         facts.append(("partitions", order.partition))
     if latency is None:
-        facts.append(("late rows", "are all waited for"))
+        facts.append(("reorder latency", "unlimited"))
     else:
-        facts += [("waits for", show_ticks(latency, unit)), ("later rows", _LATE[order.late])]
+        facts += [("reorder latency", show_ticks(latency, unit)), ("late events", _LATE[order.late])]
     return tuple(facts)

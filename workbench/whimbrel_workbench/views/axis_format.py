@@ -12,12 +12,12 @@ _SHORT: Final = """
     const short = (value, digits) => value.toExponential(digits).replace(/\\.?0+e/, "e")
 """
 _TICK: Final = _SHORT + """
-    const most = Math.max(...ticks.map(Math.abs))
-    const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : most
-    if (!most || Math.abs(tick) < step * 1e-6) return "0"
-    // What is behind the twelfth digit is how floats are rounded.
-    const digits = Math.min(Math.ceil(-Math.log10(step)) + 1, 12 - Math.ceil(Math.log10(most)))
-    if (most >= 1e15 || most < 1e-3) return short(tick, Math.min(12, Math.ceil(Math.log10(most / step)) + 1))
+    const size = Math.max(...ticks.map(Math.abs))
+    const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : size
+    if (!size || Math.abs(tick) < step * 1e-6) return "0"
+    // Digits after the twelfth are rounding errors of floats.
+    const digits = Math.min(Math.ceil(-Math.log10(step)) + 1, 12 - Math.ceil(Math.log10(size)))
+    if (size >= 1e15 || size < 1e-3) return short(tick, Math.min(12, Math.ceil(Math.log10(size / step)) + 1))
     return tick.toLocaleString("en", {maximumFractionDigits: Math.min(15, Math.max(0, digits))})
 """
 _SCALE: Final = """
@@ -47,13 +47,13 @@ _NAME: Final = """
     const name = names.length ? names[Math.floor(tick)] ?? "" : tick
     const wide = /[\\u1100-\\u115F\\u2E80-\\uD7A3\\uF900-\\uFAFF\\uFF00-\\uFF60]|\\p{Extended_Pictographic}/u
     const long = (letters) => letters.reduce((sum, letter) => sum + (wide.test(letter) ? 2 : 1), 0)
-    const letters = [...String(name)], most = axis.tags[0] ?? Infinity
-    if (long(letters) <= most) return name
-    const end = Math.floor(most / 3)
-    let before = letters.length, behind = 0
-    while (before > 0 && long(letters.slice(0, before)) > most - end - 1) before -= 1
-    while (behind < letters.length && long(letters.slice(behind)) > end) behind += 1
-    return `${letters.slice(0, before).join("")}…${letters.slice(behind).join("")}`
+    const letters = [...String(name)], limit = axis.tags[0] ?? Infinity
+    if (long(letters) <= limit) return name
+    const end = Math.floor(limit / 3)
+    let before = letters.length, after = 0
+    while (before > 0 && long(letters.slice(0, before)) > limit - end - 1) before -= 1
+    while (after < letters.length && long(letters.slice(after)) > end) after += 1
+    return `${letters.slice(0, before).join("")}…${letters.slice(after).join("")}`
 """
 
 

@@ -88,7 +88,7 @@ def words_of(bar: Bar) -> str:
     if isnan(bar.before):
         return value_words(bar.length)
     moved = moved_words(bar.before, bar.length)
-    since = f"{moved} since {value_words(bar.before)}" if moved else "as before"
+    since = f"{moved} from {value_words(bar.before)}" if moved else "unchanged"
     return f"{value_words(bar.length)} ({since})"
 
 

@@ -29,22 +29,22 @@ def caption(picture: Picture) -> str:
     provisional = picture.rows - picture.settled_rows
     words = f"{picture.value}" + (f" against {picture.along}" if isinstance(picture, Scatter) else "")
     words += f" by {by}" if by else ""
-    words += f". {picture.settled_rows:,} rows settled, {provisional:,} may still change."
+    words += f". {picture.settled_rows:,} rows settled, {provisional:,} provisional."
     if isinstance(picture, Bars) and picture.windows:
         when = f"between {' and '.join(picture.windows)}" if len(picture.windows) > 1 else f"at {picture.windows[0]}"
-        words += f" Each bar is the newest row of its key; they start {when}."
+        words += f" Each bar is the newest row of its key, which starts {when}."
     if not isinstance(picture, Scatter) and picture.undrawn:
         words += f" {undrawn_words(picture.undrawn, picture.value)}"
     if isinstance(picture, Heat) and picture.per_cell:
         width = span_words(picture.per_cell / 1000) if picture.calendar else value_words(picture.per_cell)
-        words += f" A cell is the mean of {width}."
+        words += f" Each cell is the mean over {width}."
     if isinstance(picture, Lines) and (unmarked := sum(line.revisions - len(line.revised) for line in picture)):
         marked = sum(len(line.revised) for line in picture)
-        words += f" Of {unmarked + marked:,} revised values the {marked:,} that moved most have a mark."
+        words += f" The {marked:,} largest of {unmarked + marked:,} revisions are marked."
     if isinstance(picture, Scatter) and (still_open := len(picture.points.tail[0])) > MAX_OPEN:
-        words += f" One in {-(-still_open // MAX_OPEN)} of the points that may still change is drawn."
+        words += f" One in {-(-still_open // MAX_OPEN)} provisional points is drawn."
     if isinstance(picture, Scatter) and picture.forgotten:
-        words += f" {picture.forgotten:,} older rows are no longer kept: view(keep_rows=...) keeps more."
+        words += f" {picture.forgotten:,} older rows were evicted; view(keep_rows=...) keeps more."
     if picture.others and isinstance(picture, Scatter):
         words += f" Grey: {_listed(picture.others)}"
     elif picture.others:
@@ -55,10 +55,11 @@ def caption(picture: Picture) -> str:
 def undrawn_words(rows: int, value: str | None) -> str:
     """How many rows are not in the picture because their value is none.
 
-    >>> undrawn_words(1, "mean"), undrawn_words(1200, None)
-    ('1 row has no mean that can be drawn.', '1,200 rows have no value that can be drawn.')
+    >>> undrawn_words(1200, "mean")
+    '1,200 rows are not drawn: mean is null, infinite, or not positive on a log axis.'
     """
-    return f"{rows:,} {'row has' if rows == 1 else 'rows have'} no {value or 'value'} that can be drawn."
+    those = "row is" if rows == 1 else "rows are"
+    return f"{rows:,} {those} not drawn: {value or 'the value'} is null, infinite, or not positive on a log axis."
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -40,7 +40,7 @@ class Host:
     changing: Callable[[], AbstractContextManager[None]] = nullcontext
     resort: Callable[[], object] | None = None
     pick: Callable[[Mark], None] | None = None
-    picking: str = "for the events behind it"
+    picking: str = "for its source events"
     stretches: bool = False
 
 

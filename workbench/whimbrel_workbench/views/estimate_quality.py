@@ -31,7 +31,8 @@ _HEIGHT: Final = 34
 _LEFT, _RIGHT, _TOP, _BOTTOM = 2.0, 34.0, 4.0, 4.0
 _ABOVE_ZERO: Final = 6.0
 """The curve is logarithmic; zero lies so far below the smallest bound that was."""
-_VERDICTS: Final = {"open": "○ not yet exact", "holds": "● holds", "overturned": "⚑ overturned", "exact": "● exact"}
+_VERDICTS: Final = {"open": "○ not exact yet", "holds": "● confirmed", "overturned": "⚑ proved wrong",
+                    "exact": "● exact"}
 
 
 def quality_html(quality: Quality) -> str:
@@ -41,7 +42,7 @@ def quality_html(quality: Quality) -> str:
         curve = sparkline_svg(quality.history, quality.goal, goes_on=bool(quality.outlook),
                               final=quality.final)
     outlook = f'<span class="quiet">{escape(quality.outlook)}</span>' if quality.outlook else ""
-    return (f'<div class="quality" style="{_ROW}" role="status" aria-label="Quality of {escape(quality.value)}">'
+    return (f'<div class="quality" style="{_ROW}" role="status" aria-label="Error of {escape(quality.value)}">'
             f'<span><span class="quiet">{escape(quality.value)}</span> '
             f'<span class="bound" style="{_BOUND}">{escape(quality.headline)}</span></span>{curve}{outlook}</div>'
             f'<div class="quiet">{escape("; ".join(quality.notes))}</div>')
@@ -51,7 +52,7 @@ def pinned_html(pinned: tuple[PinnedClaim, ...]) -> str:
     """What was pinned, and what became of it."""
     rows = "".join(f'<li class="{each.verdict}"><b>{_VERDICTS[each.verdict]}</b><span>{escape(each.words)}</span>'
                    f'<span class="quiet">now: {escape(each.now)}</span></li>' for each in pinned)
-    return f'<ul aria-label="Remembered">{rows}</ul>' if rows else ""
+    return f'<ul aria-label="Pinned">{rows}</ul>' if rows else ""
 
 
 def sparkline_svg(history: tuple[Bound, ...], goal: float, *, goes_on: bool = True, final: bool = False) -> str:
@@ -86,7 +87,7 @@ def sparkline_svg(history: tuple[Bound, ...], goal: float, *, goes_on: bool = Tr
     elif until > now.seconds:
         dotted = (f'<path d="M{x(now.seconds):.1f} {y(now.within):.1f} L{x(until):.1f} {y(goal):.1f}" fill="none" '
                   f'stroke="{COLOURS[0]}" stroke-width="1.4" stroke-dasharray="1.5 3"/>')
-    return (f'<svg role="img" aria-label="The bound fell from {format_fraction(known[0].within)} to '
+    return (f'<svg role="img" aria-label="The error bound fell from {format_fraction(known[0].within)} to '
             f'{format_fraction(fell_to)}" width="{_WIDTH}" height="{_HEIGHT}">'
             f'<path d="M{_LEFT} {aim_px:.1f} H{_WIDTH - _RIGHT}" stroke="{GRID}" stroke-dasharray="3 3"/>'
             f'<text x="{_WIDTH - _RIGHT + 4}" y="{aim_px + 3.5:.1f}" font-size="11" fill="{INK}">'

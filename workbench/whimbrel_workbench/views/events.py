@@ -40,12 +40,12 @@ class EventsView:
 def events_html(events: LineageEvents) -> str:
     """What is known, as one piece of HTML."""
     if events.state == "nothing":
-        return '<div class="quiet">Click a mark in the picture, or choose a row here.</div>'
+        return '<div class="quiet">Click a mark in the chart, or choose a row here.</div>'
     facts = " ".join(f"<span><i>{escape(name)}</i> {escape(words)}</span>" for name, words in events.row)
-    head = f'<div class="row" role="status"><b>Events behind</b> {facts}</div>'
+    head = f'<div class="row" role="status"><b>Source events of</b> {facts}</div>'
     match events.state:
         case "looking":
-            return f'{head}<div class="quiet">Reading the sources once more ...</div>'
+            return f'{head}<div class="quiet">Reading the sources again ...</div>'
         case "failed" if events.failure is not None:
             return head + failure_html(events.failure)
     sign = {True: "✓ ", False: "≠ ", None: ""}[events.same]

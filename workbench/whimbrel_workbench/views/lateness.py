@@ -45,22 +45,22 @@ def sentence(step: LateStep) -> str:
     """What waiting so long costs.
 
     >>> sentence(LateStep(5, "5s", 9, 0.9, 4, 0.004, "3 of 93 (3.2%)"))
-    'At 5s you would lose 0.4% of events, and change 3 of 93 (3.2%) results.'
+    'At a reorder latency of 5s, 0.4% of the events are late, and 3 of 93 (3.2%) results change.'
     """
-    changed = f", and change {step.changed} results" if step.changed and step.changed != "none" else (
-        ", and change no result" if step.changed else "")
-    return f"At {step.words} you would lose {_share(step.fraction_lost)} of events{changed}."
+    changed = f", and {step.changed} results change" if step.changed and step.changed != "none" else (
+        ", and no result changes" if step.changed else "")
+    return f"At a reorder latency of {step.words}, {_share(step.fraction_lost)} of the events are late{changed}."
 
 
 def _table(source: SourceLateness, asked: Sequence[int]) -> str:
     maximum = max((step.rows for step in source.steps), default=0) or 1
     body = "".join(_row(step, maximum, asked=step.ticks in asked) for step in source.steps)
     late = source.rows - source.steps[0].rows
-    head = (f"{escape(source.source)}: {late:,} of {source.rows:,} events came behind a later one "
+    head = (f"{escape(source.source)}: {late:,} of {source.rows:,} events arrived out of order "
             f"({escape(source.of)}).")
     telling = next((step for step in source.steps if step.ticks in asked), None) or next(
         (step for step in source.steps if step.fraction_lost < 0.01), source.steps[-1])
-    heads = ("late by up to", "", "events", "so many are later", "share", "results that change")
+    heads = ("lateness up to", "", "events", "late at this latency", "fraction", "changed results")
     titles = "".join(f"<th>{each}</th>" for each in heads)
     return (f'<div class="quiet">{head}</div><div class="scroll"><table aria-label="lateness"><thead><tr>{titles}'
             f'</tr></thead><tbody>{body}</tbody></table></div><div class="say">{escape(sentence(telling))}</div>')
@@ -68,7 +68,7 @@ def _table(source: SourceLateness, asked: Sequence[int]) -> str:
 
 def _row(step: LateStep, maximum: int, *, asked: bool) -> str:
     bar = f'<span class="bar" style="width:{100 * step.rows / maximum:.1f}%"></span>' if step.rows else ""
-    first = "not late" if not step.ticks else escape(step.words)
+    first = "in order" if not step.ticks else escape(step.words)
     sign = ' class="asked" aria-current="true"' if asked else ""
     return (f'<tr{sign}><td>{"▸ " if asked else ""}{first}</td><td class="rows">{bar}</td><td>{step.rows:,}</td>'
             f"<td>{step.lost:,}</td><td>{_share(step.fraction_lost)}</td><td>{escape(step.changed) or '·'}</td></tr>")

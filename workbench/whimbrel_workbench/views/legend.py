@@ -26,9 +26,9 @@ _WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
 _SIGN: Final = '<span style="display:inline-flex;flex:none">'
 _KEY: Final = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
 _ROW: Final = "display:flex;flex-wrap:wrap;gap:2px 14px"
-_CHANGED: Final = "changed since you last looked"
-_REVISED: Final = "revised, from the early value"
-_INTERVAL: Final = "between these ends lies the final value"
+_CHANGED: Final = "just changed"
+_REVISED: Final = "revision, from the early value"
+_INTERVAL: Final = "confidence interval"
 _PLAIN: Final = "#808080"
 _LIGHTER: Final = ("lighter", "lighter still", "lightest")
 _DOTTED: Final = ("dotted", "dotted closer", "dotted closest")
@@ -69,7 +69,7 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             counted = picture.dense or picture.rows > MAX_POINTS
             signs = [(shades_svg(counts_palette(style)), "lighter: more points")] * counted
             signs += [(mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
-                      (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: may still change")]
+                      (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: provisional")]
         case _:
             return ""
     named = "".join(f'<span style="{_WORD}" title="{name}">{_SIGN}{sign}</span>'

@@ -149,7 +149,7 @@ def words_of(line: Line, at: int) -> str:
     if np.isnan(before):
         return value_words(now)
     moved = moved_words(before, now)
-    return f"{value_words(now)}, " + (f"revised from {value_words(before)} ({moved})" if moved else "as before")
+    return f"{value_words(now)}, " + (f"revised from {value_words(before)} ({moved})" if moved else "unchanged")
 
 
 def _paths(picture: Lines, width: float, style: Style, *, is_open: bool) -> dict[str, list[Any]]:

@@ -71,7 +71,7 @@ class PlanTable:
         self._plan = plan
 
     def __repr__(self) -> str:
-        rows = [("operator", "rows in", "rows out", "held back", "time"),
+        rows = [("operator", "rows in", "rows out", "buffered", "time"),
                 *((step.name, f"{step.rows_in:,}", f"{step.rows_out:,}", f"{step.held:,}", _seconds(step.seconds))
                   for step in self.steps)]
         wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -87,11 +87,11 @@ class PlanTable:
 def plan_html(plan: PlanFrame) -> str:
     """The graph as a table, without a script."""
     if not plan.steps:
-        return '<div class="quiet">The plan shows when the query runs.</div>'
+        return '<div class="quiet">The plan appears when the query runs.</div>'
     wide = _LANE_PX * plan.lanes
-    heads = "".join(f"<th>{name}</th>" for name in ("rows in", "rows out", "rows/s", "held back"))
+    heads = "".join(f"<th>{name}</th>" for name in ("rows in", "rows out", "rows/s", "buffered"))
     body = "".join(_line(step, plan, wide) for step in plan.steps)
-    words = f"Operators worked {plan.busy:.0%} of the time. Rows flow down; time is that of the operator itself."
+    words = f"Operators worked {plan.busy:.0%} of the time. Rows flow down. Times are those of each operator alone."
     return (f'<div class="scroll"><table class="plan" aria-label="plan"><thead><tr><th style="width:{wide}px"></th>'
             f'<th class="step">operator</th>{heads}<th style="text-align:left">time</th></tr></thead>'
             f'<tbody>{body}</tbody></table></div><div class="quiet" style="margin-top:4px">{words}</div>')

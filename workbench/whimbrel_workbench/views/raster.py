@@ -228,7 +228,7 @@ def _compile() -> None:
     except MissingExtraError:
         return  # NumPy goes on counting: the same picture, several times slower
     except Exception:  # noqa: BLE001 - so it does where Datashader is broken, or where its warnings are errors
-        _LOG.warning("Datashader cannot be used, and points are counted several times slower.", exc_info=True)
+        _LOG.warning("Datashader failed, so counting points is several times slower.", exc_info=True)
         return
     _ready.set()
 

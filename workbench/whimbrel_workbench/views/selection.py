@@ -85,7 +85,7 @@ class Pick:
                 "columns": list(map(dict, marks.values()))}
         fig.add_tools(TapTool(renderers=list(marks), callback=CustomJS(args=told, code=_TAPPED), visible=False))
         if stretches and self._stretches:
-            select = BoxSelectTool(dimensions="width", renderers=[], description="Drag: read this stretch first")
+            select = BoxSelectTool(dimensions="width", renderers=[], description="Prioritize a time range")
             fig.add_tools(select)
             fig.toolbar.active_drag = select
             fig.js_on_event("selectiongeometry", CustomJS(args={"figure": fig}, code=_DRAGGED))

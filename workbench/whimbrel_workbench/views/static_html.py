@@ -34,16 +34,16 @@ def _picture(frame: Frame) -> str:
     style = frame.style
     match frame.picture:
         case Lines() as picture:
-            early = ", lighter: an early answer" * _banded(picture.stages)
-            return _image(frame, lines_svg(picture, style), f"Dashed: may still change{early}.")
+            early = ", lighter: early result" * _banded(picture.stages)
+            return _image(frame, lines_svg(picture, style), f"Dashed: provisional{early}.")
         case Bars() as picture:
-            early = ", lighter: an early answer" * _banded(picture.stages)
-            return _image(frame, bars_svg(picture, style), f"Hollow: may still change{early}.")
+            early = ", lighter: early result" * _banded(picture.stages)
+            return _image(frame, bars_svg(picture, style), f"Hollow: provisional{early}.")
         case Heat() as picture:
-            early = ", dotted: an early answer" * _banded(picture.stages)
-            return _image(frame, heat_svg(picture, style), f"Hatched: may still change{early}.")
+            early = ", dotted: early result" * _banded(picture.stages)
+            return _image(frame, heat_svg(picture, style), f"Hatched: provisional{early}.")
         case Scatter() as picture:
-            return _image(frame, scatter_svg(picture, style), "Hollow: may still change.")
+            return _image(frame, scatter_svg(picture, style), "Hollow: provisional.")
         case TableFrame() as picture:
             return table_html(picture.compared(picture))  # nobody looked at it before: nothing is marked
         case Figures() as picture:

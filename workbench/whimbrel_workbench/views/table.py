@@ -16,7 +16,7 @@ from whimbrel_workbench.views.selection import TABLE_CLICK, Pick
 
 TABLE_CSS: Final = """
 .scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
-/* What goes on beyond the right end fades there, until the reader has scrolled to it. */
+/* The right edge fades while more columns are hidden there. */
 .scroll { animation: more linear; animation-timeline: scroll(self inline); }
 @keyframes more { 0%, 90% { mask-image: linear-gradient(to left, #0000, #000 48px) } 100% { mask-image: none } }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -61,7 +61,7 @@ def mark_of(stage: int, stages: Stages) -> str:
     """A filled, half or hollow mark, and what it means."""
     early = "◕◐◔"[stages.behind(stage)] if stages.final > 2 else "◐"
     sign = "●" if stage == stages.final else "○" if stage == OPEN else early
-    return f"{sign} <span>{'may change' if stage == OPEN else escape(stages.words(stage))}</span>"
+    return f"{sign} <span>{escape(stages.words(stage))}</span>"
 
 
 def table_html(picture: TableFrame, *, picked: bool = False) -> str:
@@ -71,13 +71,13 @@ def table_html(picture: TableFrame, *, picked: bool = False) -> str:
              for name, numeric in zip(picture.names, picture.numeric, strict=True)]
     head = "".join(f'<th class="{kind}">{escape(name)}</th>' for name, kind in zip(picture.names, kinds, strict=True))
     body = "".join(_row_html(row, kinds, picture.stages, picked=picked) for row in picture.table)
-    shown = f"Newest {len(picture.table):,} of {picture.rows:,} rows; {picture.settled_rows:,} are settled."
+    shown = f"Newest {len(picture.table):,} of {picture.rows:,} rows, {picture.settled_rows:,} settled."
     if "end" not in picture.names:
-        shown += " Each is a point in time."
+        shown += " All are point events."
     if any(any(row.before) for row in picture.table):
-        shown += " Struck out: what an early answer was."
+        shown += " Struck out: the early value."
     if any(row.changed or row.fresh for row in picture.table):
-        shown += " Underlined: new or changed since you last looked."
+        shown += " Underlined: just changed."
     click = f' onclick="{escape(TABLE_CLICK)}"' if picked else ""
     table = f"<table{click}><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{table}</div><div class="quiet" style="margin-top:6px">{shown}</div>'
@@ -92,6 +92,6 @@ def _row_html(row: TableRow, kinds: list[str], stages: Stages, *, picked: bool) 
     fresh = " fresh" if row.fresh else ""
     first = mark_of(row.stage, stages)
     if picked:
-        first = f'<button aria-label="Events behind {escape(", ".join(row.cells))}">{first}</button>'
+        first = f'<button aria-label="Source events of {escape(", ".join(row.cells))}">{first}</button>'
     mark = f' data-mark="{escape(row.mark)}"' if picked else ""
     return f'<tr class="{state}{fresh}"{mark}><td class="state">{first}</td>{cells}</tr>'
