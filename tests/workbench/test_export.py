@@ -76,17 +76,17 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize(("name", "hint"), [("counts.pdf", ".png"), ("counts", ".html")])
 def test_an_ending_that_means_nothing_says_which_do(tmp_path: Path, name: str, hint: str) -> None:
-    with pytest.raises(export.SaveError, match="cannot be saved") as error:
+    with pytest.raises(export.SaveError, match="must end with") as error:
         COUNTS.view().save(tmp_path / name)
-    assert hint in error.value.hint
+    assert hint in error.value.what
     assert name in error.value.where
 
 
 def test_no_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export.shutil, "which", lambda _name: str(tmp_path / "no browser"))
-    with pytest.raises(export.SaveError, match="no browser") as error:
+    with pytest.raises(export.SaveError, match="needs a browser") as error:
         COUNTS.view().save(tmp_path / "counts.png")
-    assert error.value.hint == "playwright install chromium"
+    assert error.value.hint == "Run playwright install chromium."
     assert list(tmp_path.iterdir()) == []
 
 

@@ -199,6 +199,6 @@ def test_a_wrong_column_is_an_error_with_the_near_match(options: dict[str, str],
 
 
 def test_a_wrong_kind_is_an_error_with_the_near_match() -> None:
-    with pytest.raises(PlanError, match="no view of kind 'lin'") as error:
+    with pytest.raises(PlanError, match="Unknown kind of view: 'lin'") as error:
         Options(kind="lin")
     assert "did you mean 'line'?" in error.value.hint

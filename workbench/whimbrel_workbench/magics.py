@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from whimbrel.errors import PlanError
 from whimbrel.stream import LatencyBands, Stream
 
-_SOME: Final = "such as %%whimbrel --kind bars --latencies 1s,1m"
+_USAGE: Final = "Write options as in %%whimbrel --kind bars --latencies 1s,1m."
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -40,11 +40,11 @@ def options_of(line: str) -> dict[str, Any]:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise PlanError(f"The options cannot be read: {error}.", where=where, hint=_SOME) from None
+        raise PlanError(f"Cannot parse the options: {error}.", where=where, hint=_USAGE) from None
     options: dict[str, Any] = {}
     for name, value in zip(words[::2], [*words[1::2], None], strict=False):
         if not name.startswith("--") or value is None or value.startswith("--"):
-            raise PlanError(f"{name!r} is no option with a value.", where=where, hint=_SOME)
+            raise PlanError(f"An option must be --name and a value, got {name!r}.", where=where, hint=_USAGE)
         parts = [_value(part) for part in value.split(",")]
         options[name[2:].replace("-", "_")] = parts if len(parts) > 1 else parts[0]
     return options
@@ -65,8 +65,8 @@ def last_expression(shell: InteractiveShell, cell: str) -> Any:
         tree = ast.parse(shell.transform_cell(cell))  # type: ignore[no-untyped-call]
     except SyntaxError as error:
         line = (error.text or "").strip()
-        raise PlanError(f"The cell is no Python: {error.msg}.", where=f"line {error.lineno}: {line}",
-                        hint="lines count from the one behind %%whimbrel") from None
+        raise PlanError(f"The cell has a syntax error: {error.msg}.", where=f"line {error.lineno}: {line}",
+                        hint="Count lines from the one after %%whimbrel.") from None
     try:
         *before, last = tree.body or [ast.Pass()]
         if not isinstance(last, ast.Expr):
@@ -97,8 +97,10 @@ def shown(value: Any, options: dict[str, Any], where: str) -> Any:
     if isinstance(value, Stream) and latencies is not None:
         value = value.at_latencies(*(latencies if isinstance(latencies, list) else [latencies]))
     elif latencies is not None and isinstance(value, LatencyBands):
-        raise PlanError("The query is one of several latencies already.", where=where, hint="leave --latencies out")
+        raise PlanError("--latencies needs a query with one latency, and this one has several.",
+                        where=where, hint="Remove --latencies.")
     if not isinstance(value, Stream | LatencyBands):
         found = "nothing" if value is None else f"of type {type(value).__name__}"
-        raise PlanError("The cell does not end with a query.", where=where, hint=f"its last expression is {found}")
+        raise PlanError(f"The cell must end with a query, but its last expression is {found}.",
+                        where=where, hint="Put a query on the last line.")
     return value.view(**options)

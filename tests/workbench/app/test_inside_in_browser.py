@@ -144,7 +144,7 @@ def test_a_mark_says_what_it_is_and_a_click_shows_what_it_is_made_of(page: Page,
     assert found["key"] in told
     assert "settled" in told or "provisional" in told
     page.mouse.click(found["x"], found["y"])
-    shown = events(page, name, lambda text: "the query gives" in text or "Too many" in text)
+    shown = events(page, name, lambda text: "the query gives" in text or "Not verified" in text)
     assert "the query gives the same" in shown
     assert "valid from" in shown
     assert "flights" in shown

@@ -83,9 +83,10 @@ def test_a_notebook_runs_with_its_magics_in_its_own_folder(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(("name", "text", "what"), (
-    ("app.txt", "counts", "neither a script nor a notebook"), ("none.py", None, "There is no file"),
-    ("app.py", "1 + 1\n", "shows nothing"), ("app.ipynb", "{", "is no notebook"), ("app.ipynb", "[]", "is no notebook"),
-    ("app.py", "# %%\nx = 1\n# %%\n1 / 0\n", "fails"), ("app.py", "x = (\n", "fails"),
+    ("app.txt", "counts", "must be a .py script"), ("none.py", None, "File not found"),
+    ("app.py", "1 + 1\n", "must show a query"), ("app.ipynb", "{", "as a notebook"),
+    ("app.ipynb", "[]", "as a notebook"),
+    ("app.py", "# %%\nx = 1\n# %%\n1 / 0\n", "failed"), ("app.py", "x = (\n", "failed"),
 ))
 def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str | None, what: str,
                                capsys: pytest.CaptureFixture[str]) -> None:

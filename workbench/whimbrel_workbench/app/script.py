@@ -55,15 +55,15 @@ def dashboard_of(path: Path) -> Dashboard:
         When it is no such file, fails, or shows nothing.
     """
     if path.suffix not in (".py", ".ipynb"):
-        raise ScriptError(f"{path.name!r} is neither a script nor a notebook.", where=f"serve {path}",
-                          hint="give a .py or an .ipynb")
+        raise ScriptError(f"The file must be a .py script or an .ipynb notebook, got {path.name!r}.",
+                          where=f"serve {path}", hint="Serve a .py or an .ipynb file.")
     if not path.is_file():
-        raise ScriptError(f"There is no file {str(path)!r}.", where=f"serve {path}")
+        raise ScriptError(f"File not found: {str(path)!r}.", where=f"serve {path}", hint="Check the path.")
     cells = notebook_cells(path) if path.suffix == ".ipynb" else script_cells(path.read_text(encoding="utf-8"))
     title, shown = _run(cells, path)
     if not shown:
-        raise ScriptError(f"{path.name!r} shows nothing.", where=f"serve {path}",
-                          hint="end a cell with a stream, a view or a Dashboard")
+        raise ScriptError(f"{path.name!r} must show a query, a view or a Dashboard, and shows none.",
+                          where=f"serve {path}", hint="End a cell with one of them.")
     return gathered(title, shown)
 
 
@@ -72,8 +72,8 @@ def notebook_cells(path: Path) -> list[Cell]:
     try:
         notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except (ValueError, AttributeError, nbformat.reader.NotJSONError, nbformat.ValidationError) as error:
-        what = f"{path.name!r} is no notebook: {str(error).splitlines()[0]}"
-        raise ScriptError(what, where=f"serve {path}") from error
+        what = f"Cannot read {path.name!r} as a notebook: {str(error).splitlines()[0]}"
+        raise ScriptError(what, where=f"serve {path}", hint="Save it again with Jupyter.") from error
     return [Cell(cell.cell_type, cell.source) for cell in notebook.cells if cell.cell_type in ("code", "markdown")]
 
 
@@ -126,7 +126,8 @@ def _run(cells: Iterable[Cell], path: Path) -> tuple[str, list[tuple[str, LiveVi
             with page.collecting() as some:
                 done = shell.run_cell(cell.text)  # type: ignore[no-untyped-call]
             if not done.success:
-                raise ScriptError(f"{path.name!r} fails.", where=f"cell {number + 1}", hint="it is told above why")
+                raise ScriptError(f"{path.name!r} failed.", where=f"cell {number + 1}",
+                                  hint="See the traceback above.")
             shown += [(heading, each) for each in some]
     finally:
         os.chdir(before)

@@ -159,7 +159,7 @@ def _bound(exposure: Exposure) -> tuple[list[socket], int]:
         taken = error.errno == errno.EADDRINUSE
         raise ExposureError(f"Cannot listen on {exposure.address}:{exposure.port}: {error.strerror}.",
                             where=f"--port {exposure.port}",
-                            hint="another program listens there; --port 0 takes a free one" if taken else "") from error
+                            hint="Use --port 0 for a free port." if taken else "") from error
     for each in sockets:  # so are connections to it: of a frame's many small messages one waited 40 ms for the others
         each.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     return sockets, port

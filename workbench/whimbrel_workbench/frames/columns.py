@@ -87,18 +87,19 @@ def roles(schema: pa.Schema, options: Options = Options(), grouped: Sequence[str
         case "auto" if x is not None:
             by = by or ()
         case _ if x is not None:
-            raise PlanError(f"A view of kind {options.kind!r} runs over time.", where=f"view(x={x!r})",
-                            hint='kind="scatter" or kind="heatmap" can have another column there')
+            raise PlanError(f"The x axis of kind {options.kind!r} must be time, got {x!r}.", where=f"view(x={x!r})",
+                            hint='Use kind="scatter" or kind="heatmap".')
     labels = () if alone else tuple(name for name, kind in payload.items() if _is_label(kind))
     keys = by if by is not None else tuple(name for name in tuple(grouped) or labels if name != x)
     values = tuple(name for name, kind in payload.items() if _is_measure(kind) and name not in (*keys, x))
     if options.kind in ("scatter", "density") and x is not None and not _is_position(payload[x]):
-        raise SchemaError(f"Column {x!r} is not a number.", where=f"view(x={x!r})", hint=near_match(x, values))
+        raise SchemaError(f"x must be a column of numbers, got {x!r}.", where=f"view(x={x!r})",
+                          hint=near_match(x, values))
     if x is not None and value == x:
-        raise PlanError(f"Both axes would be {x!r}.", where=f"view(x={x!r}, y={value!r})",
-                        hint="name another column for one of them")
+        raise PlanError(f"x and y must be different columns, both are {x!r}.", where=f"view(x={x!r}, y={value!r})",
+                        hint="Choose another column for one axis.")
     if value is not None and value not in values:
-        raise SchemaError(f"Column {value!r} is not a number.", where=f"view(y={value!r})",
+        raise SchemaError(f"y must be a column of numbers, got {value!r}.", where=f"view(y={value!r})",
                           hint=near_match(value, values))
     texts = tuple(name for name, kind in payload.items() if name not in (*keys, x)
                   and (_is_label(kind) or pa.types.is_timestamp(kind)))

@@ -54,22 +54,23 @@ class Options:
     def __post_init__(self) -> None:
         kind = _ALSO.get(self.kind, self.kind)
         if kind not in _KINDS:
-            raise PlanError(f"There is no view of kind {self.kind!r}.", where=f"view(kind={self.kind!r})",
+            raise PlanError(f"Unknown kind of view: {self.kind!r}.", where=f"view(kind={self.kind!r})",
                             hint=near_match(str(self.kind), _KINDS, noun="kind"))
         object.__setattr__(self, "kind", kind)
         for name in ("x", "y", "C"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
-                raise PlanError(f"{name} is one column, which {given!r} is not.", where=f"view({name}={given!r})",
-                                hint='such as y="delay"; a table shows all columns: kind="table"')
+                raise PlanError(f"{name} must be the name of a column, got {given!r}.", where=f"view({name}={given!r})",
+                                hint='Use a name such as y="delay", or kind="table" for all columns.')
         if self.by is not None and not isinstance(self.by, str) and not (
                 isinstance(self.by, Sequence) and all(isinstance(each, str) for each in self.by)):
-            raise PlanError(f"by names no columns: {self.by!r}.", where=f"view(by={self.by!r})",
-                            hint='such as by="origin", or by=["origin", "carrier"]')
+            raise PlanError(f"by must be one or several names of columns, got {self.by!r}.",
+                            where=f"view(by={self.by!r})", hint='Use by="origin", or by=["origin", "carrier"].')
         for name in ("top", "keep_rows"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, int) or given < 1):
-                raise PlanError(f"{name} cannot be {given!r}.", where=f"view({name}={given!r})", hint="1 or more")
+                raise PlanError(f"{name} must be an integer of at least 1, got {given!r}.",
+                                where=f"view({name}={given!r})")
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -81,7 +82,7 @@ class Options:
         mine = {each.name for each in fields(cls)} - {"style"}
         for name in given:
             if name not in mine and name not in NAMES:
-                raise PlanError(f"A view has no option {name!r}.", where=f"view({name}=...)",
+                raise PlanError(f"Unknown option of a view: {name!r}.", where=f"view({name}=...)",
                                 hint=near_match(name, (*sorted(mine), "redraws_per_s", *NAMES), noun="option"))
         chosen = {name: value for name, value in given.items() if name in mine}
         style = Style().styled(**{name: value for name, value in given.items() if name not in mine})

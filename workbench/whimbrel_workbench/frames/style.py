@@ -76,7 +76,7 @@ class Style:
         """
         for name in given:
             if name not in NAMES:
-                raise PlanError(f"A view has no option {name!r}.", where=f"opts({name}=...)",
+                raise PlanError(f"Unknown option of a view: {name!r}.", where=f"opts({name}=...)",
                                 hint=near_match(name, NAMES, noun="option"))
         return replace(self, **{name: value if value is None else _checked(name, value)
                                 for name, value in given.items()})
@@ -89,7 +89,8 @@ NAMES: Final = tuple(field.name for field in fields(Style))
 _LIMITS: Final = ("xlim", "ylim", "clim")
 _FLAGS: Final = ("logx", "logy", "logz", "show_grid", "show_legend")
 _WORDS: Final = ("title", "xlabel", "ylabel", "clabel", "cmap")
-_MOST: Final = {"width": 20_000, "height": 20_000, "line_width": 100, "size": 200, "alpha": 1}
+_COLOR_HINT: Final = 'Use a name such as "navy", or one color for each key.'
+_LIMITS_OF: Final = {"width": 20_000, "height": 20_000, "line_width": 100, "size": 200, "alpha": 1}
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -99,25 +100,28 @@ def _checked(name: str, value: Any) -> Any:
         case _ if name in _FLAGS:
             _expect(isinstance(value, bool), name, value, "True or False")
         case _ if name in _WORDS:
-            _expect(isinstance(value, str), name, value, "a text")
+            _expect(isinstance(value, str), name, value, "a string")
         case "color":
-            _expect(isinstance(value, str | Mapping | Sequence), name, value, 'such as "navy", or one for each key')
+            _expect(isinstance(value, str | Mapping | Sequence), name, value, "a color or a collection of colors",
+                    _COLOR_HINT)
             named = [value] if isinstance(value, str) else list(value.values() if isinstance(value, Mapping) else value)
-            _expect(bool(named) and all(isinstance(each, str) for each in named), name, value, "names or #rrggbb")
+            _expect(bool(named) and all(isinstance(each, str) for each in named), name, value, "names or #rrggbb",
+                    _COLOR_HINT)
         case _:
-            known = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) <= _MOST[name]
-            _expect(known, name, value, f"a number above 0, at most {_MOST[name]:,}")
+            known = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) <= _LIMITS_OF[name]
+            _expect(known, name, value, f"a number above 0 and at most {_LIMITS_OF[name]:,}")
     return value
 
 
 def _limits(name: str, value: Any) -> Limits:
-    hint = "two ends, such as (0, 100); None leaves an end to the data"
-    _expect(isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2, name, value, hint)
+    rule = "two ends, the lower one first"
+    hint = "Use a pair such as (0, 100), with None for an end that follows the data."
+    _expect(isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2, name, value, rule, hint)
     try:
         low, high = (None if end is None else _position(end) for end in value)
     except (PlanError, TypeError, ValueError):
         low = high = 0.0
-    _expect(low is None or high is None or low < high, name, value, hint)
+    _expect(low is None or high is None or low < high, name, value, rule, hint)
     return low, high
 
 
@@ -133,6 +137,7 @@ def _position(end: Any) -> float:
     return float(seconds * 1_000)
 
 
-def _expect(true: bool, name: str, value: Any, hint: str) -> None:
+def _expect(true: bool, name: str, value: Any, rule: str,
+            hint: str = "Use None for the default.") -> None:
     if not true:
-        raise PlanError(f"{name} cannot be {value!r}.", where=f"opts({name}={value!r})", hint=hint)
+        raise PlanError(f"{name} must be {rule}, got {value!r}.", where=f"opts({name}={value!r})", hint=hint)

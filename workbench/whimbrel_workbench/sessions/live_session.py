@@ -348,7 +348,7 @@ class LiveSession:
             try:
                 return self._look_at(self._run, anyway=anyway)
             except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
-                failure = Failure(type(error).__name__, f"This result cannot be drawn: {error}", hint=_UNDRAWABLE_HINT)
+                failure = Failure(type(error).__name__, f"Cannot draw this result: {error}", hint=_UNDRAWABLE_HINT)
                 self._picture = None
                 return self._say(failure)
 
@@ -359,7 +359,7 @@ class LiveSession:
         except Exception as error:  # noqa: BLE001 - a view that nobody can draw ends no looking
             if (reason := str(error)) != self._unsaid:
                 self._unsaid = reason
-                _LOG.exception("A view cannot be drawn: %s", failure.what)
+                _LOG.exception("Cannot draw a view: %s", failure.what)
             return True
 
     def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:

@@ -209,8 +209,8 @@ class ProgressiveRun:
         assert answer is not None, "names exist only after the first estimate"
         named = labels(answer.table, self._keys)
         if gone := {left, right} - {*named.names}:
-            raise PlanError(f"The latest answer has no row {min(gone)}.", where="add_claim(...)",
-                            hint="choose among the rows it has now")
+            raise PlanError(f"The latest estimate has no row {min(gone)}.", where="add_claim(...)",
+                            hint="Choose one of its rows.")
         rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
                 for name in (left, right)]
         this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)

@@ -35,8 +35,8 @@ def check_colours(style: Style) -> None:
     for name in () if asked is None else (asked,) if isinstance(asked, str) else (
             asked.values() if isinstance(asked, Mapping) else asked):
         if not Color().is_valid(name):
-            raise PlanError(f"There is no colour {name!r}.", where=f"opts(color={name!r})",
-                            hint=near_match(name, sorted(named.__all__), noun="colour") + "; or #rrggbb")
+            raise PlanError(f"Unknown color: {name!r}.", where=f"opts(color={name!r})",
+                            hint=near_match(name, sorted(named.__all__), noun="color") + "; or #rrggbb")
     if style.cmap is not None:
         palette_of(style, Extent(0.0, 1.0))
 
@@ -54,7 +54,7 @@ def palette_of(style: Style, shade: Extent) -> list[str]:
     name = style.cmap or (_AROUND_ZERO if shade.low < 0 < shade.high else _GROWING)
     known = {each.lower(): each for each in palettes.all_palettes}
     if name.lower() not in known:
-        raise PlanError(f"There are no colours {name!r}.", where=f"opts(cmap={name!r})",
+        raise PlanError(f"Unknown palette: {name!r}.", where=f"opts(cmap={name!r})",
                         hint=near_match(name, sorted(palettes.all_palettes), noun="palette"))
     sizes = palettes.all_palettes[known[name.lower()]]
     colours, first, last = list(sizes[max(sizes)]), 0.0, 1.0

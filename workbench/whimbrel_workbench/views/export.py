@@ -61,12 +61,13 @@ def save(frame: Frame, path: str | os.PathLike[str]) -> Path:
             with ThreadPoolExecutor(1) as beside:
                 content = beside.submit(_photograph, html, where).result()
         case other:
-            raise SaveError(f"A view cannot be saved as {other or 'a file without an ending'!r}.", where=where,
-                            hint="name a file that ends with .html or .png")
+            raise SaveError(f"The file must end with .html or .png, got {other or 'no ending'!r}.", where=where,
+                            hint="Change the name of the file.")
     try:
         _replace(file, content)
     except OSError as error:
-        raise SaveError(f"The file cannot be written: {error.strerror}.", where=where) from error
+        raise SaveError(f"Cannot write the file: {error.strerror}.", where=where,
+                        hint="Choose a path that can be written.") from error
     return file
 
 
@@ -79,8 +80,8 @@ def _photograph(html: str, where: str) -> bytes:
         try:
             browser = playwright.chromium.launch(executable_path=next(filter(None, map(shutil.which, _BROWSERS)), None))
         except Error as error:
-            raise SaveError("There is no browser that could make the PNG.", where=where,
-                            hint="playwright install chromium") from error
+            raise SaveError("A PNG needs a browser, and none was found.", where=where,
+                            hint="Run playwright install chromium.") from error
         page = browser.new_page(viewport={"width": _WIDTH_PX, "height": 600}, device_scale_factor=2,
                                 java_script_enabled=False, offline=True)
         page.set_content(html)

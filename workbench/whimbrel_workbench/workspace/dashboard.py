@@ -66,7 +66,8 @@ class Dashboard:
         self.title = title
         named = views if isinstance(views, Mapping) else _named(views)
         if not named:
-            raise PlanError("A dashboard needs a view.", where=f"Dashboard({title!r})", hint="such as views=[q]")
+            raise PlanError("A dashboard must have at least one view.", where=f"Dashboard({title!r})",
+                            hint="Pass views=[query].")
         self.views = {name: _asked(query) for name, query in named.items()}
         names = list(self.views)
         self.arrangement = (Arrangement.load(rows, names) if isinstance(rows, str | os.PathLike)
@@ -125,8 +126,8 @@ def _asked(query: Query) -> Asked:
         case Stream() | LatencyBands():
             return Asked(query, Options())
         case _:
-            raise PlanError(f"A {type(query).__name__} is not a query.", where="Dashboard(...)",
-                            hint="give streams, or what their view(...) gives")
+            raise PlanError(f"A view must be a query or a view of one, got {type(query).__name__}.",
+                            where="Dashboard(...)", hint="Pass a stream, or stream.view(...).")
 
 
 def _named(queries: Iterable[Query]) -> dict[str, Query]:

@@ -49,11 +49,11 @@ class Arrangement:
         count = Counter(name for row in told for name in row)
         for name, times in count.items():
             if name not in names:
-                raise PlanError(f"There is no view {name!r} to arrange.", where=f"rows={[list(row) for row in told]}",
+                raise PlanError(f"Unknown view in rows: {name!r}.", where=f"rows={[list(row) for row in told]}",
                                 hint=near_match(name, names, noun="view"))
             if times > 1:
-                raise PlanError(f"The view {name!r} is arranged {times} times.", where="rows=",
-                                hint="a view stands in one place")
+                raise PlanError(f"rows must name a view once, and name {name!r} {times} times.", where="rows=",
+                                hint="Remove the duplicates.")
         return cls(tuple(row for row in told if row))
 
     @classmethod
@@ -69,8 +69,8 @@ class Arrangement:
             rows = json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
             told = [[str(name) for name in row] for row in rows]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise PlanError(f"{os.fspath(path)!r} is not a layout: {error}", where=f"rows={os.fspath(path)!r}",
-                            hint="Dashboard.save(path) writes one") from error
+            raise PlanError(f"Cannot read {os.fspath(path)!r} as a layout: {error}", where=f"rows={os.fspath(path)!r}",
+                            hint="Write a layout with Dashboard.save(path).") from error
         return cls.of(names, told)
 
     def save(self, path: FilePath) -> None:
