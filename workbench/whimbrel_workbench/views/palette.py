@@ -16,7 +16,7 @@ INK: Final = "#7d7d7d"
 STRONG: Final = "#7a8691"
 """Ends of intervals, over hatched marks of any colour."""
 
-FLAG: Final = "⚑ overturned"
+FLAG: Final = "⚑ proved wrong"
 
 GRID: Final = "#8f8f8f"
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
