@@ -48,7 +48,7 @@ def pictured() -> Iterator[Pictured]:
         feed.start()
         assert feed.run is not None
         assert feed.run.wait(60)
-        feed.look_again()
+        feed.refresh()
         return feed, frames[-1].picture
 
     yield made

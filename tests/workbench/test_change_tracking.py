@@ -50,11 +50,11 @@ def test_who_comes_back_sees_all_that_changed_meanwhile() -> None:
 
 
 def test_few_pictures_are_remembered_however_often_one_looks() -> None:
-    looks = ChangeTracker()
+    tracker = ChangeTracker()
     for number in range(2_000):
-        looks.look(number, number * 0.05)
-    assert len(looks._seen) < 12
-    assert looks.before(99.95) <= 1_999 - LINGER_S / 0.05
+        tracker.record(number, number * 0.05)
+    assert len(tracker._seen) < 12
+    assert tracker.before(99.95) <= 1_999 - LINGER_S / 0.05
 
 
 def test_bars_cells_numbers_and_rows_are_marked_too() -> None:

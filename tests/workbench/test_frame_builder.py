@@ -42,7 +42,7 @@ def test_words_of_one_row_are_shown_as_large_as_numbers() -> None:
         framer, table = Framer(Options(), alone=True), whole(**columns)
         picture = framer.picture(Result(table, (0,)))
         assert isinstance(picture, Figures)
-        assert {figure.name: figure.words for figure in picture.figures} == shown
+        assert {figure.name: figure.text for figure in picture.figures} == shown
         framer.seen(picture, 0.0)
         other = table.set_column(table.column_names.index("first"), "first", pa.array(["DL 4"]))
         later = {figure.name: figure.moved for figure in framer.picture(Result(other, (0,)), 1.0).figures}

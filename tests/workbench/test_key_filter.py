@@ -43,7 +43,7 @@ def test_chosen_lines_keep_their_colours_and_axes() -> None:
     whole = drawn(TABLE)
     left = narrowed(whole, {"origin": frozenset({"LGA"})})
     assert isinstance(left, Lines)
-    assert [(line.label, line.place) for line in left] == [("LGA", 1)]
+    assert [(line.label, line.slot) for line in left] == [("LGA", 1)]
     assert (left.x, left.y) == (whole.x, whole.y)
     assert left.others == ("JFK", "EWR")
 
@@ -80,10 +80,10 @@ def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden(
     one = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
     other = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]))
     alike = colouring.alike({"one": one, "other": other, "none": None})
-    places = [{line.label: line.place for line in alike[name]} for name in ("one", "other")]
+    places = [{line.label: line.slot for line in alike[name]} for name in ("one", "other")]
     assert places == [{"JFK": 0, "EWR": 1}, {"EWR": 1, "LGA": 2, "JFK": 0}]
     later = colouring.alike({"one": narrowed(one, {"origin": frozenset({"EWR"})})})
-    assert [(line.label, line.place) for line in later["one"]] == [("EWR", 1)]
+    assert [(line.label, line.slot) for line in later["one"]] == [("EWR", 1)]
 
 
 def test_keys_of_one_chart_differ_in_colour_though_others_were_there_before() -> None:
@@ -92,12 +92,12 @@ def test_keys_of_one_chart_differ_in_colour_though_others_were_there_before() ->
     for keys in ("ABC", "DEF"):
         colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in keys}))})
     six = colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in "ABCDGH"}))})["chart"]
-    places = {line.label: line.place for line in six}
+    places = {line.label: line.slot for line in six}
     assert {key: places[key] for key in "ABCD"} == {"A": 0, "B": 1, "C": 2, "D": 3}
     assert len({COLOURS[place % len(COLOURS)] for place in places.values()}) == 6
     assert len(set(places.values())) == 6
     many = drawn(hourly(**{f"K{number:02}": [1, 2] for number in range(14)}), top=14)
-    assert len({line.place for line in colouring.alike({"chart": many})["chart"]}) == 14
+    assert len({line.slot for line in colouring.alike({"chart": many})["chart"]}) == 14
 
 
 def test_points_have_the_colours_and_markers_of_the_lines_of_their_keys() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whimbrel_workbench.frames.labels import Places, labels
+from whimbrel_workbench.frames.labels import Slots, labels
 
 keys = st.lists(st.sampled_from(["JFK", "LGA", "EWR", None]), max_size=30)
 
@@ -40,9 +40,9 @@ def test_integers_can_be_keys() -> None:
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 50), min_size=1), min_size=1))
 def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[str, int]]) -> None:
-    places = Places(maximum=3)
+    places = Slots(maximum=3)
     for rows in moments:
-        before, places = places, places.seat(tuple(rows), list(rows.values()))
+        before, places = places, places.assign(tuple(rows), list(rows.values()))
         assert len(places.names) <= 3
         assert len(set(places.names)) == len(places.names)
         for place, (was, now) in enumerate(zip(before.names, places.names, strict=False)):
@@ -51,7 +51,7 @@ def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[
 
 
 def test_between_equally_many_rows_the_larger_values_are_seated() -> None:
-    assert Places(maximum=1).seat(("a", "b"), np.array([2, 2]), np.array([10.0, 90.0])).names == ("b",)
+    assert Slots(maximum=1).assign(("a", "b"), np.array([2, 2]), np.array([10.0, 90.0])).names == ("b",)
 
 
 def test_a_null_key_has_a_label_however_the_rows_are_cut() -> None:

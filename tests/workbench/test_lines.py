@@ -97,7 +97,7 @@ def test_colours_and_axes_stay_while_rows_come_in() -> None:
     framer, table = Framer(Options()), hourly(EWR=[9, 1, 50, 2], JFK=[1, 8, 3, 4])
     seen = [framer.picture(Result(table.slice(0, rows), (rows,))) for rows in (4, 6, 8)]
     assert all(isinstance(picture, Lines) for picture in seen)
-    assert {tuple((line.label, line.place) for line in picture) for picture in seen} == {(("EWR", 0), ("JFK", 1))}
+    assert {tuple((line.label, line.slot) for line in picture) for picture in seen} == {(("EWR", 0), ("JFK", 1))}
     assert seen[0].y.high < seen[1].y.high == seen[2].y.high
     framer.seen(seen[2])
     assert framer.picture(Result(table.slice(0, 2), (2,))).y == seen[2].y

@@ -102,7 +102,7 @@ def test_a_bar_that_would_move_nothing_is_off(screen: Screen) -> None:
     buttons = [each for each in bar.panel if isinstance(each, pn.widgets.Button)]
     assert [button.disabled for button in buttons] == [False, False]  # another view goes by the same clock
     other.stop(keep=True)
-    feed.look_again()
+    feed.refresh()
     bar.draw(screen.frames[-1].status.playback)
     assert [button.disabled for button in buttons] == [True, True]
 
@@ -127,7 +127,7 @@ def test_rows_that_wait_for_their_kind_are_not_called_undrawable(screen: Screen)
     feed = LiveSession(SLOW, Options(), screen.show, redraws_per_s=20)
     feed.start()
     while screen.frames[-1].picture is None:
-        feed.look_again()
+        feed.refresh()
         time.sleep(0.01)
     feed.close()
     assert {frame.undrawn for frame in screen.frames} == {0}

@@ -35,7 +35,7 @@ def pinned(query: Stream, value: str, **asked: Any) -> tuple[ProgressiveRun, Pin
     """A run whose early picture was pinned and that was read to its end, and what was said then and at the end."""
     run = waiting(query, **asked)
     run.pin()
-    run.look(value)
+    run.current_result(value)
     early = run.quality(value).pinned[-1]
     run.finish()
     assert run.wait(10)
@@ -43,7 +43,7 @@ def pinned(query: Stream, value: str, **asked: Any) -> tuple[ProgressiveRun, Pin
 
 
 def before(run: ProgressiveRun, value: str) -> list[object]:
-    return run.look(value)[1].before[value].to_pylist()
+    return run.current_result(value)[1].before[value].to_pylist()
 
 
 @pytest.mark.parametrize("asked", ({}, {"order": "time"}), ids=("blocks", "time"))
@@ -53,7 +53,7 @@ def test_rows_that_keys_do_not_tell_apart_are_not_compared_and_that_is_said(aske
     assert (early.verdict, early.now) == ("open", said)
     assert (last.verdict, last.now) == ("exact", said)
     assert before(run, "n") == [None] * 12
-    assert not run.look("n")[1].flagged
+    assert not run.current_result("n")[1].flagged
 
 
 def test_rows_that_are_told_apart_although_a_key_is_gone_are_compared() -> None:
@@ -98,7 +98,7 @@ def test_an_empty_picture_is_one_too(query: Stream, asked: dict[str, str]) -> No
     run, early, last = pinned(query, "m", **asked)
     assert early.now == "no value with an interval is exact yet"
     assert (last.verdict, last.now) == ("exact", "it had no interval of m")
-    assert len(run.look("m")[0].table) == 0
+    assert len(run.current_result("m")[0].table) == 0
 
 
 def test_only_rows_that_were_not_there_count_as_new() -> None:

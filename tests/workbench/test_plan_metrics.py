@@ -34,17 +34,17 @@ def test_lanes_stay_free_of_other_operators() -> None:
 
 def test_rates_are_those_since_the_look_before() -> None:
     watch = PlanWatch()
-    assert [step.rows_per_s for step in watch.look(metrics(2.0, 100, 50), {}).steps] == [50, 25]
-    assert [step.rows_per_s for step in watch.look(metrics(2.1, 200, 50), {}).steps] == [50, 25]
-    assert [step.rows_per_s for step in watch.look(metrics(4.0, 500, 50), {}).steps] == [200, 0]
-    assert [step.rows_per_s for step in watch.look(metrics(1.0, 9, 9), {}).steps] == [9, 9]
+    assert [step.rows_per_s for step in watch.update(metrics(2.0, 100, 50), {}).steps] == [50, 25]
+    assert [step.rows_per_s for step in watch.update(metrics(2.1, 200, 50), {}).steps] == [50, 25]
+    assert [step.rows_per_s for step in watch.update(metrics(4.0, 500, 50), {}).steps] == [200, 0]
+    assert [step.rows_per_s for step in watch.update(metrics(1.0, 9, 9), {}).steps] == [9, 9]
 
 
 def test_the_page_shows_what_the_run_counts() -> None:
     log = wb.from_arrow({"at": list(range(100)), "x": list(range(100))}, time="at", name="<log>")
     run = log.where(col.x >= 40).tumbling_window(10).aggregate(most=wb.max(col.x)).start()
     assert run.wait(60)
-    plan = PlanWatch().look(run.metrics, run.kernels())
+    plan = PlanWatch().update(run.metrics, run.kernels())
     text = plan_html(plan)
     cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td.*?</td>", text)]
     assert "&lt;log&gt;" in cells
@@ -56,5 +56,5 @@ def test_the_page_shows_what_the_run_counts() -> None:
 
 
 def test_nothing_ran_yet() -> None:
-    assert "shows when the query runs" in plan_html(PlanWatch().look(Metrics(), {}))
-    assert kernels_html(PlanWatch().look(Metrics(), {})) == ""
+    assert "appears when the query runs" in plan_html(PlanWatch().update(Metrics(), {}))
+    assert kernels_html(PlanWatch().update(Metrics(), {})) == ""

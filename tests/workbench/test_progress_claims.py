@@ -25,12 +25,12 @@ LOG = wb.from_arrow(pa.table({
 def test_an_overturned_claim_is_flagged_at_its_rows_whatever_their_keys_are(key: str, names: tuple[str, str]) -> None:
     run = waiting(LOG.group_by(key).tumbling_window(ROWS).aggregate(m=wb.mean(col.x)), looks=30)
     run.add_claim(*names, "m")
-    claim = run.progress.claims[0].claim
-    run.progress.added_claims[:] = [replace(claim, difference=-claim.difference)]  # as a sample may mislead
+    claim = run.query.claims[0].claim
+    run.query.added_claims[:] = [replace(claim, difference=-claim.difference)]  # as a sample may mislead
     run.finish()
     assert run.wait(10)
     assert [verdict.verdict for verdict in run.quality("m").pinned] == ["overturned"]
-    assert run.look("m")[1].flagged == {0, 1}
+    assert run.current_result("m")[1].flagged == {0, 1}
 
 
 def test_a_claim_of_a_row_that_is_gone_is_refused_in_words() -> None:

@@ -42,7 +42,7 @@ def waiting(query: Stream, looks: int = 3, **asked: object) -> ProgressiveRun:
 
 
 def row_where(run: ProgressiveRun, name: str, value: object) -> pa.Table:
-    table = run.progress.latest.table
+    table = run.query.latest.table
     return table.slice(table.column(name).to_pylist().index(value), 1)
 
 
@@ -57,7 +57,7 @@ def obeyed(run: ProgressiveRun) -> None:
 
 def first_rows(run: ProgressiveRun) -> set[int]:
     """The rows of the source that lie in the blocks that are read first; empty where none is."""
-    scan = run.progress.scan
+    scan = run.query.scan
     left = scan.left if len(scan.later) else ()
     return {row for block in left for row in range(scan.blocks.first[block], scan.blocks.stop[block])}
 
@@ -76,16 +76,16 @@ NAMED = {
 @pytest.mark.parametrize("kind", NAMED.values(), ids=NAMED)
 def test_exact_keys_are_sought(kind: pa.Array) -> None:
     run = waiting(counts(log(k=kind), "k"))
-    run.prioritize_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
-    key = run.progress.latest.table["k"][0].as_py()
+    key = run.query.latest.table["k"][0].as_py()
     assert run.quality("m").first.startswith(str(key))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_key_that_conditions_cannot_name_does_not_end_the_reading(kind: pa.Array) -> None:
     run = waiting(counts(log(k=kind), "k"))
-    run.prioritize_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
     assert run.state == "paused"
     assert run.error is None
@@ -95,9 +95,9 @@ def test_a_key_that_conditions_cannot_name_does_not_end_the_reading(kind: pa.Arr
 
 def test_a_row_is_sought_by_those_of_its_keys_that_conditions_can_name() -> None:
     run = waiting(counts(log(d=KINDS["bytes"], k=BLOCK), "d", "k"))
-    run.prioritize_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
-    key = run.progress.latest.table["k"][0].as_py()
+    key = run.query.latest.table["k"][0].as_py()
     assert run.quality("m").first.startswith(f"{key}, ")
     assert first_rows(run) <= set(range(100 * key - 64, 100 * key + 164))
     run.stop()
@@ -105,7 +105,7 @@ def test_a_row_is_sought_by_those_of_its_keys_that_conditions_can_name() -> None
 
 def test_what_is_read_first_stays_so_when_the_next_wish_comes_to_nothing() -> None:
     run = waiting(counts(log(k=KINDS["bytes"], g=BLOCK), "k", "g"))
-    run.prioritize_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
     before, rows = run.quality("m").first, first_rows(run)
     run.prioritize_range(10.0 * ROWS, 11.0 * ROWS)
@@ -129,7 +129,7 @@ LIKE_BLOCKS = {"k": BLOCK, "j": (BLOCK + 30) % 60}
 ), ids=("computed", "selected", "renamed", "ranked"))
 def test_a_key_is_sought_in_the_column_that_it_is_whatever_else_has_its_name(query: Stream) -> None:
     run = waiting(query)
-    key = run.progress.latest.table["k"][0].as_py()
+    key = run.query.latest.table["k"][0].as_py()
     run.prioritize_row(row_where(run, "k", key))
     obeyed(run)
     there = set(np.flatnonzero(LIKE_BLOCKS["j"] == key).tolist())
@@ -144,7 +144,7 @@ def test_a_key_is_sought_in_the_column_that_it_is_whatever_else_has_its_name(que
 ), ids=("computed", "a value"))
 def test_a_key_that_is_no_column_of_the_source_steers_nothing(query: Stream) -> None:
     run = waiting(query)
-    run.prioritize_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
     assert not first_rows(run)
     assert "cannot prioritize" in run.quality(query.schema.names[-1]).first
@@ -154,9 +154,9 @@ def test_a_key_that_is_no_column_of_the_source_steers_nothing(query: Stream) -> 
 def test_a_key_that_is_missing_is_sought_where_it_is_missing() -> None:
     run = waiting(counts(log(k=pa.array([None if each == 30 else int(each) for each in BLOCK])), "k"))
     run.pause()
-    if None not in run.progress.latest.table["k"].to_pylist():
-        run.progress.prioritize(between=(3_000, 3_100))
-        next(run.progress)
+    if None not in run.query.latest.table["k"].to_pylist():
+        run.query.prioritize(between=(3_000, 3_100))
+        next(run.query)
     run.prioritize_row(row_where(run, "k", None))
     obeyed(run)
     assert run.quality("m").first.startswith("(null)")
@@ -166,7 +166,7 @@ def test_a_key_that_is_missing_is_sought_where_it_is_missing() -> None:
 def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
     far = pa.array(BLOCK + 2**61, pa.int64()).cast(pa.timestamp("us"))
     run = waiting(counts(log(k=far), "k"))
-    run.prioritize_row(run.progress.latest.table.slice(0, 1))
+    run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
     assert run._first_words() == "cannot prioritize: k is computed, or of a type without literals"
     run.stop()
@@ -175,10 +175,10 @@ def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
 def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> None:
     query = log(k=BLOCK).tumbling_window(100).aggregate(m=wb.mean(col.x)).set_duration(1_000).aggregate(m=wb.max(col.m))
     run = waiting(query, looks=10)
-    starts = run.progress.latest.table["start"].to_pylist()
+    starts = run.query.latest.table["start"].to_pylist()
     start = next(each for each in starts if each >= 2_000)
-    unread = run.progress.scan.blocks
-    wanted = {row for first, stop, read in zip(unread.first, unread.stop, run.progress.scan.read, strict=True)
+    unread = run.query.scan.blocks
+    wanted = {row for first, stop, read in zip(unread.first, unread.stop, run.query.scan.read, strict=True)
               if not read for row in range(first, stop) if start - 900 <= row < start + 100}
     run.prioritize_row(row_where(run, "start", start))
     obeyed(run)
@@ -189,16 +189,16 @@ def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> No
 
 def during_a_step(run: ProgressiveRun, within: str, press: Callable[[], object], when: Callable[[Any], bool]) -> None:
     """Press something once, while the reader is in the step in which something is so."""
-    whole = getattr(run.progress, within)
+    whole = getattr(run.query, within)
 
     def pressed() -> object:
         found = whole()
         if when(found):
-            setattr(run.progress, within, whole)
+            setattr(run.query, within, whole)
             press()
         return found
 
-    setattr(run.progress, within, pressed)
+    setattr(run.query, within, pressed)
 
 
 GOOD_ENOUGH, ALL_READ = ("_stop", bool), ("_by_blocks", lambda answer: answer.all_read)
@@ -208,7 +208,7 @@ GOOD_ENOUGH, ALL_READ = ("_stop", bool), ("_by_blocks", lambda answer: answer.al
 def test_what_was_stopped_during_a_step_stays_stopped(within: str, when: Callable[[Any], bool]) -> None:
     run = waiting(counts(log(k=BLOCK), "k"))
     during_a_step(run, within, run.stop, when)
-    run.progress.until(seconds=1e-9 if within == "_stop" else None)
+    run.query.until(seconds=1e-9 if within == "_stop" else None)
     reader = run._reader
     run.resume()
     reader.join(10)
@@ -217,7 +217,7 @@ def test_what_was_stopped_during_a_step_stays_stopped(within: str, when: Callabl
     run.finish()
     assert run.wait(10)
     assert run.state == "finished"
-    assert sum(run.look("n")[0].table["n"].to_pylist()) == ROWS
+    assert sum(run.current_result("n")[0].table["n"].to_pylist()) == ROWS
 
 
 def test_what_is_paused_while_the_last_rows_are_read_is_finished() -> None:
@@ -254,13 +254,13 @@ def test_an_error_of_a_step_that_was_stopped_is_told_when_it_is_gone_on_with() -
         run.stop()
         raise SourceError("A file is gone.")
 
-    run.progress._by_blocks = stopped
+    run.query._by_blocks = stopped
     reader = run._reader
-    run.progress.until()
+    run.query.until()
     run.resume()
     reader.join(10)
     assert run.state == "stopped"
-    run.progress._by_blocks = lambda: (_ for _ in ()).throw(SourceError("A file is gone."))
+    run.query._by_blocks = lambda: (_ for _ in ()).throw(SourceError("A file is gone."))
     run.finish()
     assert run.wait(10)
     assert (run.state, run.error.what) == ("failed", "A file is gone.")

@@ -43,7 +43,8 @@ class Held:
             next(self.progress)
         self.screen = Screen()
         self.progress.until(seconds=1e-9)  # one look more, and it waits
-        self.feed = LiveSession(query, Options(**options), self.screen.show, redraws_per_s=50, progress=self.progress)
+        self.feed = LiveSession(query, Options(**options), self.screen.show, redraws_per_s=50,
+                                progressive=self.progress)
         self.feed.start()
         self.screen.wait_for("paused")
 
@@ -104,7 +105,7 @@ def test_lines_carry_bands_and_a_stretch_of_time_is_read_first() -> None:
     assert picture.estimated
     assert picture.lines[0].bands()
     held.feed.prioritize(Mark(at=24_000.0, to=36_000.0))
-    held.feed.refine(lambda run: run.progress.until(error=1e-9))
+    held.feed.refine(lambda run: run.query.until(error=1e-9))
     held.feed.resume()
     while not {24_000, 30_000} <= exact(held.progress):
         assert not held.run.wait(0.01)
@@ -120,7 +121,7 @@ def test_what_a_mark_stands_for_is_read_first() -> None:
     held = Held(LOG.group_by("gate").tumbling_window(ROWS).aggregate(n=wb.count()), 5, kind="bar")
     last = held.frame().picture.bars[-1]
     held.feed.prioritize(Mark(key=last.name))
-    held.feed.refine(lambda run: run.progress.until(error=1e-9))
+    held.feed.refine(lambda run: run.query.until(error=1e-9))
     held.feed.resume()
     first = int(last.name) * 1_000  # rows of a gate lie together
     blocks, scan = held.progress.blocks, held.progress.scan
@@ -205,14 +206,14 @@ def test_stopping_keeps_the_estimate_and_finishing_reads_only_what_is_left() -> 
     assert sum(bar.length for bar in last.picture.bars) == ROWS
     assert rows < ROWS
     held.feed.restart()
-    assert held.feed.progress is not held.progress
+    assert held.feed.progressive is not held.progress
     held.screen.wait_for("finished")
 
 
 def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -> None:
     query = LOG.group_by("airport").tumbling_window(ROWS).aggregate(all=wb.collect(col.delay))
     screen = Screen()
-    feed = LiveSession(query, Options(kind="bar"), screen.show, progress=query.progressive(every="20%"))
+    feed = LiveSession(query, Options(kind="bar"), screen.show, progressive=query.progressive(every="20%"))
     feed.start()
     screen.wait_for("finished")
     told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
@@ -264,7 +265,7 @@ def test_windows_that_a_feed_has_passed_carry_intervals_for_late_rows() -> None:
         next(progress)
     progress.until(seconds=1e-9)
     screen = Screen()
-    feed = LiveSession(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50, progress=progress)
+    feed = LiveSession(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50, progressive=progress)
     feed.start()
     screen.wait_for("paused")
     frame = feed.present()
@@ -289,7 +290,7 @@ def test_a_log_that_ends_now_was_read_and_keeps_intervals_for_late_rows() -> Non
     query = rows.tumbling_window(1_000).aggregate(n=wb.count())
     screen = Screen()
     feed = LiveSession(query, Options(kind="line", y="n"), screen.show, redraws_per_s=50,
-                progress=query.progressive(every="20%", late=late))
+                progressive=query.progressive(every="20%", late=late))
     feed.start()
     last = screen.wait_for("finished")
     assert isinstance(last.picture, Lines)

@@ -43,7 +43,7 @@ def test_keys_are_told_apart() -> None:
 def test_a_run_at_several_latencies_gives_stages_and_first_answers() -> None:
     run = BandedRun(bands := COUNTS.at_latencies(0, 100), bands.start())
     assert run.wait(10)
-    snapshot, result = run.look()
+    snapshot, result = run.current_result()
     assert result.stages == Stages(("0", "100"))
     assert result.reached == (100, 100)
     early = dict(zip(bands[0].collect()["start"].to_pylist(), bands[0].collect()["n"].to_pylist(), strict=True))
@@ -56,7 +56,7 @@ def test_raw_events_at_several_latencies_have_nothing_to_revise() -> None:
     log = wb.from_arrow(pa.table({"at": [1, 5, 3], "seen": [1, 5, 6]}), time="at", arrival="seen", name="log")
     run = BandedRun(bands := log.at_latencies(0, 10), bands.start())
     assert run.wait(10)
-    assert len(run.look()[1].table) == 3
+    assert len(run.current_result()[1].table) == 3
 
 
 @pytest.mark.parametrize("kind", ("line", "bar", "heatmap", "number", "table"))

@@ -41,7 +41,7 @@ def ended() -> Iterator[Ended]:
         feed.start()
         assert feed.run is not None
         assert feed.run.wait(60)
-        feed.look_again()
+        feed.refresh()
         return feed
 
     yield made
@@ -154,7 +154,7 @@ def test_events_of_rows_that_are_gone_go_too(ended: Ended) -> None:
     feed.restart()
     assert feed.run is not None
     assert feed.run.wait(60)
-    feed.look_again()
+    feed.refresh()
     inside.draw()
     assert "Source events of" not in inside.panel[0][1].object
     assert len(inside.panel[0][0][0].options) == 5
@@ -193,7 +193,7 @@ def test_frames_carry_marks_of_table_rows() -> None:
     feed.start()
     assert feed.run is not None
     assert feed.run.wait(60)
-    feed.look_again()
+    feed.refresh()
     for row in frames[-1].picture.table:
         mark = Mark.read(row.mark)
         assert mark is not None

@@ -40,24 +40,24 @@ def test_a_page_that_says_nothing_is_drawn_for(attention: Attention, clock: Cloc
 ])
 def test_what_follows_of_the_last_sign(attention: Attention, clock: Clock, sign: str, after_s: float,
                                        verdict: str) -> None:
-    attention.heard("here", sign)
+    attention.receive("here", sign)
     clock.now_s = after_s
     assert attention.verdict == verdict
 
 
 def test_an_output_stays_hidden_though_it_says_so_again(attention: Attention, clock: Clock) -> None:
     for clock.now_s in range(0, 60, 3):
-        attention.heard("here", "hidden")
+        attention.receive("here", "hidden")
     assert attention.verdict == "wait"
-    attention.heard("here", "seen")
+    attention.receive("here", "seen")
     assert attention.verdict == "look"
-    attention.heard("here", "hidden")
+    attention.receive("here", "hidden")
     assert attention.verdict == "rest"
 
 
 def test_it_is_drawn_where_it_is_seen_at_one_place(attention: Attention) -> None:
-    attention.heard("left", "gone")
-    attention.heard("right", "seen")
+    attention.receive("left", "gone")
+    attention.receive("right", "seen")
     assert attention.verdict == "look"
     attention.forget("right")
     assert attention.verdict == "end"
@@ -66,7 +66,7 @@ def test_it_is_drawn_where_it_is_seen_at_one_place(attention: Attention) -> None
 
 
 def test_a_busy_kernel_that_hears_nobody_calls_nobody_silent(attention: Attention, clock: Clock) -> None:
-    attention.heard("here", "seen")
+    attention.receive("here", "seen")
     clock.executing = True
     clock.now_s = 1000
     assert attention.verdict == "look"
@@ -78,7 +78,7 @@ def test_a_busy_kernel_that_hears_nobody_calls_nobody_silent(attention: Attentio
 
 
 def test_short_cells_do_not_keep_a_silent_page_alive(attention: Attention, clock: Clock) -> None:
-    attention.heard("here", "seen")
+    attention.receive("here", "seen")
     for second in range(30):
         clock.executing, clock.now_s = True, second + 0.01
         assert attention.verdict in ("look", "wait")
@@ -89,6 +89,6 @@ def test_short_cells_do_not_keep_a_silent_page_alive(attention: Attention, clock
 
 def test_a_busy_kernel_that_hears_its_page_knows_when_it_is_silent(attention: Attention, clock: Clock) -> None:
     clock.executing = True
-    attention.heard("here", "seen")
+    attention.receive("here", "seen")
     clock.now_s = 21
     assert attention.verdict == "wait"

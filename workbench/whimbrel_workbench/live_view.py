@@ -64,8 +64,8 @@ class LiveView:
         asked = Options.of(**options)
         check_colours(asked.style)
         self._feed = LiveSession(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
-                          ready=self._ready, on_turn=self._turn,
-                          progress=query if isinstance(query, ProgressiveQuery) else None, clocks=_clocks)
+                                 ready=self._ready, on_turn=self._turn,
+                                 progressive=query if isinstance(query, ProgressiveQuery) else None, clocks=_clocks)
         self._attention = Attention(page.executing)
         self._waiting = False
         self._pipe: Pipe | None = None
@@ -82,9 +82,9 @@ class LiveView:
         return self._feed.run
 
     @property
-    def progress(self) -> ProgressiveQuery | None:
+    def progressive(self) -> ProgressiveQuery | None:
         """The early answers that are read, to steer them from a cell; None where the query runs."""
-        return self._feed.progress
+        return self._feed.progressive
 
     @property
     def options(self) -> Options:
@@ -147,8 +147,7 @@ class LiveView:
         if self._started.acquire(blocking=False):
             # A cell that runs again begins anew.
             ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
-            self._feed.start([place.run for place in ending if isinstance(place,
-                                                                          ViewInstance) and place.run is not None])
+            self._feed.start([view.run for view in ending if isinstance(view, ViewInstance) and view.run is not None])
 
     def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
         """Write what is shown now as a page or a picture: values, coverage, watermark and query.
@@ -190,7 +189,7 @@ class LiveView:
         if page.collect(self) or not page.in_notebook():
             return {"text/plain": repr(self)}, {}
         self.start()
-        place = ViewInstance(self._feed, self._gesture, self._said, self._gone, transport=self._transport)
+        place = ViewInstance(self._feed, self._gesture, self._receive, self._forget, transport=self._transport)
         # A picture that comes with the page is there sooner than one that follows it.
         self._feed.await_picture(_FIRST_PICTURE_S)
         with self._feed.between_frames:
@@ -202,16 +201,16 @@ class LiveView:
         _cells.give(page.cell(), place, turn=page.execution())
         return bundle
 
-    def _said(self, place: str, sign: page.Sign) -> None:
+    def _receive(self, place: str, sign: page.Sign) -> None:
         """A page says whether somebody sees the view."""
-        self._attention.heard(place, sign)
+        self._attention.receive(place, sign)
         if sign == "seen" and not self._feed.watched:
             self._wake()
-            self._feed.look_again()
+            self._feed.refresh()
         elif sign == "gone":
             self._turn()
 
-    def _gone(self, place: ViewInstance) -> None:
+    def _forget(self, place: ViewInstance) -> None:
         """A place is not there any more; without any, nobody can get the view back."""
         _cells.forget(place)
         self._attention.forget(place.name)
@@ -229,12 +228,12 @@ class LiveView:
         run = self._feed.run
         if verdict == "end":
             self._feed.close()
-            self._feed.look_again()
+            self._feed.refresh()
         elif verdict == "wait" and run is not None and run.state == "running" and self._can_wait:
             self._waiting = True
             run.pause()
         elif verdict == "rest" and any(place.still_is_old for place in self._places):
-            self._feed.look_again()
+            self._feed.refresh()
 
     def _wake(self) -> None:
         """Somebody looks again."""

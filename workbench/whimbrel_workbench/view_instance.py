@@ -34,19 +34,19 @@ class ViewInstance:
         Of the view.
     on_gesture : callable
         Told what a reader wants of the run.
-    on_said : callable
+    on_message : callable
         Called with the place's name and with what its page says of it.
-    on_gone : callable
+    on_closed : callable
         Called when it is not there any more.
     transport : bool
         Whether it has the bar that steers a replay.
     """
 
-    def __init__(self, feed: LiveSession, on_gesture: Callable[[Gesture], None], on_said: Callable[[str, page.Sign],
-                                                                                                   None],
-                 on_gone: Callable[[ViewInstance], None], *, transport: bool) -> None:
+    def __init__(self, feed: LiveSession, on_gesture: Callable[[Gesture], None],
+                 on_message: Callable[[str, page.Sign], None], on_closed: Callable[[ViewInstance], None],
+                 *, transport: bool) -> None:
         self._feed, self._lock = feed, feed.between_frames
-        early = feed.progress is not None
+        early = feed.progressive is not None
         self._beside: Inside | Refining = (Refining if early else Inside)(feed, self._change)
         toolbar = Toolbar(on_gesture, feed.choose_value, self._beside.buttons,
                           keep="Stop here" if early else "Stop run")
@@ -55,7 +55,7 @@ class ViewInstance:
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
         self._panel.append(self._beside.panel)
-        self._output = page.Output(self._panel, feed.look_again, on_said, lambda: on_gone(self), self._lock)
+        self._output = page.Output(self._panel, feed.refresh, on_message, lambda: on_closed(self), self._lock)
         self._kept = (("", True), time.monotonic())
         self._still_every_s = _STILL_EVERY_S
 

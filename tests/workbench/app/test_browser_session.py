@@ -36,7 +36,7 @@ class Page:
 def test_what_is_there_is_part_of_a_page_from_the_start(control: bool) -> None:
     """Each page came empty, and was sent its charts when it had drawn nothing."""
     dashboard = Dashboard("Counts", {"lines": COUNTS, "table": COUNTS.view(kind="table")})
-    shared = dashboard.share()
+    shared = dashboard.shared_run()
     try:
         Visit(dashboard, shared, empty := Document(), control=control)
         assert not list(empty.select({"type": Plot}))

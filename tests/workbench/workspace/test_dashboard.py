@@ -56,7 +56,7 @@ def test_views_are_queries(views: object) -> None:
 
 
 def test_a_view_that_no_row_names_is_not_computed() -> None:
-    assert list(Dashboard("All", {"counts": COUNTS, "sum": SUM}, rows=["sum"]).share().feeds) == ["sum"]
+    assert list(Dashboard("All", {"counts": COUNTS, "sum": SUM}, rows=["sum"]).shared_run().feeds) == ["sum"]
 
 
 def test_what_cells_show_becomes_one_dashboard_under_their_headings() -> None:

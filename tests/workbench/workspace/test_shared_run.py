@@ -56,7 +56,7 @@ class Page:
 @contextmanager
 def shared(**settings: bool) -> Iterator[Shared]:
     before = set(threading.enumerate())
-    there = DASHBOARD.share(**settings)
+    there = DASHBOARD.shared_run(**settings)
     try:
         yield there
     finally:
@@ -104,7 +104,7 @@ def test_ten_pages_cost_what_one_costs(count: Counter[str]) -> None:
         for page in pages:
             page.wait_for_pictures()
             page.wait_for(lambda frames: len(frames["lines"]) >= 5)
-        there.steer("keep").result(10)
+        there.control("keep").result(10)
         assert count["readings"] == 1
         # Once the last picture that was made is handed on, there was one for each frame, and all pages have the same.
         wait_until(lambda: count["pictures"] <= sum(len(pages[0].frames[name]) for name in DASHBOARD.views))
@@ -158,7 +158,7 @@ def test_a_run_that_waits_while_nobody_looks_goes_on_when_somebody_does() -> Non
         wait_until(lambda: run.state == "paused")
         there.join(page)
         wait_until(lambda: run.state == "running")
-        there.steer("pause").result(10)
+        there.control("pause").result(10)
         there.leave(page)
         there.join(page)
         time.sleep(0.3)
@@ -170,21 +170,21 @@ def test_gestures_are_of_all_views() -> None:
         page = Page()
         there.join(page)
         page.wait_for_pictures()
-        there.steer("pause")
+        there.control("pause")
         page.wait_for(lambda frames: {some[-1].status.state for some in frames.values()} == {"paused"})
-        there.steer("resume")
+        there.control("resume")
         page.wait_for(lambda frames: {some[-1].status.state for some in frames.values()} == {"running"})
-        there.steer("drop")
+        there.control("drop")
         page.wait_for(lambda frames: {some[-1].status.state for some in frames.values()} == {"stopped"})
         assert all(some[-1].picture is None for some in page.frames.values())
-        there.steer("restart")
+        there.control("restart")
         page.wait_for(lambda frames: {some[-1].status.state for some in frames.values()} == {"running"})
         page.wait_for_pictures()
 
 
 def test_a_view_that_fails_says_so_and_its_neighbours_go_on() -> None:
     unsorted = wb.from_arrow({"at": [2, 1]}, time="at", name="other")
-    there = Dashboard("Broken", {"good": COUNTS.on(SLOW), "bad": unsorted}).share()
+    there = Dashboard("Broken", {"good": COUNTS.on(SLOW), "bad": unsorted}).shared_run()
     page = Page()
     there.join(page)
     page.wait_for(lambda frames: {name: some[-1].status.state for name, some in frames.items()}
@@ -197,7 +197,7 @@ def test_queries_that_cannot_be_planned_together_say_so(tmp_path: Path) -> None:
     file = tmp_path / "log.parquet"
     pq.write_table(pa.table({"at": [1, 2]}), file)
     gone = wb.read_parquet(file, time="at")
-    there = Dashboard("Gone", [gone]).share()
+    there = Dashboard("Gone", [gone]).shared_run()
     file.unlink()
     page = Page()
     there.join(page)
@@ -207,7 +207,7 @@ def test_queries_that_cannot_be_planned_together_say_so(tmp_path: Path) -> None:
 
 
 def test_several_latencies_stand_beside_other_views() -> None:
-    there = Dashboard("Bands", {"bands": COUNTS.at_latencies(0, 500), "plain": COUNTS}).share()
+    there = Dashboard("Bands", {"bands": COUNTS.at_latencies(0, 500), "plain": COUNTS}).shared_run()
     page = Page()
     there.join(page)
     page.wait_for(lambda frames: [some[-1].status.state for some in frames.values()] == ["finished", "finished"])
@@ -220,7 +220,7 @@ def test_another_latency_is_asked_of_all_views_together() -> None:
     late = wb.from_arrow(rows, time="at", arrival="seen", name="late")
     replay = wb.replay(late, speed=float("inf"), reorder_latency=10, late="drop")
     counts = late.tumbling_window(4).aggregate(n=wb.count())
-    there = Dashboard("Late", {"one": counts.on(replay), "several": counts.at_latencies(0, 10).on(replay)}).share()
+    there = Dashboard("Late", {"one": counts.on(replay), "several": counts.at_latencies(0, 10).on(replay)}).shared_run()
     try:
         page = Page()
         there.join(page)
@@ -231,7 +231,7 @@ def test_another_latency_is_asked_of_all_views_together() -> None:
         assert all(run is not None and run.wait(30) for run in runs)
         assert runs[0].snapshot().metrics.late_dropped == 1
         there.player.hold()
-        there.steer("fit").result(30)  # done behind it, on the same thread
+        there.control("fit").result(30)  # done behind it, on the same thread
         assert runs[0].clock.paused
     finally:
         there.close()
@@ -242,7 +242,7 @@ def test_early_answers_are_shown_as_such_beside_a_run() -> None:
     history = wb.from_arrow(TABLE, time="at", name="log").group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
     early = history.progressive(every="10%", seed=1).until(seconds=1e-9)
     board = Dashboard("Both", {"early": early.view(kind="bar"), "plain": early.restart(), "run": COUNTS})
-    there = board.share()
+    there = board.shared_run()
     page = Page()
     try:
         there.join(page)
@@ -255,7 +255,7 @@ def test_early_answers_are_shown_as_such_beside_a_run() -> None:
         assert plain.quality is not None
         assert plain.quality.final
         assert run.quality is None
-        there.steer("resume").result()
+        there.control("resume").result()
         page.wait_for(lambda frames: frames["early"][-1].status.state == "finished")
     finally:
         there.close()

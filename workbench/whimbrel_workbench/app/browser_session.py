@@ -57,7 +57,7 @@ class Visit:
         self._changing = threading.Lock()
         self._sharing: dict[str, str] = {}
         self._axes: dict[tuple[str, str], Range1d] = {}
-        self._run = RunPanel(shared.steer if control else None)
+        self._run = RunPanel(shared.control if control else None)
         self._keys = KeyChoice(self._choose)
         names = [name for row in dashboard.arrangement.rows for name in row]
         self._steering = RunControls(shared, document, names) if control else None

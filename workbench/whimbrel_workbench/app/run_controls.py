@@ -44,7 +44,7 @@ class RunControls:
     def host(self, name: str) -> Host:
         """Whom the picture of a view tells of clicks, and asks for another order."""
         host = Host(pick=self._inside[name].pick, resort=lambda: self._shared.resort(name))
-        early = self._shared.feeds[name].progress is not None
+        early = self._shared.feeds[name].progressive is not None
         return replace(host, picking="to prioritize its rows", stretches=True) if early else host
 
     def below(self, name: str) -> list[pn.viewable.Viewable]:
@@ -56,7 +56,7 @@ class RunControls:
         """Show how the replay, the latencies, and what is open in these views stand now."""
         self._transport.draw(next((frame.status.playback for frame in frames.values()), None))
         feeds = self._shared.feeds
-        running = [feeds[name] for name in self._inside if feeds[name].progress is None]
+        running = [feeds[name] for name in self._inside if feeds[name].progressive is None]
         if running:
             widest = max(running, key=lambda feed: len(feed.asked))
             self._latency.draw(choices_near(widest.written), widest.asked)
@@ -66,6 +66,6 @@ class RunControls:
 
     def _beside(self, feed: LiveSession, document: Document) -> Inside | Refining:
         """A look inside what runs; what may be done with early answers."""
-        if feed.progress is not None:
+        if feed.progressive is not None:
             return Refining(feed, document.add_next_tick_callback)
         return Inside(feed, document.add_next_tick_callback, self._shared.ask)

@@ -71,7 +71,7 @@ class Server:
                  pause_unwatched: bool = False) -> None:
         self._dashboard = dashboard
         self._control = control
-        self.shared: Shared = dashboard.share(pause_unwatched=pause_unwatched)
+        self.shared: Shared = dashboard.shared_run(pause_unwatched=pause_unwatched)
         sockets, port = _bound(exposure)
         self.exposure = replace(exposure, port=port)
         application = Application(FunctionHandler(self._open))

@@ -15,7 +15,7 @@ from whimbrel_workbench.controls.accessible import NamedSlider, named
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SELECT_CSS, touch
 from whimbrel_workbench.frames import Playback
-from whimbrel_workbench.frames.format_times import words
+from whimbrel_workbench.frames.format_times import instant_text
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.page_messages import PageMessage
 
@@ -212,5 +212,5 @@ def _speed_words(speed: float) -> str:
 
 def _clock_html(playback: Playback, *, going: bool) -> str:
     sign = f" <i>{'' if going else escape(playback.state)}</i>"
-    now = f"<b>{escape(words(playback.now))}</b>"
+    now = f"<b>{escape(instant_text(playback.now))}</b>"
     return f'<div class="clock" role="timer" aria-label="Simulated time">{now}{sign}</div>'

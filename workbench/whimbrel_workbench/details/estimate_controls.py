@@ -44,7 +44,7 @@ class Refining(Folds):
         """Offer what can be done now, whatever is open."""
         run = self._feed.run
         touch(self._finish, "disabled", not (isinstance(run, ProgressiveRun) and run.can_finish))
-        touch(self._remember, "disabled", not isinstance(run, ProgressiveRun) or run.progress.latest is None)
+        touch(self._remember, "disabled", not isinstance(run, ProgressiveRun) or run.query.latest is None)
         super().draw()
 
     def pick(self, mark: Mark) -> None:

@@ -48,7 +48,7 @@ class LatenessFold:
         note = self._study.trouble or self._note
         if not sources and not note:
             note = "No events yet. The lateness of a feed is measured while it runs."
-        self._control.draw([(step.ticks, step.words) for source in sources for step in source.steps], asked)
+        self._control.draw([(step.ticks, step.label) for source in sources for step in source.steps], asked)
         self._view.draw(sources, asked, note)
 
     def _measure(self) -> None:

@@ -33,7 +33,7 @@ class PlanFold:
         run = self._feed.run
         if run is None or isinstance(run, ProgressiveRun):
             return PlanFrame((), 0.0)
-        return self._watch.look(run.metrics, run.kernels())
+        return self._watch.update(run.metrics, run.kernels())
 
     def draw(self) -> None:
         self._view.draw(self.plan)

@@ -53,7 +53,7 @@ class PrioritizePanel:
             if choice.options != options:
                 kept = choice.value if choice.value in options else next(iter(options[place:]), None)
                 choice.param.update(options=options, value=kept)
-        steers = isinstance(run, ProgressiveRun) and not run.progress.fallback_reason and run.can_finish
+        steers = isinstance(run, ProgressiveRun) and not run.query.fallback_reason and run.can_finish
         touch(self._first, "disabled", not (steers and options))
         touch(self._all, "disabled", not (steers and quality is not None and bool(quality.first)))
         touch(self._claim, "disabled", len(options) < 2)

@@ -19,7 +19,7 @@ class Figure:
 
     Parameters
     ----------
-    name, words : str
+    name, text : str
     value : float
         NaN when it is null, or no number.
     moved : str
@@ -31,7 +31,7 @@ class Figure:
     """
 
     name: str
-    words: str
+    text: str
     value: float
     moved: str = ""
     revised: str = ""
@@ -77,7 +77,7 @@ def figures(result: Result, columns: ColumnRoles) -> Figures | None:
 
 def _moved(before: Figure, now: Figure) -> str:
     if isnan(now.value) and isnan(before.value):
-        return "changed" if now.words != before.words else ""
+        return "changed" if now.text != before.text else ""
     return moved_words(before.value, now.value)
 
 

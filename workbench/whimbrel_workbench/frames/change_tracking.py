@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 LINGER_S: Final = 2.0
 """So long a change stays marked: marks that come and go with every redraw would only flicker."""
 
-_MAX_LOOKS: Final = 8
+_MAX_PICTURES: Final = 8
 
 
 @dataclass(slots=True)
@@ -25,9 +25,9 @@ class ChangeTracker:
 
     _seen: deque[tuple[float, Any]] = field(default_factory=deque)
 
-    def look(self, picture: Any, at_s: float) -> None:
+    def record(self, picture: Any, at_s: float) -> None:
         """The reader sees this picture."""
-        if self._seen and at_s - self._seen[-1][0] < LINGER_S / _MAX_LOOKS:
+        if self._seen and at_s - self._seen[-1][0] < LINGER_S / _MAX_PICTURES:
             at_s, _ = self._seen.pop()
         self._seen.append((at_s, picture))
         while len(self._seen) > 1 and self._seen[1][0] <= at_s - LINGER_S:

@@ -39,7 +39,7 @@ class PinnedClaim:
 
     Parameters
     ----------
-    words : str
+    summary : str
         As it was when it was pinned.
     verdict : {"open", "holds", "overturned", "exact"}
         The last where nothing had been said that could hold.
@@ -47,7 +47,7 @@ class PinnedClaim:
         What is known of it now.
     """
 
-    words: str
+    summary: str
     verdict: Literal["open", "holds", "overturned", "exact"]
     now: str
 

@@ -10,7 +10,7 @@ from whimbrel_workbench.frames.status import Failure
 MAX_EVENTS: Final = 50
 """More rows of a table than that nobody reads; all are counted."""
 
-Fact = tuple[str, str]
+NamedValue = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LineageEvents:
     """
 
     state: Literal["nothing", "looking", "found", "failed"]
-    row: tuple[Fact, ...] = ()
+    row: tuple[NamedValue, ...] = ()
     origins: tuple[OriginRows, ...] = ()
     paths: tuple[tuple[str, ...], ...] = ()
     again: str = ""

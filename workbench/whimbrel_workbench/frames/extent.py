@@ -12,7 +12,7 @@ _CALENDAR_STEPS_MS: Final = (
     6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 182 * _DAY, 365 * _DAY,
 )
 _STEPS_PER_SPAN: Final = 6
-ROOM, HEADROOM = 0.025, 0.03
+MARGIN, HEADROOM = 0.025, 0.03
 """Shares of an axis from left to right, and of one from bottom to top, that half a mark takes at most."""
 _NOISE: Final = 1e-12
 """Of numbers: what they differ by less is how floats are rounded, and would be stretched over all of an axis."""
@@ -75,14 +75,14 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
     return Extent(low, high if high > low else low + step)
 
 
-def roomy(extent: Extent, share: float = ROOM) -> Extent:
+def with_margin(extent: Extent, fraction: float = MARGIN) -> Extent:
     """The extent with room for marks that stand on its ends, which would be cut in half.
 
-    >>> roomy(Extent(0.0, 200.0))
+    >>> with_margin(Extent(0.0, 200.0))
     Extent(low=-5.0, high=205.0)
     """
-    room = share * (extent.high - extent.low)
-    return Extent(extent.low - room, extent.high + room)
+    margin = fraction * (extent.high - extent.low)
+    return Extent(extent.low - margin, extent.high + margin)
 
 
 def limited(extent: Extent, limits: tuple[float | None, float | None] | None) -> Extent:
@@ -96,20 +96,20 @@ def limited(extent: Extent, limits: tuple[float | None, float | None] | None) ->
     return Extent(low, high) if low < high else Extent(low, low + (abs(low) or 1.0))
 
 
-def decimal_step(at_least: float) -> float:
+def decimal_step(minimum: float) -> float:
     """1, 2, 2.5 or 5 times a power of ten.
 
     >>> decimal_step(0.03), decimal_step(217.0)
     (0.05, 250.0)
     """
-    power = 10.0 ** math.floor(math.log10(at_least))
-    return float(next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= at_least * 0.999))
+    power = 10.0 ** math.floor(math.log10(minimum))
+    return float(next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= minimum * 0.999))
 
 
-def calendar_step(at_least_ms: float) -> float:
+def calendar_step(minimum_ms: float) -> float:
     """A stretch that clocks and calendars know, in milliseconds.
 
     >>> calendar_step(50 * 60e3) == 3600e3
     True
     """
-    return next((step for step in _CALENDAR_STEPS_MS if step >= at_least_ms), _CALENDAR_STEPS_MS[-1])
+    return next((step for step in _CALENDAR_STEPS_MS if step >= minimum_ms), _CALENDAR_STEPS_MS[-1])

@@ -23,7 +23,7 @@ class Stages:
     Examples
     --------
     >>> stages = Stages(("15m", "2h"))
-    >>> [stages.words(stage) for stage in (0, 1, 2)]
+    >>> [stages.label(stage) for stage in (0, 1, 2)]
     ['provisional', 'early result after 15m', 'settled after 2h']
     """
 
@@ -33,7 +33,7 @@ class Stages:
     def final(self) -> int:
         return len(self.bands)
 
-    def words(self, stage: int) -> str:
+    def label(self, stage: int) -> str:
         if stage == OPEN:
             return "provisional"
         name = self.bands[stage - 1]
@@ -61,10 +61,10 @@ class Stages:
             return 1.0 if stage == self.final else 0.9
         return self._between(stage, 0.3, 0.7)
 
-    def behind(self, stage: int) -> int:
+    def steps_to_final(self, stage: int) -> int:
         """How many early answers come after this one before what is final, of those that are told apart: two at most.
 
-        >>> [Stages(("1s", "1m", "1h", "1d")).behind(stage) for stage in (1, 2, 3)]
+        >>> [Stages(("1s", "1m", "1h", "1d")).steps_to_final(stage) for stage in (1, 2, 3)]
         [2, 1, 0]
         """
         return min(max(self.final - 1 - stage, 0), 2)

@@ -41,13 +41,13 @@ def moved_words(before: float, now: float) -> str:
     return ("+" if by > 0 else "-") + value_words(abs(by)) if by and not isnan(by) else ""
 
 
-def format_fraction(share: float) -> str:
+def format_fraction(fraction: float) -> str:
     """A small share in percent, with two digits.
 
     >>> format_fraction(0.021), format_fraction(0.3), format_fraction(0.00123), format_fraction(2.5)
     ('2.1%', '30%', '0.12%', '250%')
     """
-    return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
+    return f"{fraction:.0%}" if fraction >= 0.1 else f"{100 * fraction:.2g}%"
 
 
 def within(value: float, low: float, high: float) -> float:

@@ -58,11 +58,13 @@ def tick_at(position: float, kind: pa.DataType, *, last: bool = False) -> int:
     return int(wall.cast(pa.int64()).as_py())
 
 
-def words(instant: datetime | int | None) -> str:
+def instant_text(instant: datetime | int | None) -> str:
     """An instant as short as it can be read without doubt.
 
-    >>> words(datetime(2013, 5, 4, 10, 30)), words(datetime(2013, 5, 4, 10, 30, 5)), words(1200), words(None)
-    ('2013-05-04 10:30', '2013-05-04 10:30:05', '1,200', 'none yet')
+    >>> instant_text(datetime(2013, 5, 4, 10, 30)), instant_text(datetime(2013, 5, 4, 10, 30, 5))
+    ('2013-05-04 10:30', '2013-05-04 10:30:05')
+    >>> instant_text(1200), instant_text(None)
+    ('1,200', 'none yet')
     """
     match instant:
         case None:

@@ -16,7 +16,7 @@ from whimbrel_workbench.frames.change_tracking import ChangeTracker
 from whimbrel_workbench.frames.columns import ColumnRoles, roles
 from whimbrel_workbench.frames.estimate_quality import Quality
 from whimbrel_workbench.frames.heat import MAX_KEYS, Heat, HeatMemory, heat
-from whimbrel_workbench.frames.labels import Labels, Places, labels
+from whimbrel_workbench.frames.labels import Labels, Slots, labels
 from whimbrel_workbench.frames.lines import MAX_LINES, LineMemory, Lines, lines
 from whimbrel_workbench.frames.options import Kind, Options
 from whimbrel_workbench.frames.result import Result
@@ -83,7 +83,7 @@ class Framer:
     _bars: BarMemory = field(init=False)
     _heat: HeatMemory = field(init=False)
     _scatter: ScatterMemory = field(init=False)
-    _looks: ChangeTracker = field(init=False)
+    _seen_pictures: ChangeTracker = field(init=False)
 
     def __post_init__(self) -> None:
         self.forget()
@@ -92,11 +92,11 @@ class Framer:
         """Put another column on the value axis; keys keep their places."""
         coloured = self.options.kind == "heatmap" and self.options.C is not None
         self.options = replace(self.options, C=name) if coloured else replace(self.options, y=name)
-        self._lines = LineMemory(self._lines.places, self._lines.x)
+        self._lines = LineMemory(self._lines.slots, self._lines.x)
         self._bars = BarMemory(self._bars.names)
         self._heat = replace(self._heat, shade=None)
         self._scatter = ScatterMemory(x=self._scatter.x)
-        self._looks.forget()
+        self._seen_pictures.forget()
 
     def style(self, style: Style) -> None:
         """Look otherwise; axes that are now logarithmic begin anew."""
@@ -109,15 +109,15 @@ class Framer:
         """Start afresh: a new run of the query."""
         self._kind, self.undecided = "auto", False
         self._unseen = True
-        self._lines = LineMemory(Places(self.options.top or MAX_LINES))
+        self._lines = LineMemory(Slots(self.options.top or MAX_LINES))
         self._bars = BarMemory()
         self._heat = HeatMemory()
         self._scatter = ScatterMemory()
-        self._looks = ChangeTracker()
+        self._seen_pictures = ChangeTracker()
 
     def fit(self) -> None:
         """Let axes and the order of bars fit what is there now; the one way in which axes shrink."""
-        self._lines = LineMemory(self._lines.places)
+        self._lines = LineMemory(self._lines.slots)
         self._bars = BarMemory()
         self._heat = HeatMemory(per_cell=self._heat.per_cell)
         self._scatter = ScatterMemory()
@@ -142,7 +142,7 @@ class Framer:
         """The reader has this picture in front of them: what becomes otherwise from now on is marked."""
         if picture is not None:
             self._unseen = False
-            self._looks.look(picture, time.monotonic() if at_s is None else at_s)
+            self._seen_pictures.record(picture, time.monotonic() if at_s is None else at_s)
 
     def picture(self, result: Result, at_s: float | None = None, *,
                 more: Callable[[], bool | None] = lambda: False) -> Picture | None:
@@ -163,7 +163,7 @@ class Framer:
         if self._unseen:
             self.resort()  # an order is kept for those who know it
         drawn = self._drawn(result, self.columns(result.table.schema), more)
-        before = self._looks.before(time.monotonic() if at_s is None else at_s)
+        before = self._seen_pictures.before(time.monotonic() if at_s is None else at_s)
         alike = type(before) is type(drawn)
         return drawn.compared(before) if drawn is not None and alike else drawn
 

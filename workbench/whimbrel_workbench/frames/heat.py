@@ -22,7 +22,7 @@ MAX_KEYS: Final = 30
 MAX_CELLS: Final = 6_000
 """Cells that a browser still paints in a moment."""
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class Heat:
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    row: Places
+    row: Indices
     left: Floats
     right: Floats
     instant: NDArray[np.str_]
@@ -163,7 +163,7 @@ def heat(result: Result, named: Labels, columns: ColumnRoles, memory: HeatMemory
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    row: Places
+    row: Indices
     left: Floats
     right: Floats
     instant: NDArray[np.str_]
@@ -193,7 +193,7 @@ def _in_order(kept: tuple[str, ...], found: tuple[str, ...] | list[str], maximum
     return (*kept, *sorted((name for name in found if name not in kept), key=natural))[:maximum]
 
 
-def _until(row: Places, left: Floats, end: Floats) -> Floats:
+def _until(row: Indices, left: Floats, end: Floats) -> Floats:
     """Where each cell ends: with its lifetime, or where the next one of its row begins."""
     order = np.lexsort((left, row))
     following = np.append(left[order][1:], np.inf)
@@ -206,7 +206,7 @@ def _until(row: Places, left: Floats, end: Floats) -> Floats:
     return np.where(np.isfinite(until), until, max(known.max(initial=left.max()), left.max() + 1))
 
 
-def _width(kept: float, row: Places, left: Floats, *, calendar: bool) -> float:
+def _width(kept: float, row: Indices, left: Floats, *, calendar: bool) -> float:
     """0 while every result can have a cell of its own, else the width of cells that are few enough; it only grows."""
     if len(row) <= MAX_CELLS and not kept:
         return 0.0

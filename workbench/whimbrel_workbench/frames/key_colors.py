@@ -27,9 +27,9 @@ class Colouring:
 
     def _coloured(self, picture: Lines | Scatter) -> Lines | Scatter:
         if isinstance(picture, Scatter):
-            return replace(picture, places=self._places_of(picture.keys, picture.names))
+            return replace(picture, slots=self._places_of(picture.keys, picture.names))
         places = self._places_of(picture.keys, [line.label for line in picture])
-        return replace(picture, lines=tuple(replace(line, place=place)
+        return replace(picture, lines=tuple(replace(line, slot=place)
                                             for line, place in zip(picture, places, strict=True)))
 
     def _places_of(self, keys: tuple[str, ...], names: Sequence[str]) -> tuple[int, ...]:

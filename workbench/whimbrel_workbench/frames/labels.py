@@ -105,25 +105,25 @@ def natural(name: str) -> tuple[tuple[int, float, str], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Slots:
     """The keys that are shown, each in a place (and so a colour) that it keeps.
 
     Examples
     --------
-    >>> places = Places(maximum=2).seat(("a", "b", "c"), [5, 1, 4])
-    >>> places.names
+    >>> slots = Slots(maximum=2).assign(("a", "b", "c"), [5, 1, 4])
+    >>> slots.names
     ('a', 'c')
-    >>> places.seat(("a", "b", "c"), [5, 4, 4]).names   # a small lead does not unseat anybody
+    >>> slots.assign(("a", "b", "c"), [5, 4, 4]).names   # a small lead does not unseat anybody
     ('a', 'c')
-    >>> places.seat(("a", "b", "c"), [5, 9, 4]).names   # a clear one does, and takes over the place
+    >>> slots.assign(("a", "b", "c"), [5, 9, 4]).names   # a clear one does, and takes over the place
     ('a', 'b')
     """
 
     maximum: int
     names: tuple[str, ...] = ()
 
-    def seat(self, names: Sequence[str], rows: Sequence[int] | NDArray[Any],
-             totals: Sequence[float] | NDArray[Any] | None = None) -> Places:
+    def assign(self, names: Sequence[str], rows: Sequence[int] | NDArray[Any],
+             totals: Sequence[float] | NDArray[Any] | None = None) -> Slots:
         """Fill free places with the keys that have most rows; move somebody only for a lead of a quarter.
 
         Parameters
@@ -146,4 +146,4 @@ class Places:
             if count[name] <= 1.25 * count.get(seated[weakest], 0):
                 break
             seated[weakest] = name
-        return Places(self.maximum, tuple(seated))
+        return Slots(self.maximum, tuple(seated))

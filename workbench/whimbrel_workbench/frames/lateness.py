@@ -19,7 +19,7 @@ class LateStep:
     Parameters
     ----------
     ticks : int
-    words : str
+    label : str
     rows, fraction : int, float
         Rows on this step, and what part they are of all.
     lost, fraction_lost : int, float
@@ -29,7 +29,7 @@ class LateStep:
     """
 
     ticks: int
-    words: str
+    label: str
     rows: int
     fraction: float
     lost: int
@@ -73,7 +73,7 @@ def late_rows(source: str, of: str, late_by: Mapping[int, int], unit: TickUnit, 
     Examples
     --------
     >>> for step in late_rows("log", "the log", {0: 90, 5: 6, 60: 4}, "s").steps:
-    ...     print(step.words, step.rows, step.lost, step.fraction_lost)
+    ...     print(step.label, step.rows, step.lost, step.fraction_lost)
     0 90 10 0.1
     5s 6 4 0.04
     1m 4 0 0.0

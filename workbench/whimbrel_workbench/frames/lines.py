@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from whimbrel_workbench.frames.change_tracking import changed_points
 from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.decimate import keep_extremes
-from whimbrel_workbench.frames.extent import HEADROOM, Extent, grown, limited, roomy
+from whimbrel_workbench.frames.extent import HEADROOM, Extent, grown, limited, with_margin
 from whimbrel_workbench.frames.finality import OPEN, Stages
 from whimbrel_workbench.frames.format_times import positions, ticks
-from whimbrel_workbench.frames.labels import Labels, Places
+from whimbrel_workbench.frames.labels import Labels, Slots
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
 from whimbrel_workbench.frames.style import Style
 
@@ -41,7 +41,7 @@ class Line:
     ----------
     label : str
         The key, as words; empty when the result has no key.
-    place : int
+    slot : int
         Which colour and marker it has; kept during a run.
     x, y : array of float
         Starts of the lifetimes (axis positions) and values; never null.
@@ -62,7 +62,7 @@ class Line:
     """
 
     label: str
-    place: int
+    slot: int
     x: Floats
     y: Floats
     instant: NDArray[np.int64]
@@ -112,9 +112,9 @@ class Line:
         pieces = np.cumsum(~self.joined & wide)
         return replace(self.at(kept), joined=np.diff(pieces[kept], prepend=-1) == 0)
 
-    def at(self, places: NDArray[np.intp]) -> Line:
+    def at(self, indices: NDArray[np.intp]) -> Line:
         """Some of the points, in this order."""
-        return replace(self, **{name: getattr(self, name)[places] for name in _ALONG})
+        return replace(self, **{name: getattr(self, name)[indices] for name in _ALONG})
 
     @property
     def bounded(self) -> Bools:
@@ -190,7 +190,7 @@ class Lines:
 class LineMemory:
     """What must not jump from one frame to the next: places of keys and axis ranges."""
 
-    places: Places
+    slots: Slots
     x: Extent | None = None
     y: Extent | None = None
 
@@ -206,22 +206,22 @@ def lines(result: Result, named: Labels, columns: ColumnRoles, memory: LineMemor
     y, before, stage = result.values(columns.value), result.values_before(columns.value), result.stage
     low, high = result.interval(columns.value)
     totals = np.bincount(named.codes, np.nan_to_num(np.abs(y)), len(named.names))
-    places = memory.places.seat(named.names, named.rows, totals)
+    slots = memory.slots.assign(named.names, named.rows, totals)
     shown = np.isfinite(y) & np.isfinite(start)
     if style.logy:
         shown, before = shown & (y > 0), np.where(before > 0, before, np.nan)
     drawn = []
-    for place, name in enumerate(places.names):
+    for slot, name in enumerate(slots.names):
         if name in named.names:
             rows = np.flatnonzero((named.codes == named.names.index(name)) & shown)
             if len(rows):
                 joined = np.zeros(len(rows), np.bool_)
-                line = Line(name, place, start[rows], y[rows], instant[rows], stage[rows], joined, before[rows],
+                line = Line(name, slot, start[rows], y[rows], instant[rows], stage[rows], joined, before[rows],
                             joined, low[rows], high[rows], result.stages,
                             int(np.count_nonzero(~np.isnan(before[rows]))))
                 drawn.append(_in_time(line, end[rows]).thinned(MAX_POINTS))
     if not drawn:
-        return None, LineMemory(places, memory.x, memory.y)
+        return None, LineMemory(slots, memory.x, memory.y)
     kind = table.schema.field("start").type
     calendar = bool(pa.types.is_timestamp(kind))
     first, last = min(line.x[0] for line in drawn), max(line.x[-1] for line in drawn)
@@ -229,12 +229,12 @@ def lines(result: Result, named: Labels, columns: ColumnRoles, memory: LineMemor
         last = max(first, np.nan_to_num(end[shown], nan=first).max())
     x_extent = grown(memory.x, first, last, calendar=calendar)
     y_extent = grown(memory.y, *_reach(drawn, log=bool(style.logy)), log=bool(style.logy))
-    others = tuple(name for name in named.names if name not in places.names)
+    others = tuple(name for name in named.names if name not in slots.names)
     frame = Lines(tuple(drawn), columns.value, columns.keys, calendar, kind.tz if calendar else None,
-                  limited(roomy(x_extent), style.xlim),
-                  limited(y_extent if style.logy else roomy(y_extent, HEADROOM), style.ylim), others, result.stages,
-                  result.settled, len(table), len(table) - int(shown.sum()))
-    return frame, LineMemory(places, x_extent, y_extent)
+                  limited(with_margin(x_extent), style.xlim),
+                  limited(y_extent if style.logy else with_margin(y_extent, HEADROOM), style.ylim), others,
+                  result.stages, result.settled, len(table), len(table) - int(shown.sum()))
+    return frame, LineMemory(slots, x_extent, y_extent)
 
 
 def _reach(drawn: list[Line], *, log: bool) -> tuple[float, float]:

@@ -47,11 +47,11 @@ class Mark:
     to: float | None = None
 
     @classmethod
-    def read(cls, said: str) -> Self | None:
+    def read(cls, message: str) -> Self | None:
         """What a page said; None for what is no mark. A page may say what it likes."""
         try:
-            told = json.loads(said)
-            known = {each.name: told.get(each.name) for each in fields(cls)}
+            fields_of = json.loads(message)
+            known = {each.name: fields_of.get(each.name) for each in fields(cls)}
             for name in ("key", "along", "instant", "moment"):
                 known[name] = None if known[name] is None else str(known[name])
             for name in ("at", "value", "to"):
@@ -81,9 +81,9 @@ def row_of(result: Result, columns: ColumnRoles, mark: Mark) -> int | None:
             if words not in found.names:
                 return None
             there &= found.codes == found.names.index(words)
-    for name, told in (("start", mark.instant), (columns.x, mark.moment)):
-        if name is not None and told is not None:
-            there &= _stands_at(table, name, told)
+    for name, tick in (("start", mark.instant), (columns.x, mark.moment)):
+        if name is not None and tick is not None:
+            there &= _stands_at(table, name, tick)
     near = np.flatnonzero(there)
     if mark.at is not None:
         near = _nearest(near, positions(table.column(columns.x or "start")), mark.at)
@@ -92,15 +92,15 @@ def row_of(result: Result, columns: ColumnRoles, mark: Mark) -> int | None:
     return int(near[-1]) if len(near) else None
 
 
-def _stands_at(table: pa.Table, name: str, told: str) -> np.ndarray | bool:
+def _stands_at(table: pa.Table, name: str, tick: str) -> np.ndarray | bool:
     """Which rows have a time of just these ticks."""
     try:
-        return ticks(table, name) == int(told)
+        return ticks(table, name) == int(tick)
     except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return False  # a page may say what it likes
 
 
-def _nearest(rows: np.ndarray, place: np.ndarray, to: float) -> np.ndarray:
+def _nearest(rows: np.ndarray, position: np.ndarray, to: float) -> np.ndarray:
     """Those of the rows that stand nearest to a place."""
-    away = np.abs(place[rows] - to)
+    away = np.abs(position[rows] - to)
     return rows[away == np.fmin.reduce(away)] if len(away) else rows

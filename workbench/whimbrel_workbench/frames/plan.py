@@ -24,7 +24,7 @@ class PlanStep:
     ----------
     name : str
         As in ``explain()``.
-    place : Place
+    slot : LaneSlot
         Where it stands.
     rows_in, rows_out, held : int
     rows_per_s : float
@@ -34,7 +34,7 @@ class PlanStep:
     """
 
     name: str
-    place: LaneSlot
+    slot: LaneSlot
     rows_in: int
     rows_out: int
     held: int
@@ -62,10 +62,10 @@ class PlanFrame:
     @property
     def lanes(self) -> int:
         """How many there are side by side at most."""
-        return max((lane for step in self.steps for lane in (step.place.lane, *step.place.passing)), default=-1) + 1
+        return max((lane for step in self.steps for lane in (step.slot.lane, *step.slot.passing)), default=-1) + 1
 
 
-def places(inputs: Sequence[Sequence[int]]) -> tuple[LaneSlot, ...]:
+def lane_slots(inputs: Sequence[Sequence[int]]) -> tuple[LaneSlot, ...]:
     """Where lines run: a step goes on in the lane of an input that nobody else needs any more, or opens a new one.
 
     Parameters
@@ -75,8 +75,8 @@ def places(inputs: Sequence[Sequence[int]]) -> tuple[LaneSlot, ...]:
 
     Examples
     --------
-    >>> for place in places([(), (0,), (0,), (1, 2)]):
-    ...     print(place.lane, place.above, place.passing)
+    >>> for slot in lane_slots([(), (0,), (0,), (1, 2)]):
+    ...     print(slot.lane, slot.above, slot.passing)
     0 () ()
     1 (0,) (0,)
     0 (0,) (1,)

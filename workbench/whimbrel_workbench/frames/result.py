@@ -69,12 +69,12 @@ class Result:
         return Result(self.table.slice(first), tuple(max(0, reached - first) for reached in self.reached), self.stages,
                       before, intervals=intervals)
 
-    def at(self, places: NDArray[np.int64]) -> Result:
+    def at(self, indices: NDArray[np.int64]) -> Result:
         """The same of some of its rows only, in their order."""
-        table, before, intervals = (part if part is None else part.take(pa.array(places))
+        table, before, intervals = (part if part is None else part.take(pa.array(indices))
                                     for part in (self.table, self.before, self.intervals))
-        flagged = frozenset(np.flatnonzero(np.isin(places, list(self.flagged))).tolist())
-        reached = tuple(int(np.searchsorted(places, reached)) for reached in self.reached)
+        flagged = frozenset(np.flatnonzero(np.isin(indices, list(self.flagged))).tolist())
+        reached = tuple(int(np.searchsorted(indices, reached)) for reached in self.reached)
         return Result(table, reached, self.stages, before, intervals=intervals, flagged=flagged)
 
     @property

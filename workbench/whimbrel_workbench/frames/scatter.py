@@ -28,7 +28,7 @@ class Scatter:
         Whether they are counted however few they are.
     names : tuple of str
         Keys that have a colour; empty when nothing is told apart.
-    places : tuple of int
+    slots : tuple of int
         Which colour and marker each of them has.
     fresh : int
         Points from this number on are new since the reader's last look.
@@ -42,7 +42,7 @@ class Scatter:
     along: str
     keys: tuple[str, ...]
     names: tuple[str, ...]
-    places: tuple[int, ...]
+    slots: tuple[int, ...]
     others: tuple[str, ...]
     calendar: bool
     zone: str | None

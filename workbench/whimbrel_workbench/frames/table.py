@@ -16,7 +16,7 @@ from whimbrel_workbench.frames.arrow_values import floats
 from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.format_numbers import interval_words, value_words
-from whimbrel_workbench.frames.format_times import instants, positions, words
+from whimbrel_workbench.frames.format_times import instant_text, instants, positions
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.result import Result
 
@@ -60,7 +60,7 @@ class TableFrame:
         Columns.
     numeric : tuple of bool
         Which columns are numbers.
-    told_by : tuple of int
+    identifying : tuple of int
         Columns that say what a row speaks of: its time and its keys.
     table : tuple of Row
     result : Result
@@ -70,7 +70,7 @@ class TableFrame:
 
     names: tuple[str, ...]
     numeric: tuple[bool, ...]
-    told_by: tuple[int, ...]
+    identifying: tuple[int, ...]
     table: tuple[TableRow, ...]
     stages: Stages
     settled_rows: int
@@ -106,7 +106,7 @@ class TableFrame:
         return self if several or all(row.fresh for row in marked) else replace(self, table=marked)
 
     def _subject(self, row: TableRow) -> tuple[str, ...]:
-        return tuple(row.cells[column] for column in self.told_by)
+        return tuple(row.cells[column] for column in self.identifying)
 
     def _marked(self, row: TableRow, earlier: TableRow | None) -> TableRow:
         if earlier is None:
@@ -134,7 +134,7 @@ def rows(result: Result, columns: ColumnRoles) -> TableFrame:
     return TableFrame(
         names=tuple(shown.column_names),
         numeric=tuple(pa.types.is_integer(field.type) or pa.types.is_floating(field.type) for field in shown.schema),
-        told_by=tuple(place for place, name in enumerate(shown.column_names) if name in subject),
+        identifying=tuple(place for place, name in enumerate(shown.column_names) if name in subject),
         table=tuple(TableRow(tuple(column[row] for column in cells), stage[row],
                              tuple(column[row] for column in before),
                         marks[row]) for row in order),
@@ -174,7 +174,7 @@ def _before(result: Result, name: str, first: int) -> list[str]:
 def cell_words(column: pa.ChunkedArray) -> list[str]:
     """The values of a column as words."""
     if pa.types.is_timestamp(column.type):
-        return [words(value) if value is not None else "open" for value in _instants(column)]
+        return [instant_text(value) if value is not None else "open" for value in _instants(column)]
     return [value_words(value) for value in column.to_pylist()]
 
 

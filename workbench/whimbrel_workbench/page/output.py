@@ -61,7 +61,7 @@ class Output:
         Called when a page has drawn the view.
     on_sign : callable
         Called with the view's id and each :data:`Sign` of it.
-    on_gone : callable
+    on_closed : callable
         Called when it is not there any more.
     lock : context manager
         Held while a message of the page changes the view.
@@ -73,11 +73,11 @@ class Output:
     """
 
     def __init__(self, layout: pn.Column, on_drawn: Callable[[], None], on_sign: Callable[[str, Sign], None],
-                 on_gone: Callable[[], None], lock: AbstractContextManager[object]) -> None:
+                 on_closed: Callable[[], None], lock: AbstractContextManager[object]) -> None:
         self._layout = layout
         self._lock = lock
         self._on_drawn, self._on_sign = on_drawn, on_sign
-        self._on_gone = on_gone
+        self._on_closed = on_closed
         self._still_id = uuid.uuid4().hex
         self._scripts_id: str | None = None
         self._awaited = False
@@ -162,7 +162,7 @@ class Output:
                 state._stylesheets.pop(document, None)  # noqa: SLF001
             for comm in self._comms:
                 _close(comm)
-            self._on_gone()
+            self._on_closed()
 
     def _heard_painted(self, _event: Any) -> None:
         self._patience_s = _PATIENCE_S

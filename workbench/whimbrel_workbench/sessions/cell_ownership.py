@@ -35,12 +35,12 @@ class Owners:
         self._lock = threading.Lock()
         atexit.register(self.close_all)
 
-    def give(self, owner: str, thing: Closable, turn: str) -> None:
-        """Let ``owner`` keep ``thing``; what it was given in a turn before is closed."""
+    def give(self, owner: str, item: Closable, turn: str) -> None:
+        """Let ``owner`` keep ``item``; what it was given in a turn before is closed."""
         with self._lock:
             last, kept = self._held.get(owner, (turn, []))
             before = [] if last == turn else kept
-            self._held[owner] = turn, [thing] if before else [*kept, thing]
+            self._held[owner] = turn, [item] if before else [*kept, item]
         for each in before:
             each.close()
 
@@ -50,16 +50,16 @@ class Owners:
             last, kept = self._held.get(owner, (turn, []))
             return [] if last == turn else list(kept)
 
-    def forget(self, thing: Closable) -> None:
+    def forget(self, item: Closable) -> None:
         """Let go of a thing that is over."""
         with self._lock:
-            left = {owner: (turn, [each for each in kept if each is not thing])
+            left = {owner: (turn, [each for each in kept if each is not item])
                     for owner, (turn, kept) in self._held.items()}
             self._held = {owner: (turn, kept) for owner, (turn, kept) in left.items() if kept}
 
     def close_all(self) -> None:
         """Close everything that is still kept."""
         with self._lock:
-            held, self._held = [thing for _, kept in self._held.values() for thing in kept], {}
-        for thing in held:
-            thing.close()
+            held, self._held = [item for _, kept in self._held.values() for item in kept], {}
+        for item in held:
+            item.close()

@@ -83,9 +83,9 @@ class BandedRun:
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
         """The answer of all bands as one table. Parameters as of :meth:`whimbrel.Run.snapshot`."""
-        return self.look(timeout, after=after)[0]
+        return self.current_result(timeout, after=after)[0]
 
-    def look(self, timeout: float = 1.0, *, after: int | None = None) -> tuple[Snapshot, Result]:
+    def current_result(self, timeout: float = 1.0, *, after: int | None = None) -> tuple[Snapshot, Result]:
         """The answer of all bands: first what the last one has settled, then ever earlier answers for later moments."""
         if after is not None and self.version <= after:
             # What is new is new in the first band before it is in others.

@@ -13,7 +13,7 @@ from whimbrel.operators import GroupAggregate
 from whimbrel.run import Lineage, Run, lineage
 from whimbrel.run.lineage import Origin
 from whimbrel.stream import Stream
-from whimbrel_workbench.frames.events import MAX_EVENTS, Fact, LineageEvents, OriginRows
+from whimbrel_workbench.frames.events import MAX_EVENTS, LineageEvents, NamedValue, OriginRows
 from whimbrel_workbench.frames.table import cell_words
 from whimbrel_workbench.sessions.group_columns import grouped_by
 from whimbrel_workbench.sessions.run_status import failure_of
@@ -24,12 +24,12 @@ MAX_RUN_AGAIN: Final = 10_000
 _CLOSE: Final = 1e-9
 
 
-def row_words(row: pa.Table) -> tuple[Fact, ...]:
+def row_words(row: pa.Table) -> tuple[NamedValue, ...]:
     """A row of an answer as names and words."""
     return tuple((name, cell_words(row.column(name))[0]) for name in row.column_names)
 
 
-def events_behind(query: Stream, run: Run, row: pa.Table) -> LineageEvents:
+def source_events(query: Stream, run: Run, row: pa.Table) -> LineageEvents:
     """The events behind a row, among those that a run has read.
 
     Parameters

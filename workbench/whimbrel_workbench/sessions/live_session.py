@@ -36,10 +36,10 @@ from whimbrel_workbench.frames.mark import Mark, row_of
 from whimbrel_workbench.sessions.group_columns import grouped_by
 from whimbrel_workbench.sessions.latency_run import BandedRun
 from whimbrel_workbench.sessions.lateness import latencies_of
-from whimbrel_workbench.sessions.lineage import events_behind
+from whimbrel_workbench.sessions.lineage import source_events
 from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 from whimbrel_workbench.sessions.replay_controller import ReplayController, playback_of
-from whimbrel_workbench.sessions.run_status import failure_of, progress_status_of, status_of
+from whimbrel_workbench.sessions.run_status import failure_of, progressive_status_of, status_of
 from whimbrel_workbench.sessions.shared_clocks import Clocks
 from whimbrel_workbench.sessions.time_span_check import several_times
 
@@ -82,14 +82,14 @@ class LiveSession:
         Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
     on_turn : callable
         Called before each look, and where it would be.
-    progress : Progress, optional
+    progressive : ProgressiveQuery, optional
         Early answers to the query, which are read on instead of running it.
     clocks : Clocks, optional
         Those of the other runs beside which its own go.
 
     Attributes
     ----------
-    progress : Progress or None
+    progressive : ProgressiveQuery, optional
         The one that is read, after a restart another one.
     written : Stream or Bands
         The query at its own latencies.
@@ -97,9 +97,9 @@ class LiveSession:
 
     def __init__(self, stream: Stream | LatencyBands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
-                 on_turn: Callable[[], None] = lambda: None, progress: ProgressiveQuery | None = None,
+                 on_turn: Callable[[], None] = lambda: None, progressive: ProgressiveQuery | None = None,
                  clocks: Clocks | None = None) -> None:
-        self.progress = progress
+        self.progressive = progressive
         self._clocks = clocks or Clocks()
         self.written = self._stream = stream
         self._schema, self._keys = _result(stream)
@@ -108,7 +108,7 @@ class LiveSession:
         self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
         self._pause_s = 1.0 / redraws_per_s
         self._closed = threading.Event()
-        self._looking: threading.Thread | None = None
+        self._updater: threading.Thread | None = None
         self._watched = threading.Event()
         self._watched.set()
         self._run: AnyRun | None = None
@@ -122,7 +122,7 @@ class LiveSession:
         self._quality: Quality | None = None
         self._unsaid = ""
         self.between_frames = threading.RLock()
-        self.player = ReplayController(lambda: self._run, self.look_again)
+        self.player = ReplayController(lambda: self._run, self.refresh)
 
     @property
     def run(self) -> AnyRun | None:
@@ -167,16 +167,16 @@ class LiveSession:
         run, stream = self._run, self._stream
         assert isinstance(run, BandedRun | Run), "there is no row without a run"
         query = stream if isinstance(stream, Stream) else stream.query
-        return events_behind(query, run.last if isinstance(run, BandedRun) else run, row)
+        return source_events(query, run.last if isinstance(run, BandedRun) else run, row)
 
     def start(self, instead_of: Collection[AnyRun] = ()) -> None:
         """Start the query and the looking, maybe instead of others. An error of the query becomes a frame that says so.
 
         Beside other runs that read the same replay it goes by their clock.
         """
-        if self.progress is not None:
-            self.progress = self.progress if self._run is None else self.progress.restart()
-            self.follow(ProgressiveRun(self.progress, self._schema, self._keys))
+        if self.progressive is not None:
+            self.progressive = self.progressive if self._run is None else self.progressive.restart()
+            self.follow(ProgressiveRun(self.progressive, self._schema, self._keys))
             return
         try:
             stream = self._stream = self._clocks.joined(self._stream, instead_of)
@@ -200,9 +200,9 @@ class LiveSession:
             else:
                 self._run = run
             if self._run is None or self._watched.is_set():
-                self.look_again()
+                self.refresh()
         if self._run is not None:
-            self._look_on()
+            self._start_updates()
 
     @property
     def watched(self) -> bool:
@@ -269,9 +269,9 @@ class LiveSession:
         if not isinstance(run, ProgressiveRun):
             return
         gesture(run)
-        self.look_again()
-        if run.state not in _ENDED and (self._looking is None or not self._looking.is_alive()):
-            self._look_on()
+        self.refresh()
+        if run.state not in _ENDED and (self._updater is None or not self._updater.is_alive()):
+            self._start_updates()
 
     def prioritize(self, mark: Mark) -> None:
         """Let what a mark stands for be read first, or a stretch of time."""
@@ -285,19 +285,19 @@ class LiveSession:
         """Put another column on the value axis, at once."""
         with self.between_frames:
             self._framer.choose_value(name)
-            self.look_again()
+            self.refresh()
 
     def fit(self) -> None:
         """Let the axes fit what is there now."""
         with self.between_frames:
             self._framer.fit()
-            self.look_again()
+            self.refresh()
 
     def resort(self) -> None:
         """Put bars and rows into the order that is right now."""
         with self.between_frames:
             self._framer.resort()
-            self.look_again()
+            self.refresh()
 
     @property
     def options(self) -> Options:
@@ -314,7 +314,7 @@ class LiveSession:
         with self.between_frames:
             self._framer.style(style)
             if self._run is not None:
-                self.look_again()
+                self.refresh()
 
     def await_picture(self, max_s: float) -> None:
         """Wait a moment for the first picture, unless there will be none.
@@ -327,26 +327,26 @@ class LiveSession:
         until_s = time.monotonic() + max_s
         while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
             if self._run is None or self._run.state in _ENDED:
-                self.look_again()
+                self.refresh()
                 return
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         """Hand on the present frame, new or not."""
-        self.look(anyway=True)
+        self.update(anyway=True)
 
     def present(self) -> Frame:
         """The present frame, whether anybody looks or not."""
         with self.between_frames:
-            self.look_again()
+            self.refresh()
             return self._present
 
-    def look(self, *, anyway: bool = False) -> bool:
+    def update(self, *, anyway: bool = False) -> bool:
         """Hand on a frame if there is something new; False once there will be nothing new any more."""
         with self.between_frames:
             if self._run is None:
                 return not self._on_frame(self._frame(0, Status("failed", None, (), self._refused)))
             try:
-                return self._look_at(self._run, anyway=anyway)
+                return self._update_from(self._run, anyway=anyway)
             except Exception as error:  # noqa: BLE001 - a bug must show in the view, not freeze it
                 failure = Failure(type(error).__name__, f"Cannot draw this result: {error}", hint=_UNDRAWABLE_HINT)
                 self._picture = None
@@ -362,15 +362,15 @@ class LiveSession:
                 _LOG.exception("Cannot draw a view: %s", failure.what)
             return True
 
-    def _look_at(self, run: AnyRun, *, anyway: bool) -> bool:
+    def _update_from(self, run: AnyRun, *, anyway: bool) -> bool:
         now = run.version, run.state
         playback = playback_of(run.clock, run.state)
         if anyway or self._seen != now or time.monotonic() > self._fades_s:
             value = self._framer.columns(self._schema).value
             if isinstance(run, ProgressiveRun):
-                (snapshot, result), self._quality = run.look(value), run.quality(value)
+                (snapshot, result), self._quality = run.current_result(value), run.quality(value)
             else:
-                snapshot, result = run.look() if isinstance(run, BandedRun) else _look(run)
+                snapshot, result = run.current_result() if isinstance(run, BandedRun) else _current_result(run)
             # A failed run keeps what was drawn last, unless it has as much; its error belongs to no earlier state.
             failed = now[1] == "failed"
             drawn = 0 if self._result is None or self._picture is None else len(self._result.table)
@@ -414,14 +414,14 @@ class LiveSession:
     def _steer(self, gesture: Callable[[AnyRun], None]) -> None:
         if self._run is not None:
             gesture(self._run)
-            self.look_again()
+            self.refresh()
 
-    def _look_on(self) -> None:
-        self._looking = threading.Thread(target=self._keep_looking, args=(self._closed,), name="whimbrel-view",
+    def _start_updates(self) -> None:
+        self._updater = threading.Thread(target=self._update_until_closed, args=(self._closed,), name="whimbrel-view",
                                          daemon=True)
-        self._looking.start()
+        self._updater.start()
 
-    def _keep_looking(self, closed: threading.Event) -> None:
+    def _update_until_closed(self, closed: threading.Event) -> None:
         began_s = time.monotonic()
         while not closed.wait(self._wait_s(began_s)):
             self._on_turn()
@@ -435,7 +435,7 @@ class LiveSession:
                 # Rows are drawn when they come, not when it is time to look again.
                 run.snapshot(_LONGEST_AWAIT_S, after=seen[0])
             began_s = time.monotonic()
-            if not self.look():
+            if not self.update():
                 return
 
     def _wait_s(self, began_s: float) -> float:
@@ -453,11 +453,11 @@ def columns_of(query: Stream | LatencyBands, options: Options) -> ColumnRoles:
 def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | None) -> Status:
     error = run.error if state == "failed" else None
     if isinstance(run, ProgressiveRun):
-        return progress_status_of(state, metrics, error, run.facts)
+        return progressive_status_of(state, metrics, error, run.facts)
     return status_of(state, metrics, error, run.facts if isinstance(run, BandedRun) else (), playback)
 
 
-def _look(run: Run) -> tuple[Snapshot, Result]:
+def _current_result(run: Run) -> tuple[Snapshot, Result]:
     shot = run.snapshot()
     return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.evicted_rows, rearranged=shot.rearranged)
 

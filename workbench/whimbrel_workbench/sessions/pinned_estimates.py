@@ -17,7 +17,7 @@ from whimbrel_workbench.frames.estimate_quality import PinnedClaim
 from whimbrel_workbench.frames.format_numbers import format_fraction
 from whimbrel_workbench.frames.labels import labels
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 _MAX_NAMED = 5
 _CLOSE = 1e-9
@@ -61,9 +61,9 @@ class Pinned:
         numbers = [field.name for field in table.schema if _is_number(field.type)]
         self._values = table.select([name for name in numbers if name in names and name not in (*self._subject, "end")])
         self._ends = table.select([name for name in numbers if name not in names])
-        self._words = f"estimate at {format_fraction(answer.fraction_read or 0.0)} of the rows"
+        self._summary = f"estimate at {format_fraction(answer.fraction_read or 0.0)} of the rows"
 
-    def beside(self, table: pa.Table, settled: int, value: str, *, final: bool) -> Compared:
+    def compare(self, table: pa.Table, settled: int, value: str, *, final: bool) -> Compared:
         """Compare with a later answer, of which so many rows are exact."""
         found = _places_among(self._then, table.select(self._subject))
         places = np.full(len(table), -1) if found is None else found
@@ -72,14 +72,14 @@ class Pinned:
                          for name in self._values.column_names})
         if found is None:
             said = f"cannot compare: several rows have the same {' and '.join(self._subject)}"
-            return Compared(then, frozenset(), PinnedClaim(self._words, "exact" if final else "open", said))
+            return Compared(then, frozenset(), PinnedClaim(self._summary, "exact" if final else "open", said))
         new = int((places < 0).sum())
         outside, judged = self._judged(table, places, exact, value)
         verdict = self._without_intervals(table, then, value, new) if final and not judged else (
             self._verdict(table, outside, judged, new, final=final))
         return Compared(then, frozenset(outside.tolist()), verdict)
 
-    def _judged(self, table: pa.Table, places: Places, exact: NDArray[np.bool_],
+    def _judged(self, table: pa.Table, places: Indices, exact: NDArray[np.bool_],
                 value: str) -> tuple[NDArray[np.intp], int]:
         """Exact rows outside their interval, and how many had one."""
         if not {f"{value}_low", f"{value}_high"} <= set(self._ends.column_names):
@@ -95,13 +95,13 @@ class Pinned:
     def _verdict(self, table: pa.Table, outside: NDArray[np.intp], judged: int, new: int, *,
                  final: bool) -> PinnedClaim:
         if not judged:
-            return PinnedClaim(self._words, "open", "no value with an interval is exact yet")
+            return PinnedClaim(self._summary, "open", "no value with an interval is exact yet")
         said = f"{judged - len(outside):,} of {judged:,} exact values are within their intervals"
         if len(outside):
             named = labels(table, self._keys)
             names = list(dict.fromkeys(named.names[code] for code in named.codes[outside[:_MAX_NAMED]]))
             said += f", except {', '.join(filter(None, names)) or 'the others'}"
-        return PinnedClaim(self._words, "overturned" if len(outside) else "holds" if final else "open",
+        return PinnedClaim(self._summary, "overturned" if len(outside) else "holds" if final else "open",
                           said + (_new_words(new) if final else ""))
 
     def _without_intervals(self, table: pa.Table, then: pa.Table, value: str, new: int) -> PinnedClaim:
@@ -115,10 +115,10 @@ class Pinned:
                 size = np.abs(np.where(now == 0, was, now))
                 worst = float((np.abs(now - was) / np.where(size == 0, 1.0, size)).max())
                 said += f"; {len(now):,} values were wrong by up to {format_fraction(worst)}"
-        return PinnedClaim(self._words, "exact", said + _new_words(new))
+        return PinnedClaim(self._summary, "exact", said + _new_words(new))
 
 
-def _places_among(then: pa.Table, now: pa.Table) -> Places | None:
+def _places_among(then: pa.Table, now: pa.Table) -> Indices | None:
     """Of each row the number of its like among those that were; -1 of one that was not there, null is like null.
 
     None where several are alike, then or now.
@@ -133,7 +133,7 @@ def _places_among(then: pa.Table, now: pa.Table) -> Places | None:
     return places[ids]
 
 
-def _taken(column: pa.ChunkedArray, places: Places) -> pa.ChunkedArray:
+def _taken(column: pa.ChunkedArray, places: Indices) -> pa.ChunkedArray:
     """The values of rows; null for those that were not there."""
     return column.take(pa.array(places, mask=places < 0))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from whimbrel.run import Metrics
-from whimbrel_workbench.frames.plan import PlanFrame, PlanStep, places
+from whimbrel_workbench.frames.plan import PlanFrame, PlanStep, lane_slots
 
 _RATE_OVER_S: Final = 1.0
 """Rates are those of about so many seconds: shorter ones only flicker."""
@@ -19,23 +19,23 @@ class PlanWatch:
         self._then: tuple[float, tuple[int, ...]] = (0.0, ())
         self._rates: tuple[float, ...] = ()
 
-    def look(self, metrics: Metrics, kernels: Mapping[str, str]) -> PlanFrame:
+    def update(self, metrics: Metrics, kernels: Mapping[str, str]) -> PlanFrame:
         """The plan now.
 
         Examples
         --------
         >>> from whimbrel.run.operator_metrics import OperatorMetrics
         >>> steps = OperatorMetrics("log", (), 9, 9, 0.25, 0), OperatorMetrics("where(x)", (0,), 9, 4, 0.75, 0)
-        >>> seen = PlanWatch().look(Metrics(elapsed_s=2.0, steps=steps), {})
-        >>> [(step.name, step.place.above, step.rows_per_s, step.fraction) for step in seen.steps]
+        >>> seen = PlanWatch().update(Metrics(elapsed_s=2.0, steps=steps), {})
+        >>> [(step.name, step.slot.above, step.rows_per_s, step.fraction) for step in seen.steps]
         [('log', (), 4.5, 0.25), ('where(x)', (0,), 4.5, 0.75)]
         """
         spent = sum(step.seconds for step in metrics.steps)
-        stands = places([step.inputs for step in metrics.steps])
+        slots = lane_slots([step.inputs for step in metrics.steps])
         drawn = tuple(
-            PlanStep(step.name, place, step.rows_in, step.rows_out, step.buffered_rows, rate, step.seconds,
+            PlanStep(step.name, slot, step.rows_in, step.rows_out, step.buffered_rows, rate, step.seconds,
                      step.seconds / spent if spent else 0.0)
-            for step, place, rate in zip(metrics.steps, stands, self._rate(metrics), strict=True))
+            for step, slot, rate in zip(metrics.steps, slots, self._rate(metrics), strict=True))
         return PlanFrame(drawn, min(spent / metrics.elapsed_s, 1.0) if metrics.elapsed_s else 0.0,
                          tuple(kernels.items()))
 

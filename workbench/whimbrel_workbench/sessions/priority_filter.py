@@ -29,57 +29,57 @@ class Sought:
     ----------
     conditions : tuple of Expr
         Of columns of the source.
-    words : tuple of str
+    values : tuple of str
         The values of the keys that they speak of.
-    beside : tuple of str
+    unsupported : tuple of str
         Keys of which no condition can speak: they are computed, or of a type that has no literals.
     """
 
     conditions: tuple[Expr, ...]
-    words: tuple[str, ...]
-    beside: tuple[str, ...]
+    values: tuple[str, ...]
+    unsupported: tuple[str, ...]
 
 
-def sought(progress: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> Sought:
+def sought(query: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> Sought:
     """What rows of the source must meet to be of a row of the answer."""
-    conditions, words, beside = [], [], []
+    conditions, values, unsupported = [], [], []
     for key in keys:
-        name = _source_column(progress, key)
-        condition = None if name is None else _condition(progress, name, row.column(key)[0])
+        name = _source_column(query, key)
+        condition = None if name is None else _condition(query, name, row.column(key)[0])
         if condition is None:
-            beside.append(key)
+            unsupported.append(key)
         else:
             conditions.append(condition)
-            words.append(labels(row, [key]).names[0])
-    return Sought(tuple(conditions), tuple(words), tuple(beside))
+            values.append(labels(row, [key]).names[0])
+    return Sought(tuple(conditions), tuple(values), tuple(unsupported))
 
 
-def times_sought(progress: ProgressiveQuery, start: int) -> tuple[int, int]:
+def times_sought(query: ProgressiveQuery, start: int) -> tuple[int, int]:
     """The times (from, up to) of rows of the source of which a row of the answer is made that starts there."""
-    source = chain_of(progress.plan)[-1].op
-    if not progress.division.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
-        return times_needed(progress.plan, start, start + 1)[source]
-    first, last = times_behind(progress.division, np.array([start]))
+    source = chain_of(query.plan)[-1].op
+    if not query.division.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
+        return times_needed(query.plan, start, start + 1)[source]
+    first, last = times_behind(query.division, np.array([start]))
     return int(first[0]), int(last[0]) + 1
 
 
-def _condition(progress: ProgressiveQuery, name: str, value: pa.Scalar) -> Expr | None:
+def _condition(query: ProgressiveQuery, name: str, value: pa.Scalar) -> Expr | None:
     """That a column has a value; None where no expression can say so."""
     try:
         found = Col(name) == lift(value.as_py()) if value.is_valid else Col(name).is_null()
-        type_of(found, progress.states.condition_schema)
+        type_of(found, query.states.condition_schema)
     except (WhimbrelError, OverflowError, ValueError):  # Python has no days behind the year 9999, and no nanoseconds
         return None
     return found
 
 
-def _source_column(progress: ProgressiveQuery, key: str) -> str | None:
+def _source_column(query: ProgressiveQuery, key: str) -> str | None:
     """The column of the source that a column of the answer is, as it is; None where it is none.
 
     The source may have another column of the same name.
     """
-    name, source = key, progress.states.source
-    for node in chain_of(progress.plan):
+    name, source = key, query.states.source
+    for node in chain_of(query.plan):
         if isinstance(node.op, Source):
             same = (node.op.name, node.op.rows) == (source.name, source.rows)
             return name if same and name in node.schema else None

@@ -45,7 +45,7 @@ class ProgressiveRun:
 
     Parameters
     ----------
-    progress : Progress
+    query : ProgressiveQuery
     schema : pyarrow.Schema
         Of the answer.
     keys : tuple of str
@@ -59,8 +59,8 @@ class ProgressiveRun:
 
     clock: Final = None
 
-    def __init__(self, progress: ProgressiveQuery, schema: pa.Schema, keys: tuple[str, ...]) -> None:
-        self.progress, self._schema, self._keys = progress, schema, keys
+    def __init__(self, query: ProgressiveQuery, schema: pa.Schema, keys: tuple[str, ...]) -> None:
+        self.query, self._schema, self._keys = query, schema, keys
         self.error: WhimbrelError | None = None
         self._state: State = "running"
         self._version = 0
@@ -86,16 +86,16 @@ class ProgressiveRun:
 
     @property
     def metrics(self) -> Metrics:
-        if self.progress.latest is not None:
-            return self.progress.latest.metrics
+        if self.query.latest is not None:
+            return self.query.latest.metrics
         # Blocks are counted before the first is read.
-        return Metrics(fraction_read=None if self.progress.fallback_reason else 0.0)
+        return Metrics(fraction_read=None if self.query.fallback_reason else 0.0)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Indicators of the reading; how good the answer is, is told elsewhere."""
         metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
-        order = "by time" if self.progress.fallback_reason else self.progress.scan.order
+        order = "by time" if self.query.fallback_reason else self.query.scan.order
         return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
                 *((("stopping rule", f"{self._met}, reached"),) if self._met and self._state == "paused" else ()))
 
@@ -104,11 +104,11 @@ class ProgressiveRun:
         if after is not None:
             with self._changed:
                 self._changed.wait_for(lambda: self._version > after, timeout)
-        return self.look(None)[0]
+        return self.current_result(None)[0]
 
-    def look(self, value: str | None) -> tuple[Snapshot, Result]:
+    def current_result(self, value: str | None) -> tuple[Snapshot, Result]:
         """The latest answer with its intervals, and beside exact values those that were pinned."""
-        answer, version = self.progress.latest, self._version
+        answer, version = self.query.latest, self._version
         if answer is None or self._dropped:
             empty = self._schema.empty_table()
             return Snapshot(empty, 0, version, self.metrics, False), Result(empty, (0,))
@@ -116,7 +116,7 @@ class ProgressiveRun:
         bounds = [name for name in answer.table.column_names if name not in self._schema.names]
         pinned = None
         if self._pinned is not None and value is not None:
-            pinned = self._pinned.beside(table, settled, value, final=answer.final)
+            pinned = self._pinned.compare(table, settled, value, final=answer.final)
         flagged = (pinned.outside if pinned else frozenset()) | self._overturned(table)
         result = Result(table, (settled,), before=pinned and pinned.then, flagged=flagged,
                         intervals=None if answer.fallback_reason and not answer.final else answer.table.select(bounds))
@@ -124,14 +124,14 @@ class ProgressiveRun:
 
     def quality(self, value: str | None) -> Quality | None:
         """How good the latest answer is, of one value; None before the first one."""
-        answer = self.progress.latest
+        answer = self.query.latest
         if answer is None or value is None or self._dropped:
             return None
         within, half, known = bounds_of(answer).get(value, UNKNOWN)
         now = Bound(self._reading_s, answer.fraction_read or 0.0, within)
         history = [Bound(seconds, fraction, found.get(value, UNKNOWN)[0]) for seconds, fraction, found in self._bounds
                    if fraction < now.fraction_read]
-        error = self.progress.rule.error
+        error = self.query.rule.error
         return Quality(
             value, ends_of(answer, value), rows=len(answer.table), exact=answer.settled, known=known, half=half,
             confidence=answer.confidence, unseen=answer.unseen, why=answer.fallback_reason,
@@ -155,7 +155,7 @@ class ProgressiveRun:
     def finish(self) -> None:
         """Read all that is left, whatever was said of when to stop; also after a stop."""
         if self.can_finish:
-            self.progress.until()
+            self.query.until()
             if self._become("running", "stopped", *_READING):
                 self._read()
 
@@ -183,29 +183,30 @@ class ProgressiveRun:
 
     def prioritize_row(self, row: pa.Table) -> None:
         """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
-        if self.progress.fallback_reason:
+        if self.query.fallback_reason:
             return
-        found = sought(self.progress, row, [key for key in self._keys if key in row.column_names])
-        between, words = None, found.words
-        answer = self.progress.latest
+        found = sought(self.query, row, [key for key in self._keys if key in row.column_names])
+        between, words = None, found.values
+        answer = self.query.latest
         if answer is not None and not _one_window(answer.table):
             start = row.column("start")[0].cast(pa.int64()).as_py()
-            between = times_sought(self.progress, start)
+            between = times_sought(self.query, start)
             words = *words, _instant(start, self._schema.field("start").type)
-        if found.beside and not words:
-            self._refuse(f"{_NOT_PRIORITIZED}: {', '.join(found.beside)} is computed, or of a type without literals")
+        if found.unsupported and not words:
+            keys = ", ".join(found.unsupported)
+            self._refuse(f"{_NOT_PRIORITIZED}: {keys} is computed, or of a type without literals")
             return
         self._prefer(", ".join(words) or "this row", found.conditions, between)
 
     def prioritize_all(self) -> None:
         """Read all that is left alike."""
         if self._first or self._refused:
-            self._order(self.progress.prioritize)
+            self._order(self.query.prioritize)
             self._first = self._steered = self._refused = ""
 
     def add_claim(self, left: str, right: str, value: str) -> None:
         """Pin a claim: that the first of two rows, by their keys as words, has the larger or the smaller value."""
-        answer = self.progress.latest
+        answer = self.query.latest
         assert answer is not None, "names exist only after the first estimate"
         named = labels(answer.table, self._keys)
         if gone := {left, right} - {*named.names}:
@@ -214,13 +215,13 @@ class ProgressiveRun:
         rows = [answer.table.slice(int(np.flatnonzero(named.codes == named.names.index(name))[0]), 1)
                 for name in (left, right)]
         this, other = ({key: row.column(key)[0].as_py() for key in self._keys} for row in rows)
-        self.progress.add_claim(answer.compare(this, other, value))
+        self.query.add_claim(answer.compare(this, other, value))
         self._tell()
 
     def pin(self) -> None:
         """Pin the picture: its values and intervals are compared with the exact ones."""
-        if self.progress.latest is not None:
-            self._pinned = Pinned(self.progress.latest, [key for key in self._keys if key in self._schema.names],
+        if self.query.latest is not None:
+            self._pinned = Pinned(self.query.latest, [key for key in self._keys if key in self._schema.names],
                                   self._schema.names)
             self._tell()
 
@@ -229,7 +230,7 @@ class ProgressiveRun:
     def _read(self) -> None:
         with self._changed:
             if self._reader is None:
-                self._reader = threading.Thread(target=self._read_on, name="whimbrel-progress", daemon=True)
+                self._reader = threading.Thread(target=self._read_on, name="whimbrel-progressive", daemon=True)
                 self._reader.start()
 
     def _read_on(self) -> None:
@@ -265,10 +266,10 @@ class ProgressiveRun:
                 self.error = error
 
     def _step(self) -> None:
-        rule, began = self.progress.rule, time.perf_counter()
-        answer = next(self.progress, None)
+        rule, began = self.query.rule, time.perf_counter()
+        answer = next(self.query, None)
         self._reading_s += time.perf_counter() - began
-        latest = self.progress.latest
+        latest = self.query.latest
         if latest is not None and latest.all_read:
             self._judge(latest)
             self._become("finished", *_READING)
@@ -292,14 +293,14 @@ class ProgressiveRun:
 
     def _prefer(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
         def order() -> None:
-            if self.progress.fallback_reason:
+            if self.query.fallback_reason:
                 return
             try:
-                self.progress.prioritize(*conditions, between=between)
+                self.query.prioritize(*conditions, between=between)
             except WhimbrelError:  # a stretch beside the rows
                 self._refuse(f"{_NOT_PRIORITIZED}: no rows in {words}")
                 return
-            self._first = self._steered = words if len(self.progress.scan.later) else (
+            self._first = self._steered = words if len(self.query.scan.later) else (
                 f"{_NOT_PRIORITIZED}: {words} is in all remaining blocks or in none")
 
         self._first, self._refused = words, ""
@@ -311,11 +312,11 @@ class ProgressiveRun:
         self._tell()
 
     def _first_words(self) -> str:
-        if self.progress.fallback_reason or self.progress.scan.next is None:
+        if self.query.fallback_reason or self.query.scan.next is None:
             return ""
         first = self._first
-        if first and len(self.progress.scan.later):
-            first = f"{first}, {len(self.progress.scan.left):,} blocks left"
+        if first and len(self.query.scan.later):
+            first = f"{first}, {len(self.query.scan.left):,} blocks left"
         elif _NOT_PRIORITIZED not in first:
             first = ""
         return "; ".join(filter(None, (first, self._refused)))
@@ -343,16 +344,16 @@ class ProgressiveRun:
     # What is said of it.
 
     def _pinned_claims(self, value: str) -> tuple[PinnedClaim, ...]:
-        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.progress.claims]
-        answer = self.progress.latest
+        found = [_verdict(verdict.claim, verdict.now, holds=verdict.holds) for verdict in self.query.claims]
+        answer = self.query.latest
         if self._pinned is not None and answer is not None:
-            found.append(self._pinned.beside(answer.table.select(self._schema.names), answer.settled, value,
+            found.append(self._pinned.compare(answer.table.select(self._schema.names), answer.settled, value,
                                              final=answer.final).pinned)
         return tuple(found)
 
     def _overturned(self, table: pa.Table) -> frozenset[int]:
         names = {labels(pa.Table.from_pylist([dict(row)]), list(row)).names[0]
-                 for verdict in self.progress.claims if not verdict.holds
+                 for verdict in self.query.claims if not verdict.holds
                  for row in (verdict.claim.left, verdict.claim.right)}
         if not names:
             return frozenset()

@@ -30,16 +30,16 @@ class ReplayController:
     ----------
     run : callable
         The run that is shown now, if there is one.
-    look_again : callable
+    refresh : callable
         Called when something was done.
     do : callable
         Does what the reader wants: at once, unless somebody else has to.
     """
 
-    def __init__(self, run: Callable[[], Run | BandedRun | ProgressiveRun | None], look_again: Callable[[], None],
+    def __init__(self, run: Callable[[], Run | BandedRun | ProgressiveRun | None], refresh: Callable[[], None],
                  do: Callable[[Callable[[], None]], object] = _at_once) -> None:
         self._run = run
-        self._look_again = look_again
+        self._refresh = refresh
         self._do = do
 
     def play(self) -> None:
@@ -89,7 +89,7 @@ class ReplayController:
             run.clock.pause()
             run.resume()
         gesture(run.clock)
-        self._look_again()
+        self._refresh()
 
 
 def playback_of(clock: ReplayClock | None, state: State) -> Playback | None:

@@ -12,7 +12,7 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.run import Metrics
 from whimbrel_workbench.frames import Failure, Playback, Status
 from whimbrel_workbench.frames.format_numbers import rate_words
-from whimbrel_workbench.frames.format_times import words
+from whimbrel_workbench.frames.format_times import instant_text
 from whimbrel_workbench.frames.status import State
 
 _SILENT_S: Final = 5
@@ -20,13 +20,13 @@ _SILENT_STEPS_S: Final = ((60, 5), (3_600, 60), (float("inf"), 3_600))
 
 
 def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
-              told: tuple[tuple[str, str], ...] = (), playback: Playback | None = None) -> Status:
+              extra: tuple[tuple[str, str], ...] = (), playback: Playback | None = None) -> Status:
     """The indicators of a run at one moment, and what else it tells; held by its clock, it is paused."""
     facts = (
         ("rows", f"{metrics.rows:,}"),
         ("speed", rate_words(metrics.rows_per_s)),
-        ("watermark", "complete" if state == "finished" else words(metrics.watermark)),
-        ("newest event", words(metrics.newest)),
+        ("watermark", "complete" if state == "finished" else instant_text(metrics.watermark)),
+        ("newest event", instant_text(metrics.newest)),
         *((("age", _age(metrics)),) if metrics.age_s is not None and state != "finished" else ()),
         ("late", f"{metrics.late_dropped:,} dropped, {metrics.late_adjusted:,} adjusted"),
         *_counted("dead letters", [feed.dead_letters for feed in metrics.feeds.values()]),
@@ -34,7 +34,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
         ("buffered", f"{metrics.buffered_rows:,} rows"),
         *((f"feed {name}", f"{feed}{_silence(feed)}") for name, feed in metrics.feeds.items()),
         *((("sink retrying", metrics.sink_error),) if metrics.sink_error and state == "running" else ()),
-        *told,
+        *extra,
         *((("evicted", f"{metrics.evicted_rows:,} rows"),) if metrics.evicted_rows else ()),
     )
     held = state == "running" and playback is not None and playback.state == "paused"
@@ -42,7 +42,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
                   failure_of(error) if error is not None else None, playback)
 
 
-def progress_status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
+def progressive_status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
                        facts: tuple[tuple[str, str], ...]) -> Status:
     """The indicators of early answers, whose rows come in any order: they have no watermark, and none is late."""
     return Status(state, metrics.fraction_read, facts, failure_of(error) if error is not None else None)

@@ -38,10 +38,10 @@ class Attention:
     >>> attention = Attention(lambda: False, lambda: now)
     >>> attention.verdict
     'look'
-    >>> attention.heard("cell 1", "away")
+    >>> attention.receive("cell 1", "away")
     >>> attention.verdict
     'rest'
-    >>> attention.heard("cell 2", "seen")
+    >>> attention.receive("cell 2", "seen")
     >>> attention.verdict
     'look'
     >>> now = 1000.0
@@ -55,16 +55,16 @@ class Attention:
         self._hears_while_busy = False
         self._asked_s = clock()
 
-    def heard(self, place: str, sign: str) -> None:
+    def receive(self, view: str, sign: str) -> None:
         """A page has said "seen", "away", "hidden" or "gone" of a place."""
-        now, before = self._clock(), self._said.get(place)
+        now, before = self._clock(), self._said.get(view)
         since = before.since_s if before is not None and before.sign == sign else now
-        self._said[place] = _Said(sign, since, now)
+        self._said[view] = _Said(sign, since, now)
         self._hears_while_busy |= self._busy()
 
-    def forget(self, place: str) -> None:
+    def forget(self, view: str) -> None:
         """A place is not there any more."""
-        self._said.pop(place, None)
+        self._said.pop(view, None)
 
     @property
     def verdict(self) -> Verdict:
@@ -72,8 +72,8 @@ class Attention:
         now = self._clock()
         if self._busy() and not self._hears_while_busy:  # such time does not count
             deaf_s = now - self._asked_s
-            self._said = {place: replace(said, last_s=min(said.last_s + deaf_s, now))
-                          for place, said in self._said.items()}
+            self._said = {view: replace(said, last_s=min(said.last_s + deaf_s, now))
+                          for view, said in self._said.items()}
         self._asked_s = now
         found = {said.verdict(now) for said in self._said.values()} or {"look"}
         return next(each for each in get_args(Verdict) if each in found)

@@ -18,7 +18,7 @@ from whimbrel_workbench.frames.format_numbers import between_words, interval_wor
 from whimbrel_workbench.views.axis_format import name_ticks
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import NO_ROOM, Follow, Room
+from whimbrel_workbench.views.follow_axes import NO_MARGIN, Follow, Margin
 from whimbrel_workbench.views.palette import FLAG, FONT, INK, STRONG, colour
 from whimbrel_workbench.views.resort_button import Resort
 from whimbrel_workbench.views.selection import Pick
@@ -103,14 +103,14 @@ def _reach(bar: Bar, shown: Extent) -> float:
     return max(min([bar.length, *ends]), shown.low) if bar.length < 0 else min(max([bar.length, *ends]), shown.high)
 
 
-def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, Room]:
+def _axes(picture: Bars, style: Style) -> tuple[Extent, None, list[str], int, Margin]:
     low, high = picture.extent.low, picture.extent.high
     before, letters = (_letters(bar for bar in picture.bars if (bar.length < 0) is negative)
                        for negative in (True, False))
-    roomy = Extent(low, high * (high / low) ** (0.015 * letters)) if style.logy else picture.extent
+    extent = Extent(low, high * (high / low) ** (0.015 * letters)) if style.logy else picture.extent
     height_px = style.height or 60 + 25 * max(2, len(picture.bars)) + (24 if style.title else 0)
-    return roomy, None, list(reversed(picture.names)), height_px, (
-        NO_ROOM if style.logy else (_room_px(before), _room_px(letters)))
+    return extent, None, list(reversed(picture.names)), height_px, (
+        NO_MARGIN if style.logy else (_margin_px(before), _margin_px(letters)))
 
 
 def _letters(bars: Iterable[Bar]) -> int:
@@ -118,7 +118,7 @@ def _letters(bars: Iterable[Bar]) -> int:
     return 4 * ceil(max((len(words_of(bar)) for bar in bars), default=0) / 4)
 
 
-def _room_px(letters: int) -> float:
+def _margin_px(letters: int) -> float:
     return _SHIFT_PX + _LETTER_PX * letters if letters else 0.0
 
 
@@ -129,7 +129,7 @@ def _columns(picture: Bars, style: Style) -> dict[str, list[Any]]:
         "low": [picture.extent.low if style.logy else 0.0] * len(bars),
         "value": [bar.length for bar in bars],
         "words": [words_of(bar) for bar in bars],
-        "state": [between_words(stages.words(bar.stage), bar.low, bar.high) if bar.estimate else stages.words(bar.stage)
+        "state": [between_words(stages.label(bar.stage), bar.low, bar.high) if bar.estimate else stages.label(bar.stage)
                   for bar in bars],
         "fullness": [stages.fullness(bar.stage) for bar in bars],
         "hatch": ["/" if bar.stage == OPEN else " " for bar in bars],

@@ -47,8 +47,8 @@ def figures_html(picture: Figures) -> str:
 
 def _figure_html(figure: Figure) -> str:
     revised = f", revised from {figure.revised}" if figure.revised else ""
-    size = next((px for maximum, px in _SIZES_PX if len(figure.words) <= maximum), _SMALLEST_PX)
-    return (f'<div><div class="value" style="font-size:{size}px;{_VALUE}">{escape(figure.words)}</div>'
+    size = next((px for maximum, px in _SIZES_PX if len(figure.text) <= maximum), _SMALLEST_PX)
+    return (f'<div><div class="value" style="font-size:{size}px;{_VALUE}">{escape(figure.text)}</div>'
             f'<div class="quiet">{escape(figure.name)}{escape(revised)}</div>'
             f'<div>{escape(figure.bound)}</div>'
             f'<div class="moved">{escape(figure.moved)}</div></div>')

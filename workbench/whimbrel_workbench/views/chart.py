@@ -76,14 +76,14 @@ def name_axes(fig: figure, style: Style, x: str, y: str) -> None:
         axis.axis_label = without_middle((x if axis is fig.xaxis[0] else y) if words is None else words)
 
 
-def without_middle(words: str, maximum: int = _MAX_LETTERS) -> str:
+def without_middle(text: str, maximum: int = _MAX_LETTERS) -> str:
     """Words of at most so many letters.
 
     >>> without_middle("seconds between departures", 12)
     'seconds…ures'
     """
     end = maximum // 3
-    return words if len(words) <= maximum else f"{words[:maximum - end - 1]}…{words[-end:]}"
+    return text if len(text) <= maximum else f"{text[:maximum - end - 1]}…{text[-end:]}"
 
 
 def page_html(html: str, css: str, **settings: Any) -> Text:

@@ -39,7 +39,7 @@ def quality_html(quality: Quality) -> str:
     """The bound beside its history, with the notes below."""
     curve = ""
     if quality.ends == "both" and not quality.why:
-        curve = sparkline_svg(quality.history, quality.goal, goes_on=bool(quality.outlook),
+        curve = sparkline_svg(quality.history, quality.goal, projected=bool(quality.outlook),
                               final=quality.final)
     outlook = f'<span class="quiet">{escape(quality.outlook)}</span>' if quality.outlook else ""
     return (f'<div class="quality" style="{_ROW}" role="status" aria-label="Error of {escape(quality.value)}">'
@@ -50,12 +50,12 @@ def quality_html(quality: Quality) -> str:
 
 def pinned_html(pinned: tuple[PinnedClaim, ...]) -> str:
     """What was pinned, and what became of it."""
-    rows = "".join(f'<li class="{each.verdict}"><b>{_VERDICTS[each.verdict]}</b><span>{escape(each.words)}</span>'
+    rows = "".join(f'<li class="{each.verdict}"><b>{_VERDICTS[each.verdict]}</b><span>{escape(each.summary)}</span>'
                    f'<span class="quiet">now: {escape(each.now)}</span></li>' for each in pinned)
     return f'<ul aria-label="Pinned">{rows}</ul>' if rows else ""
 
 
-def sparkline_svg(history: tuple[Bound, ...], goal: float, *, goes_on: bool = True, final: bool = False) -> str:
+def sparkline_svg(history: tuple[Bound, ...], goal: float, *, projected: bool = True, final: bool = False) -> str:
     """The bound over the time of reading, falling towards the goal; dotted: how it will go on, where it does.
 
     That of the exact answer ends at zero.
@@ -64,7 +64,7 @@ def sparkline_svg(history: tuple[Bound, ...], goal: float, *, goes_on: bool = Tr
     if len(known) < 2:
         return ""
     now = known[-1]
-    ahead = fraction_at(now, goal) if goes_on and not final else 0.0
+    ahead = fraction_at(now, goal) if projected and not final else 0.0
     began, spent = known[0].seconds, now.seconds - known[0].seconds
     moved = now.fraction_read - known[0].fraction_read
     ahead_s = spent * (ahead - now.fraction_read) / moved if ahead and moved else 0.0

@@ -59,8 +59,8 @@ _LET_GO: Final = """
 _WIDE_PX: Final = 600
 """Of a chart that is not laid out yet."""
 
-Room = tuple[float, float]
-NO_ROOM: Final = (0.0, 0.0)
+Margin = tuple[float, float]
+NO_MARGIN: Final = (0.0, 0.0)
 
 
 class Follow:
@@ -71,14 +71,14 @@ class Follow:
     fig : bokeh figure
     x, y : Extent
         What is shown first.
-    room_px : tuple of float
+    margin_px : tuple of float
         For words before the first and behind the last of the marks, however narrow the chart is.
     """
 
     def __init__(self, fig: figure, x: Extent, y: Extent | None, names: list[str] | None = None,
-                 height_px: int | None = None, room_px: Room = NO_ROOM) -> None:
-        per_px = (x.high - x.low) / (_WIDE_PX - sum(room_px))
-        fig.x_range.update(start=x.low - room_px[0] * per_px, end=x.high + room_px[1] * per_px)
+                 height_px: int | None = None, margin_px: Margin = NO_MARGIN) -> None:
+        per_px = (x.high - x.low) / (_WIDE_PX - sum(margin_px))
+        fig.x_range.update(start=x.low - margin_px[0] * per_px, end=x.high + margin_px[1] * per_px)
         if y is None:
             fig.y_range.factors = names
         else:
@@ -87,7 +87,7 @@ class Follow:
             fig.height = height_px
         # What the ranges should be travels in the chip's tags: a source of data would want columns of one length.
         self._chip = Button(label="Follow data", visible=False, stylesheets=[InlineStyleSheet(css=CHIP_CSS)],
-                            tags=_axes(x, y, names, height_px, room_px))
+                            tags=_axes(x, y, names, height_px, margin_px))
         models = {"figure": fig, "chip": self._chip, "wide": _WIDE_PX}
 
         def then(code: str) -> CustomJS:
@@ -111,12 +111,12 @@ class Follow:
         return pn.Column(chart, *over, margin=0, styles={"position": "relative"}, **mode)
 
     def move(self, x: Extent, y: Extent | None, names: list[str] | None = None, height_px: int | None = None,
-             room_px: Room = NO_ROOM) -> None:
+             margin_px: Margin = NO_MARGIN) -> None:
         """What the ranges are while nobody holds them."""
-        axes = _axes(x, y, names, height_px, room_px)
+        axes = _axes(x, y, names, height_px, margin_px)
         if self._chip.tags != axes:
             self._chip.tags = axes
 
 
-def _axes(x: Extent, y: Extent | None, names: list[str] | None, height_px: int | None, room_px: Room) -> list[Any]:
-    return [[x.low, x.high], [] if y is None else [y.low, y.high], names or [], height_px or 0, *room_px]
+def _axes(x: Extent, y: Extent | None, names: list[str] | None, height_px: int | None, margin_px: Margin) -> list[Any]:
+    return [[x.low, x.high], [] if y is None else [y.low, y.high], names or [], height_px or 0, *margin_px]

@@ -111,7 +111,7 @@ class HeatView:
         """What lies over cells that are not settled, by stage and ink: were it each cell's own, each had a canvas."""
         made = {}
         for stage in range(picture.stages.final):
-            scale = _SCALES_PX[0 if stage == OPEN else picture.stages.behind(stage)]
+            scale = _SCALES_PX[0 if stage == OPEN else picture.stages.steps_to_final(stage)]
             for ink in _INKS:
                 made[stage, ink] = source = ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom")})
                 self._figure.quad("left", "right", "top", "bottom", source=source, fill_color=None, line_color=None,
@@ -161,7 +161,7 @@ def _edges(picture: Heat, at: NDArray[np.intp] | slice) -> dict[str, Any]:
 
 
 def _cells(picture: Heat) -> dict[str, Any]:
-    words = [picture.stages.words(stage) for stage in range(picture.stages.final + 1)]
+    words = [picture.stages.label(stage) for stage in range(picture.stages.final + 1)]
     stages, places = picture.stage.tolist(), picture.row.tolist()
     revised = np.flatnonzero(~np.isnan(picture.before)).tolist()
     notes = [""] * len(places)

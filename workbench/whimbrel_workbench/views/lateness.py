@@ -49,7 +49,7 @@ def sentence(step: LateStep) -> str:
     """
     changed = f", and {step.changed} results change" if step.changed and step.changed != "none" else (
         ", and no result changes" if step.changed else "")
-    return f"At a reorder latency of {step.words}, {_share(step.fraction_lost)} of the events are late{changed}."
+    return f"At a reorder latency of {step.label}, {_share(step.fraction_lost)} of the events are late{changed}."
 
 
 def _table(source: SourceLateness, asked: Sequence[int]) -> str:
@@ -68,7 +68,7 @@ def _table(source: SourceLateness, asked: Sequence[int]) -> str:
 
 def _row(step: LateStep, maximum: int, *, asked: bool) -> str:
     bar = f'<span class="bar" style="width:{100 * step.rows / maximum:.1f}%"></span>' if step.rows else ""
-    first = "in order" if not step.ticks else escape(step.words)
+    first = "in order" if not step.ticks else escape(step.label)
     sign = ' class="asked" aria-current="true"' if asked else ""
     return (f'<tr{sign}><td>{"▸ " if asked else ""}{first}</td><td class="rows">{bar}</td><td>{step.rows:,}</td>'
             f"<td>{step.lost:,}</td><td>{_share(step.fraction_lost)}</td><td>{escape(step.changed) or '·'}</td></tr>")

@@ -40,7 +40,7 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
         case _ if style.show_legend is False:
             return ""
         case Lines():
-            keys = [(mark_svg(line.place, style, line.label), line.label) for line in picture if line.label]
+            keys = [(mark_svg(line.slot, style, line.label), line.label) for line in picture if line.label]
             signs = [(mark_svg(0, tint=_PLAIN, stage=stage, stages=picture.stages), said)
                      for stage, said in _stages(picture.stages, "solid, filled", _LIGHTER, "dashed, hollow")]
             revised = _banded(picture.stages) or any(len(line.revised) for line in picture)
@@ -64,7 +64,7 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             signs.append((cell_svg(final, picture.stages, changed=True), f"framed: {_CHANGED}"))
         case Scatter():
             keys = [(mark_svg(place, style, name, line=False), name)
-                    for place, name in zip(picture.places, picture.names, strict=True)]
+                    for place, name in zip(picture.slots, picture.names, strict=True)]
             keys += [(mark_svg(0, tint=GRID, line=False), "others")] if picture.others else []
             counted = picture.dense or picture.rows > MAX_POINTS
             signs = [(shades_svg(counts_palette(style)), "lighter: more points")] * counted
@@ -82,8 +82,8 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
 
 def _stages(stages: Stages, final: str, early: tuple[str, str, str], is_open: str) -> list[tuple[int, str]]:
     """Every stage, the final one first, with how it looks and what it is."""
-    looks = [is_open, *(early[stages.behind(stage)] for stage in range(OPEN + 1, stages.final)), final]
-    return [(stage, f"{looks[stage]}: {stages.words(stage)}") for stage in range(stages.final, -1, -1)]
+    looks = [is_open, *(early[stages.steps_to_final(stage)] for stage in range(OPEN + 1, stages.final)), final]
+    return [(stage, f"{looks[stage]}: {stages.label(stage)}") for stage in range(stages.final, -1, -1)]
 
 
 def _banded(stages: Stages) -> bool:

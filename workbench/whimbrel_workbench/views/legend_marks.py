@@ -20,13 +20,13 @@ _SHAPES: Final = (
 _SHADE: Final = "#2a788e"
 
 
-def mark_svg(place: int, style: Style = PLAIN, name: str = "", *, tint: str | None = None, stage: int | None = None,
+def mark_svg(slot: int, style: Style = PLAIN, name: str = "", *, tint: str | None = None, stage: int | None = None,
              stages: Stages = ONE_BAND, line: bool = True) -> str:
     """A marker, and a short line through it, as they look in a chart; without a stage, as of what is settled."""
-    tint, stage = tint or colour(place, style, name), stages.final if stage is None else stage
+    tint, stage = tint or colour(slot, style, name), stages.final if stage is None else stage
     dash = ' stroke-dasharray="4 3"' if stage == OPEN else f' stroke-opacity="{stages.strength(stage):g}"'
     paint = f'fill="{tint}" fill-opacity="{stages.fullness(stage):g}" stroke="{tint}" stroke-width="1.5"'
-    shape = _SHAPES[MARKERS.index(marker(place))].format(paint=paint)
+    shape = _SHAPES[MARKERS.index(marker(slot))].format(paint=paint)
     stroke = f'<path d="M0 7 H26" stroke="{tint}" stroke-width="2"{dash}/>' if line else ""
     return f'<svg width="26" height="14" style="vertical-align:-2px">{stroke}{shape}</svg>'
 
@@ -70,7 +70,7 @@ def cell_svg(stage: int, stages: Stages, *, changed: bool = False, revised: bool
     if stage == OPEN:
         inside = f'<path d="{"".join(f"M{x} 12 L{x + 12} 0 " for x in range(-10, 22, 6))}" stroke="#fff"/>'
     elif stage != stages.final:
-        across = (3, 5, 7)[stages.behind(stage)]
+        across = (3, 5, 7)[stages.steps_to_final(stage)]
         inside = "".join(f'<circle cx="{22 * (at + 0.5) / across:.1f}" cy="{y}" r="{3.3 / across:.2f}" fill="#fff"/>'
                          for at in range(across) for y in ((3, 9) if across == 3 else (2, 6, 10)))
     if changed:

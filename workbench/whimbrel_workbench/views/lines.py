@@ -162,11 +162,11 @@ def _paths(picture: Lines, width: float, style: Style, *, is_open: bool) -> dict
     return {
         "xs": [x for _, _, (x, _) in there],
         "ys": [y for _, _, (_, y) in there],
-        "colour": [colour(line.place, style, line.label) for line, _, _ in there],
+        "colour": [colour(line.slot, style, line.label) for line, _, _ in there],
         "width": [width] * len(there),
         "strength": [stages.strength(stage) * (style.alpha or 1) for _, stage, _ in there],
         "key": [line.label for line, _, _ in there],
-        "state": [stages.words(stage) for _, stage, _ in there],
+        "state": [stages.label(stage) for _, stage, _ in there],
     }
 
 
@@ -179,9 +179,9 @@ def _marks(picture: Lines, style: Style) -> dict[str, Any]:
         "size": [style.size or (7.0 if len(line.x) <= MAX_MARKED else 5.0) for line, at in chosen for _ in at],
         "key": [line.label for line, at in chosen for _ in at],
         "instant": [str(tick) for line, at in chosen for tick in line.instant[at].tolist()],
-        "marker": [marker(line.place) for line, at in chosen for _ in at],
+        "marker": [marker(line.slot) for line, at in chosen for _ in at],
         "fullness": [picture.stages.fullness(stage) for stage in stages],
-        "state": [picture.stages.words(stage) for stage in stages],
+        "state": [picture.stages.label(stage) for stage in stages],
     }
 
 
@@ -199,7 +199,7 @@ def _bands(picture: Lines, style: Style) -> dict[str, Any]:
     return {
         "xs": [np.concatenate([x, x[::-1]]) for _, (x, _, _) in found],
         "ys": [np.concatenate([low, high[::-1]]) for _, (_, low, high) in found],
-        "colour": [colour(line.place, style, line.label) for line, _ in found],
+        "colour": [colour(line.slot, style, line.label) for line, _ in found],
     }
 
 
@@ -213,5 +213,5 @@ def _points(chosen: list[tuple[Line, NDArray[np.intp]]], style: Style) -> dict[s
     return {
         "start": np.concatenate([line.x[at] for line, at in chosen]),
         "value": np.concatenate([line.y[at] for line, at in chosen]),
-        "colour": [colour(line.place, style, line.label) for line, at in chosen for _ in at],
+        "colour": [colour(line.slot, style, line.label) for line, at in chosen for _ in at],
     }

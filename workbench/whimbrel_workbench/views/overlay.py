@@ -52,7 +52,7 @@ def holoviews_of(data: Picture | None, style: Style = PLAIN, x_range: Range = No
         case TableFrame():
             return hv.Table([row.cells for row in data.table], list(data.names))
         case Figures():
-            return hv.Table([(figure.name, figure.words) for figure in data.figures], ["name"], ["value"])
+            return hv.Table([(figure.name, figure.text) for figure in data.figures], ["name"], ["value"])
         case None:
             return hv.Overlay([hv.Curve([])])
 
@@ -61,7 +61,7 @@ def _lines(picture: Lines, style: Style) -> hv.Overlay:
     time, value, shape = hv.Dimension("start", label=time_label(picture)), hv.Dimension(picture.value), _shape(style)
     layers = []
     for line in picture:
-        paint, label = colour(line.place, style, line.label), line.label or picture.value
+        paint, label = colour(line.slot, style, line.label), line.label or picture.value
         for stage, (x, y) in ((OPEN, line.open_path()), *line.early_paths(), (line.stages.final, line.settled_path())):
             curve = hv.Curve((_instants(picture, x), y), time, value, label=label)
             look = {"line_dash": "dashed" if stage == OPEN else "solid", "alpha": line.stages.strength(stage)}
@@ -83,7 +83,7 @@ def _points(picture: Lines, line: Line, stage: int, paint: str, style: Style) ->
     at = at[line.stage[at] == stage]
     label = line.label or picture.value
     points = hv.Scatter((_instants(picture, line.x[at]), line.y[at]), "start", picture.value, label=label)
-    return points.opts(color=paint, marker=marker(line.place), size=style.size or 7,
+    return points.opts(color=paint, marker=marker(line.slot), size=style.size or 7,
                        fill_alpha=picture.stages.fullness(stage))
 
 

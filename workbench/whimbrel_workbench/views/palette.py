@@ -27,18 +27,18 @@ CSS: Final = """
 """
 
 
-def colour(place: int, style: Style = PLAIN, name: str = "") -> str:
+def colour(slot: int, style: Style = PLAIN, name: str = "") -> str:
     """The colour of a key: what the user chose, else that of its place."""
     match style.color:
         case None:
-            return COLOURS[place % len(COLOURS)]
+            return COLOURS[slot % len(COLOURS)]
         case str() as one:
             return one
         case Mapping() as named:
             return named.get(name, GRID)
         case several:
-            return several[place % len(several)]
+            return several[slot % len(several)]
 
 
-def marker(place: int) -> str:
-    return MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
+def marker(slot: int) -> str:
+    return MARKERS[(slot + slot // len(COLOURS)) % len(MARKERS)]

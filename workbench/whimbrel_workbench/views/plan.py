@@ -107,8 +107,8 @@ def kernels_html(plan: PlanFrame) -> str:
 
 
 def _line(step: PlanStep, plan: PlanFrame, wide: int) -> str:
-    kind = "" if step.place.above else ' class="source"'
-    dot = f'<i{kind} style="left:{_middle(step.place.lane)}px"></i>'
+    kind = "" if step.slot.above else ' class="source"'
+    dot = f'<i{kind} style="left:{_middle(step.slot.lane)}px"></i>'
     counts = "".join(f"<td>{cell}</td>" for cell in (
         f"{step.rows_in:,}", f"{step.rows_out:,}", rate_words(step.rows_per_s).removesuffix(" rows/s"),
         f"{step.held:,}"))
@@ -120,11 +120,11 @@ def _line(step: PlanStep, plan: PlanFrame, wide: int) -> str:
 
 def _lines(step: PlanStep, wide: int) -> str:
     """The lanes of one line, as high as the line turns out to be."""
-    here = _middle(step.place.lane)
-    paths = [f"M{_middle(lane)} 0 V100" for lane in step.place.passing]
+    here = _middle(step.slot.lane)
+    paths = [f"M{_middle(lane)} 0 V100" for lane in step.slot.passing]
     # A line that goes on below this one and also ends here branches off in the upper half.
-    paths += [f"M{_middle(lane)} 0 C{_middle(lane)} 40 {here} 10 {here} 50" for lane in step.place.above]
-    paths += [f"M{here} 50 V100"] if step.place.below else []
+    paths += [f"M{_middle(lane)} 0 C{_middle(lane)} 40 {here} 10 {here} 50" for lane in step.slot.above]
+    paths += [f"M{here} 50 V100"] if step.slot.below else []
     drawn = "".join(f'<path d="{path}" vector-effect="non-scaling-stroke"/>' for path in paths)
     return (f'<svg width="{wide}" viewBox="0 0 {wide} 100" preserveAspectRatio="none" fill="none" '
             f'stroke="{COLOURS[0]}" stroke-width="1.6" aria-hidden="true">{drawn}</svg>')

@@ -32,7 +32,7 @@ MAX_POINTS: Final = 4_000
 
 _CELL_PX: Final = 2
 _SCALE_PX: Final = 84
-"""Room for the colours' scale, whether it is shown or not: points must not jump when they become too many."""
+"""Margin for the colours' scale, whether it is shown or not: points must not jump when they become too many."""
 
 _MARKS: Final = ("x", "y", "colour", "marker", "fullness", "key", "state", "of", "instant", "moment")
 _TOOLS: Final = "pan,wheel_zoom,box_zoom,reset,save"
@@ -130,16 +130,16 @@ def _image(counts: Counts, window: Window) -> dict[str, Any]:
 
 def colours_of(picture: Scatter, category: Categories, style: Style) -> list[str]:
     """The colour of each point: that of its key, grey where the key has none."""
-    names, places = picture.names or ("",), picture.places or (0,)
+    names, places = picture.names or ("",), picture.slots or (0,)
     colours = [colour(place, style, name) for place, name in zip(places, names, strict=True)] + [GRID]
     return [colours[each] for each in np.where(category == OTHERS, len(names), category).tolist()]
 
 
 def _marks(picture: Scatter, seen: Sight, style: Style) -> dict[str, Any]:
-    names, places = picture.names or ("",), picture.places or (0,)
+    names, places = picture.names or ("",), picture.slots or (0,)
     markers, keys = [*map(marker, places), "circle"], [*names, "others"]
     place = np.where(seen.category == OTHERS, len(names), seen.category).tolist()
-    words = (picture.stages.words(0), picture.stages.words(picture.stages.final))
+    words = (picture.stages.label(0), picture.stages.label(picture.stages.final))
     rows = picture.table.take(Column(pa.int64(), seen.row).to_arrow())
     of = labels(rows, picture.keys)
     moments = instants(rows, picture.along) if picture.calendar else [None] * len(rows)

@@ -66,50 +66,50 @@ def path(xs: NDArray[np.float64], ys: NDArray[np.float64], x: Scale, y: Scale) -
     return "".join(commands)
 
 
-def dot(x: float, y: float, tint: str, fullness: float, place: int = 0) -> str:
+def dot(x: float, y: float, tint: str, fullness: float, slot: int = 0) -> str:
     """A point with the marker of its key."""
     paint = f'fill="{tint}" fill-opacity="{fullness:g}" stroke="{tint}" stroke-width="1.4"'
-    if marker(place) == MARKERS[0]:
+    if marker(slot) == MARKERS[0]:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" {paint}/>'
-    return f'<path d="M{x:.1f} {y:.1f} {_OUTLINES[MARKERS.index(marker(place)) - 1]}Z" {paint}/>'
+    return f'<path d="M{x:.1f} {y:.1f} {_OUTLINES[MARKERS.index(marker(slot)) - 1]}Z" {paint}/>'
 
 
-def text(x: float, y: float, words: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{INK}">{escape(words)}</text>'
+def text(x: float, y: float, label: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{INK}">{escape(label)}</text>'
 
 
-def fitting(words: str, max_px: float) -> str:
+def fitting(label: str, max_px: float) -> str:
     """Words without their middle if they are too long.
 
     >>> fitting("a rather long name of a key", 100.0)
     'a rather…a key'
     """
-    if text_px(words) <= max_px:
-        return words
+    if text_px(label) <= max_px:
+        return label
     end = max_px // (3 * _CHAR_PX) * _CHAR_PX
-    return f"{_begin(words, max_px - end - 2 * _CHAR_PX)}…{_begin(words[::-1], end)[::-1]}"
+    return f"{_begin(label, max_px - end - 2 * _CHAR_PX)}…{_begin(label[::-1], end)[::-1]}"
 
 
-def _begin(words: str, max_px: float) -> str:
-    return next((words[:count] for count in range(len(words), 0, -1) if text_px(words[:count]) <= max_px), "")
+def _begin(label: str, max_px: float) -> str:
+    return next((label[:count] for count in range(len(label), 0, -1) if text_px(label[:count]) <= max_px), "")
 
 
-def text_px(words: str) -> float:
+def text_px(label: str) -> float:
     """About how wide words are; letters of East Asia and pictures are twice as wide as others.
 
     >>> text_px("名前") == text_px("name")
     True
     """
-    return _CHAR_PX * sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in words)
+    return _CHAR_PX * sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in label)
 
 
-def wide_px(words: str) -> float:
+def wide_px(label: str) -> float:
     """How wide words are at most, in a wide font."""
-    return _WIDER * text_px(words)
+    return _WIDER * text_px(label)
 
 
-def beside_px(y: Scale) -> float:
-    """Room for the values beside an axis."""
+def axis_margin_px(y: Scale) -> float:
+    """Margin for the values beside an axis."""
     return max(_LEFT_PX, *(8 + _EDGE_PX + wide_px(value_words(at)) for at in y.ticks()))
 
 

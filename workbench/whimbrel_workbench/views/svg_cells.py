@@ -22,7 +22,7 @@ from whimbrel_workbench.views.svg import (
     WIDTH_PX,
     Scale,
     along_axis,
-    beside_px,
+    axis_margin_px,
     dot,
     fitting,
     svg,
@@ -55,7 +55,7 @@ def heat_svg(picture: Heat, style: Style = PLAIN) -> str:
                f'height="{_ROW_PX - 1.5}"')
         parts.append(f'<rect {box} fill="{tint}"/>')
         if stage != picture.stages.final:
-            hatch = "open" if stage == OPEN else f"early{picture.stages.behind(stage)}"
+            hatch = "open" if stage == OPEN else f"early{picture.stages.steps_to_final(stage)}"
             parts.append(f'<rect {box} fill="url(#{hatch})"/>')
     parts += [text(left - 8, 24 + _ROW_PX * row, name, "end") for row, name in enumerate(names)]
     if picture.columns:
@@ -70,7 +70,7 @@ def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) ->
     """Points one by one while they are few, else counted by cell."""
     right, top, bottom = _left_of_colours(value_words(len(picture.points))), 10.0, height_px - 34.0
     y = Scale(picture.y, bottom, top, picture.log[1])
-    left = beside_px(y)
+    left = axis_margin_px(y)
     x = Scale(picture.x, left, right, picture.log[0])
     window = Window(picture.x, picture.y, int((right - left) / _CELL_PX), int(bottom - top) // _CELL_PX, picture.log)
     counts = Raster().counts(picture.points, window)
@@ -83,7 +83,7 @@ def scatter_svg(picture: Scatter, style: Style = PLAIN, height_px: int = 320) ->
                      f'preserveAspectRatio="none" href="data:image/png;base64,{image}"/>')
         parts += _colours(palette, "1", value_words(int(counts.max())), right, bottom)
     seen = in_sight(picture, window, settled=not dense)
-    tints, places = colours_of(picture, seen.category, style), (*(picture.places or (0,)), 0)
+    tints, places = colours_of(picture, seen.category, style), (*(picture.slots or (0,)), 0)
     shapes = [places[-1 if category == OTHERS else category] for category in seen.category.tolist()]
     points = zip(seen.x.tolist(), seen.y.tolist(), tints, shapes, seen.settled.tolist(), strict=True)
     parts += [dot(x(at), y(value), tint, 0.75 if settled else 0.0, place) for at, value, tint, place, settled in points]

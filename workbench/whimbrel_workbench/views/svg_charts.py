@@ -17,7 +17,7 @@ from whimbrel_workbench.views.svg import (
     WIDTH_PX,
     Scale,
     along_axis,
-    beside_px,
+    axis_margin_px,
     dot,
     fitting,
     path,
@@ -33,14 +33,14 @@ _MAX_POINTS: Final = 500
 def lines_svg(picture: Lines, style: Style = PLAIN, height_px: int = 300) -> str:
     """Lines over time: settled solid, early light, provisional dashed, keys named on top."""
     y = Scale(picture.y, height_px - 30, 30, log=bool(style.logy))
-    left = along = beside_px(y)
+    left = along = axis_margin_px(y)
     x = Scale(picture.x, left, WIDTH_PX - 20)
     parts = values_axis(y, left, x.high_px) + along_axis(x, height_px - 8, calendar=picture.calendar)
     for line in picture:
-        tint = colour(line.place, style, line.label)
+        tint = colour(line.slot, style, line.label)
         parts += _line(line, tint, x, y)
         if line.label:
-            parts.append(dot(along + 5, 12, tint, 1.0, line.place) + text(along + 14, 16, line.label, "start"))
+            parts.append(dot(along + 5, 12, tint, 1.0, line.slot) + text(along + 14, 16, line.label, "start"))
             along += 34 + text_px(line.label)
     return svg(parts, height_px)
 
@@ -70,7 +70,7 @@ def _line(line: Line, tint: str, x: Scale, y: Scale) -> list[str]:
     parts += [f'<path d="M{x(along):.1f} {y(low):.1f} V{y(high):.1f}" stroke="{tint}" stroke-width="1.4"/>'
               for along, low, high in ends]
     points = zip(line.x[at].tolist(), line.y[at].tolist(), line.stage[at].tolist(), strict=True)
-    return parts + [dot(x(when), y(value), tint, line.stages.fullness(stage), line.place)
+    return parts + [dot(x(when), y(value), tint, line.stages.fullness(stage), line.slot)
                     for when, value, stage in points]
 
 

@@ -59,9 +59,9 @@ class RowsView:
 
 def mark_of(stage: int, stages: Stages) -> str:
     """A filled, half or hollow mark, and what it means."""
-    early = "◕◐◔"[stages.behind(stage)] if stages.final > 2 else "◐"
+    early = "◕◐◔"[stages.steps_to_final(stage)] if stages.final > 2 else "◐"
     sign = "●" if stage == stages.final else "○" if stage == OPEN else early
-    return f"{sign} <span>{escape(stages.words(stage))}</span>"
+    return f"{sign} <span>{escape(stages.label(stage))}</span>"
 
 
 def table_html(picture: TableFrame, *, picked: bool = False) -> str:

@@ -25,7 +25,7 @@ class Asked:
 
     query: Stream | LatencyBands
     options: Options
-    progress: ProgressiveQuery | None = None
+    progressive: ProgressiveQuery | None = None
 
 
 Query = Stream | LatencyBands | ProgressiveQuery | LiveView | Asked
@@ -85,10 +85,10 @@ class Dashboard:
         """Write the layout down, for ``Dashboard(rows=path)``."""
         self.arrangement.save(path)
 
-    def share(self, *, pause_unwatched: bool = False) -> Shared:
+    def shared_run(self, *, pause_unwatched: bool = False) -> Shared:
         """The run of the views that are arranged, for any number of pages."""
         shown = {name for row in self.arrangement.rows for name in row}
-        return Shared({name: (asked.query, asked.options, asked.progress)
+        return Shared({name: (asked.query, asked.options, asked.progressive)
                        for name, asked in self.views.items() if name in shown},
                       redraws_per_s=self._redraws_per_s, pause_unwatched=pause_unwatched)
 
@@ -120,7 +120,7 @@ def _asked(query: Query) -> Asked:
         case Asked():
             return query
         case LiveView():
-            return Asked(query.stream, query.options, query.progress)
+            return Asked(query.stream, query.options, query.progressive)
         case ProgressiveQuery():
             return Asked(Stream(query.plan), Options(), query)
         case Stream() | LatencyBands():

@@ -59,13 +59,13 @@ class Shared:
         # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
         self._steering = ThreadPoolExecutor(1, "whimbrel-steering")
         self.feeds = {name: LiveSession(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
-                                 progress=progress) for name, (query, options, progress) in views.items()}
-        self._early = [feed for feed in self.feeds.values() if feed.progress is not None]
-        self._together = {feed: query for feed, (query, _, progress) in zip(self.feeds.values(), views.values(),
-                                                                            strict=True) if progress is None}
+                                 progressive=progressive) for name, (query, options, progressive) in views.items()}
+        self._early = [feed for feed in self.feeds.values() if feed.progressive is not None]
+        self._together = {feed: query for feed, (query, _, progressive) in zip(self.feeds.values(), views.values(),
+                                                                            strict=True) if progressive is None}
         self.colouring = Colouring()
         self._watch(False)
-        self.player = ReplayController(lambda: self._leaders[0].run, self._look_again, self._steering.submit)
+        self.player = ReplayController(lambda: self._leaders[0].run, self._refresh, self._steering.submit)
 
     @property
     def viewers(self) -> int:
@@ -92,7 +92,7 @@ class Shared:
             self._viewers = [other for other in self._viewers if other is not viewer]
         self._steering.submit(self._attend)
 
-    def steer(self, gesture: Gesture) -> Future[None]:
+    def control(self, gesture: Gesture) -> Future[None]:
         """Do with the run, or with the axes of all views, what a reader wants."""
         return self._steering.submit(self._steer, gesture)
 
@@ -148,9 +148,9 @@ class Shared:
         self._together = {feed: feed.at_latencies(latencies) for feed in self._together}
         self._start()
 
-    def _look_again(self) -> None:
+    def _refresh(self) -> None:
         for feed in self.feeds.values():
-            feed.look_again()
+            feed.refresh()
 
     @property
     def _leaders(self) -> list[LiveSession]:
