@@ -26,7 +26,7 @@ def test_an_ended_run_shows_the_last_band() -> None:
     assert shot.settled == len(shot.table)
     assert (run.state, run.error) == ("finished", None)
     assert run.facts == (("settled after", "0: 100 rows, 100: 100 rows"),
-                         ("revised", "20 changed (n by up to 1), 0 new, 0 gone"))
+                         ("revised", "20 updated (n by up to 1), 0 inserted, 0 deleted"))
 
 
 def test_early_answers_stand_where_the_last_band_has_not_come() -> None:
@@ -59,7 +59,7 @@ def test_a_view_draws_all_bands() -> None:
         time.sleep(0.01)
     assert isinstance(frames[-1].picture, Lines)
     facts = dict(frames[-1].status.facts)
-    assert facts["revised"].startswith("20 changed")
+    assert facts["revised"].startswith("20 updated")
     feed.restart()
     feed.close()
 

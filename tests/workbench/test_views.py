@@ -130,7 +130,7 @@ def test_every_latency_looks_and_is_called_otherwise(kind: str, latencies: int) 
     else:
         said = re.findall(r"(<svg.*?</svg>)</span> ([^<]*)</span>", legend_html(frame))
         signs = [f"{sign} {words.partition(':')[0]}" for sign, words in said if stages.bands[0] in words
-                 or any(words.endswith(band) for band in stages.bands) or "may still" in words]
+                 or any(words.endswith(band) for band in stages.bands) or "provisional" in words]
         assert len({sign.partition("</svg>")[0] for sign in signs}) == latencies + 1
         assert len({sign.rpartition("</svg>")[2] for sign in signs}) == latencies + 1
     assert len(set(signs)) == latencies + 1
@@ -139,10 +139,10 @@ def test_every_latency_looks_and_is_called_otherwise(kind: str, latencies: int) 
 def test_the_caption_says_how_many_revisions_have_no_mark() -> None:
     """Of many revised values a hundred have a whisker; the others were left out without a word."""
     table = hourly(JFK=[float(hour) for hour in range(3_000)])
-    for revised, words in ((100, ""), (250, "Of 250 revised values the 100 that moved most have a mark.")):
+    for revised, words in ((100, ""), (250, "The 100 largest of 250 revisions are marked.")):
         before = pa.table({"flights": [hour + 1.0 if hour < revised else None for hour in range(3_000)]})
         drawn = Framer(Options()).picture(Result(table, (3_000, 3_000), Stages(("1m", "1h")), before))
-        assert ("revised" in caption(drawn)) is bool(words)
+        assert ("revisions" in caption(drawn)) is bool(words)
         assert words in caption(drawn)
 
 

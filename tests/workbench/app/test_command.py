@@ -17,7 +17,7 @@ from whimbrel.__main__ import main
 
 @pytest.mark.parametrize(("arguments", "what"), (
     (("app.txt",), "must be a .py script"),
-    (("app.py", "--address", "0.0.0.0"), "needs the name under which browsers will reach it"),
+    (("app.py", "--address", "0.0.0.0"), "must name the host by which browsers reach it"),
     (("app.py", "--address", "0.0.0.0", "--allow-origin", "wall.example", "--no-token"), "must have a token"),
     (("app.py", "--allow-origin", "*"), "must be a host and its port"),
 ))

@@ -23,7 +23,7 @@ def test_by_default_this_machine_alone_and_a_token() -> None:
 
 @pytest.mark.parametrize("address", ("0.0.0.0", "192.168.1.7", "::", "wall.example", ""))
 def test_more_needs_a_token_and_an_origin(address: str) -> None:
-    with pytest.raises(ExposureError, match="needs the name"):
+    with pytest.raises(ExposureError, match="must name the host"):
         Exposure(address)
     with pytest.raises(ExposureError, match="must have a token"):
         Exposure(address, origins=("wall.example",), token=None)
