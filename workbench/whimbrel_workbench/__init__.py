@@ -1,4 +1,4 @@
-"""Live views of running queries: in notebooks, and as dashboards that are served."""
+"""Live views of queries, in notebooks and in served dashboards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Dashboard"]
 
 
 def __getattr__(name: str) -> Any:
-    """Plotting libraries are imported when something is drawn, not when a door is found."""
+    """Plotting libraries are imported when something is drawn, not when the entry point is found."""
     if name != "Dashboard":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from whimbrel_workbench.workspace import Dashboard

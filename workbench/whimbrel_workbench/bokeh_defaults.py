@@ -1,7 +1,7 @@
-"""Bokeh looks its models' plain defaults up once, not at every look.
+"""Cache the default values of Bokeh's models.
 
-A chart has thousands of properties that nobody set. Bokeh works each of their defaults out anew whenever it walks over
-the models of a page, which it does a dozen times before the page has them: half of what a first picture costs.
+A chart has thousands of properties with default values. Bokeh computes each default again whenever it visits the models
+of a page. It does so a dozen times before the page has them, which is half the cost of a first picture.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a query shows itself in a notebook: the door through which the engine finds its views."""
+"""The entry point by which the engine shows a query in notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Show:
     """Called with a query, it starts the query and returns the live view as a MIME bundle.
 
-    Plotting libraries are imported when the first view is made, or by :meth:`prepare`, not when the door is found.
+    Plotting libraries are imported when the first view is made, or by :meth:`prepare`, not when the entry point is
+    found.
     """
 
     def prepare(self) -> None:
@@ -31,7 +32,7 @@ class Show:
         Parameters
         ----------
         query : Stream, LatencyBands or ProgressiveQuery
-            The query, maybe at several latencies, or early answers to it.
+            The query, possibly at several latencies or progressive.
         **options
             ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most
             lines, ``redraws_per_s=``.

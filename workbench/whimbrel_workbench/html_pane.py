@@ -1,4 +1,4 @@
-"""A piece of HTML on the page, of which only the words change."""
+"""An HTML pane that sends only its changed text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bokeh.model import Model
 
 
 class Text(pn.pane.HTML):  # type: ignore[misc]
-    """HTML whose new words are all that a page is told.
+    """HTML that sends only its new text to the page.
 
     Panel's own sends its style sheets once more with the first new words, as links to a server that an offline page
     cannot reach, and has all models of the page looked through for that.

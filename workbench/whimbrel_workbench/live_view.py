@@ -1,4 +1,4 @@
-"""One live view: a run's frames at each place where it is shown, steered from any of them."""
+"""A live view: the frames of one run, shown in several places."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _FIRST_PICTURE_S: Final = 0.2
 
 
 class LiveView:
-    """A query's answer as it forms. Showing it in a notebook starts the query; closing it ends the run.
+    """The current result of a query. Showing the view in a notebook starts the query; closing it ends the run.
 
     Parameters
     ----------
     query : Stream, LatencyBands or ProgressiveQuery
-        The query, maybe at several latencies, or early answers to it.
+        The query, possibly at several latencies or progressive.
     redraws_per_s : float
-        Most redraws in a second.
+        Maximum number of redraws per second.
     transport : bool
-        Whether a view of a replay has the bar that steers it; one bar steers all views of the replay, or on its clock.
+        Whether a view of a replay has the transport bar. One bar controls all views on the same clock.
     **options
         ``kind=``, ``x=``, ``y=``, ``C=``, ``by=``, ``top=``, ``keep_rows=``: see
         :class:`~whimbrel_workbench.frames.Options`; and those of :meth:`opts`.
@@ -78,22 +78,22 @@ class LiveView:
 
     @property
     def run(self) -> Run | BandedRun | ProgressiveRun | None:
-        """The run behind the view; None before it was shown, or if the query could not start."""
+        """The run of the view; None before the view was shown, or if the query could not start."""
         return self._feed.run
 
     @property
     def progressive(self) -> ProgressiveQuery | None:
-        """The early answers that are read, to steer them from a cell; None where the query runs."""
+        """The progressive query, to control it from a cell; None for other queries."""
         return self._feed.progressive
 
     @property
     def options(self) -> Options:
-        """What was asked of the view."""
+        """The options of the view."""
         return self._feed.options
 
     @property
     def plan(self) -> PlanTable:
-        """The plan that runs: its operators, what they have done so far, and the code that was generated for them."""
+        """The optimized plan: its operators, their counters, and the generated code."""
         return PlanTable(self._plan.plan)
 
     @property
@@ -118,14 +118,14 @@ class LiveView:
         return DynamicMap(lambda data, **sight: holoviews_of(data, style, **sight), streams=[self._pipe, *ranges])
 
     def opts(self, **options: Any) -> LiveView:
-        """Let the picture look otherwise, also while it runs.
+        """Change the style of the picture, also while the query runs.
 
         Parameters
         ----------
         **options
             ``width``, ``height``, ``title``, ``xlabel``, ``ylabel``, ``clabel``, ``color``, ``cmap``, ``xlim``,
             ``ylim``, ``clim``, ``logx``, ``logy``, ``logz``, ``line_width``, ``size``, ``alpha``, ``show_grid``,
-            ``show_legend``: see :class:`~whimbrel_workbench.frames.Style`. None takes a choice back.
+            ``show_legend``: see :class:`~whimbrel_workbench.frames.Style`. None restores the default.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class LiveView:
         Raises
         ------
         PlanError
-            There is no such option, or its value means nothing.
+            The option is unknown, or its value is invalid.
         """
         style = self.options.style.styled(**options)
         check_colours(style)
@@ -143,7 +143,7 @@ class LiveView:
         return self
 
     def start(self) -> None:
-        """Start the query, if it was not started yet; beside other views of the same replay it goes by their clock."""
+        """Start the query unless it was started; it shares the clock of other views of the same replay."""
         if self._started.acquire(blocking=False):
             # A cell that runs again begins anew.
             ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
@@ -219,7 +219,7 @@ class LiveView:
             self._feed.close()
 
     def _turn(self) -> None:
-        """Draw for whoever looks; for nobody, let the run go on, wait or end."""
+        """Draw while a reader sees the view; otherwise let the run continue, wait or end."""
         verdict = self._attention.verdict
         if verdict == "look":
             self._wake()
@@ -244,7 +244,7 @@ class LiveView:
 
     @property
     def _can_wait(self) -> bool:
-        """Whether nothing is lost while nobody reads: a feed that can be read once goes on without us."""
+        """Whether nothing is lost during a pause: a feed that can be read only once does not wait."""
         query = self.stream if isinstance(self.stream, Stream) else self.stream[-1]
         return all(source.again() is not None for source in query.sources)
 

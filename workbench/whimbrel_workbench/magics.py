@@ -1,4 +1,4 @@
-"""``%%whimbrel``: a cell whose last expression is shown with the options of its first line."""
+"""The ``%%whimbrel`` cell magic: show the last expression of a cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page's own scripts say to the kernel."""
+"""Messages from the scripts of a page to the kernel."""
 
 from __future__ import annotations
 

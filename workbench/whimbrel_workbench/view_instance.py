@@ -1,4 +1,4 @@
-"""A live view at one place of a page; all its places are drawn from the same frames."""
+"""One place of a page that shows a live view."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class ViewInstance:
     feed : Feed
         Of the view.
     on_gesture : callable
-        Told what a reader wants of the run.
+        Called with the gesture of a reader.
     on_message : callable
-        Called with the place's name and with what its page says of it.
+        Called with the name of the view and the message of its page.
     on_closed : callable
-        Called when it is not there any more.
+        Called when it is removed from the page.
     transport : bool
-        Whether it has the bar that steers a replay.
+        Whether it has the transport bar of a replay.
     """
 
     def __init__(self, feed: LiveSession, on_gesture: Callable[[Gesture], None],
@@ -114,6 +114,6 @@ class ViewInstance:
         self._output.close()
 
     def _change(self, change: Callable[[], None]) -> None:
-        """Change what is there between two frames, whoever asks."""
+        """Change the view between two frames, on any thread."""
         with self._lock, page.one_message(self._panel):
             change()

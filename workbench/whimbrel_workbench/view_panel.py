@@ -1,4 +1,4 @@
-"""One view as it stands on one page: toolbar, legend, picture and caption, redrawn from frames."""
+"""Layout of a view: toolbar, legend, picture and caption."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MAX_WIDE_PX: Final = 1200
 
 
 class ViewPanel:
-    """Draws frames in place. It knows neither the run behind them nor how changes travel to the page.
+    """Draws frames in place. It knows neither their run nor how changes travel to the page.
 
     Parameters
     ----------
     toolbar : Toolbar, optional
-        Steers the run and shows how it is doing; without one there is only the picture and what belongs to it.
+        Controls the run and shows its status; without one there is only the picture with legend and caption.
     transport : Transport, optional
-        Steers a replay.
+        Controls a replay.
     on_view : callable, optional
         Called with each new view before it is on the page.
     host : Host
-        What a picture may ask of whoever shows it.
+        What a picture may request of its page.
     """
 
     def __init__(self, toolbar: Toolbar | None = None, transport: Transport | None = None,
@@ -52,7 +52,7 @@ class ViewPanel:
                                sizing_mode="stretch_width", max_width=_MAX_WIDE_PX, margin=0)
 
     def renew(self) -> None:
-        """Build the view anew with the next frame."""
+        """Build the view again with the next frame."""
         self._view = None
 
     def draw(self, frame: Frame, instead: str = "") -> None:

@@ -1,1 +1,1 @@
-"""The served dashboard: a script or notebook becomes a page, behind a token, on this machine."""
+"""Serve a script or notebook as a dashboard with a token."""

@@ -1,4 +1,4 @@
-"""Who may talk to a served dashboard: asked of every request, websockets and scripts included."""
+"""Check host, origin and token of every request to a dashboard."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh aut
 class Guard(Router):
     """Lets a request through when its host and origin are allowed and it knows the token.
 
-    A host is checked because a foreign name may be made to lead to this machine; an origin, because a foreign page may
-    ask in the name of whoever reads it. The token comes once, in the address; from then on a cookie stands for it, and
-    scripts cannot read that.
+    The host is checked because a foreign name may resolve to this machine. The origin is checked because a foreign page
+    may send requests for its reader. The token comes once, in the address. After that a cookie replaces it, which
+    scripts cannot read.
 
     Parameters
     ----------

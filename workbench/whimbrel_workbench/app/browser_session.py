@@ -1,4 +1,4 @@
-"""One browser's page: the shared frames, drawn in its own document and narrowed to what its reader chose."""
+"""The page of one browser: shared frames, filtered by its reader."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Visit:
     document : bokeh.document.Document
         The page's own document.
     control : bool
-        Whether the page may steer the run. Where it may not, there is nothing in its document that could.
+        Whether the page may control the run. Otherwise its document has no controls.
     """
 
     def __init__(self, dashboard: Dashboard, shared: Shared, document: Document, *, control: bool) -> None:
@@ -134,7 +134,7 @@ class Visit:
                 self._document.add_root(counter)
 
     def _share(self, pictures: Mapping[str, Picture | None]) -> set[str]:
-        """Find out which charts share a range, and which are to be drawn anew for it: none while one is held."""
+        """Find which charts share a range, and which must be rebuilt for it: none while a reader holds one."""
         if any("held" in axis.tags for axis in self._axes.values()):
             return set()
         before, self._sharing = self._sharing, sharing(pictures)

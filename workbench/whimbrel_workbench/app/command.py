@@ -1,4 +1,4 @@
-"""The commands ``whimbrel serve`` and ``whimbrel demo``, as the engine's command line finds them."""
+"""The commands ``whimbrel serve`` and ``whimbrel demo``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard of ``whimbrel demo``: a month of flights passes again, and four views follow it."""
+"""The dashboard of ``whimbrel demo``: a replay of a month of flights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a dashboard can be reached, and the least that must be known to reach it."""
+"""Address, origins and token of a dashboard."""
 
 from __future__ import annotations
 

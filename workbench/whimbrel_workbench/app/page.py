@@ -1,4 +1,4 @@
-"""The page around the views, the same for every visitor: nothing of a run or of a session is in it."""
+"""The HTML page around the views, the same for every visitor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BESIDE: Final = ("head", "buttons", "steering", "facts", "keys", "sources")
 
 
 class Page:
-    """Places for the roots of a session's document, which find them by their order: what stands beside the views first.
+    """Slots for the roots of a session's document, which find them by order: first those of the side panel.
 
     Parameters
     ----------

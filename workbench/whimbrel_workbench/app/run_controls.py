@@ -1,4 +1,4 @@
-"""What a page may do that steers the run: the replay, the latencies, and a look inside each view."""
+"""Controls of a page: replay, reorder latencies and details of each view."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from whimbrel_workbench.workspace import Shared
 
 
 class RunControls:
-    """Controls of one page. A page that may not steer has none of them in its document.
+    """Controls of one page. A page without control has none of them in its document.
 
-    Events behind a mark are rows of the sources, which the author may not want everybody to see: so they belong here.
+    Source events belong here because they are rows of the sources, which the author may not want to show to everybody.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class RunControls:
         self.panel = pn.Column(self._transport.panel, self._latency.panel, sizing_mode="stretch_width", margin=0)
 
     def host(self, name: str) -> Host:
-        """Whom the picture of a view tells of clicks, and asks for another order."""
+        """The host that receives clicks of a view, and sorts it again."""
         host = Host(pick=self._inside[name].pick, resort=lambda: self._shared.resort(name))
         early = self._shared.feeds[name].progressive is not None
         return replace(host, picking="to prioritize its rows", stretches=True) if early else host
@@ -65,7 +65,7 @@ class RunControls:
             self._inside[name].draw()
 
     def _beside(self, feed: LiveSession, document: Document) -> Inside | Refining:
-        """A look inside what runs; what may be done with early answers."""
+        """Details of a run, or the controls of a progressive query."""
         if feed.progressive is not None:
             return Refining(feed, document.add_next_tick_callback)
         return Inside(feed, document.add_next_tick_callback, self._shared.ask)

@@ -1,4 +1,4 @@
-"""A script or notebook, run once from top to bottom: what its cells show becomes a dashboard."""
+"""Run a script or notebook once and collect what its cells show."""
 
 from __future__ import annotations
 

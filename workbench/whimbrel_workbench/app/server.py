@@ -1,4 +1,4 @@
-"""A Tornado server with a dashboard behind its guard."""
+"""A Tornado server for one dashboard."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Server:
     exposure : Exposure
         Port 0 is any free port.
     control : bool
-        Whether pages may steer the run; otherwise they only look.
+        Whether pages may control the run; otherwise they only show it.
     pause_unwatched : bool
         Let the run wait while nobody looks.
 

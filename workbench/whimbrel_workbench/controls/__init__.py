@@ -1,4 +1,4 @@
-"""Widgets that steer a run and say how it is doing."""
+"""Widgets that control a run and show its status."""
 
 from __future__ import annotations
 

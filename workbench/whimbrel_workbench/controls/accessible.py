@@ -1,4 +1,4 @@
-"""Widgets that say what they are to those who do not see where they stand."""
+"""Widgets with names for screen readers, and with tooltips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the keyboard is stays there: a button that changes is drawn anew, and would lose it."""
+"""Keep the keyboard focus on buttons that change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys to choose from: what is chosen in one place narrows every view that knows the key."""
+"""Chips that filter all views by key."""
 
 from __future__ import annotations
 

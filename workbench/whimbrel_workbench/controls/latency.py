@@ -1,4 +1,4 @@
-"""Sliders over reorder latencies: one for each at which a query is asked."""
+"""Sliders for the reorder latencies of a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the one run behind several views is doing, as a column beside them, with or without buttons."""
+"""Status and buttons of the run that several views share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunPanel:
     Attributes
     ----------
     head, facts, buttons : panel.viewable.Viewable
-        State and progress, indicators, and the buttons, if there are any.
+        State and progress, indicators, and the buttons, if any.
     """
 
     def __init__(self, on_gesture: Callable[[Gesture], object] | None = None) -> None:
@@ -73,7 +73,7 @@ class RunPanel:
 
 
 def together(statuses: Sequence[Status]) -> Status:
-    """What views of one run say together: the state of whatever goes on longest, and every fact once.
+    """Merge the statuses of several views: the state of the longest running one, and each fact once.
 
     >>> one = Status("finished", 1.0, (("rows", "7"),))
     >>> together([one, Status("running", 0.5, (("rows", "7"), ("late", "2")))])

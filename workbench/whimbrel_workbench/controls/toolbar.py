@@ -1,4 +1,4 @@
-"""The bar above a live view: state, progress, indicators, and the buttons that steer the run."""
+"""The toolbar of a live view: status, indicators and buttons."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class Toolbar:
     on_value : callable
         Called with the name of the column that the reader wants on the value axis.
     more : sequence of panel.widgets.Button
-        Others that stand beside its own buttons.
+        Further buttons.
     keep : str
-        What stands on the button that stops and keeps.
+        Label of the button that stops and keeps the result.
     """
 
     def __init__(self, on_gesture: Callable[[Gesture], None], on_value: Callable[[str], None],

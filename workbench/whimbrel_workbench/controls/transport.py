@@ -1,4 +1,4 @@
-"""The bar that steers a replay: play, step, speed, the simulated clock, and a slider over the range of the log."""
+"""The transport bar of a replay: play, step, speed, clock and position."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ class ReplayControls(Protocol):
 
 
 class Transport:
-    """Shows a :class:`~whimbrel_workbench.frames.Playback` and steers it; hidden where nothing is replayed.
+    """Shows a :class:`~whimbrel_workbench.frames.Playback` and controls it; hidden without a replay.
 
-    Where nothing goes by the clock any more, it is off.
+    It is disabled when no run follows the clock any more.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Below a picture: what its run does, and what its values are made of."""
+"""Details below a chart: source events, lateness, plan and priorities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be folded out below a picture."""
+"""The protocol of a panel with details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buttons that fold out what stands below a picture."""
+"""Buttons that show and hide panels with details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader may do with early answers: go on to the exact one, turn the reading, remember what was said."""
+"""Controls of a progressive query: finish, pin, prioritize and claim."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 
 
 class Refining(Folds):
-    """Buttons beside those of the toolbar, and what one of them folds out.
+    """Further buttons of the toolbar, and the panel of priorities.
 
     Parameters
     ----------
     feed : Feed
-        Of a progress.
+        Of a progressive query.
     change : callable
         Does something that changes the page, and lets the page know; from any thread.
 
     Attributes
     ----------
-    steer : SteerFold
+    priorities : PrioritizePanel
     """
 
     def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None]) -> None:
         self._feed = feed
-        self.steer = PrioritizePanel(feed)
-        super().__init__((self.steer,), change)
+        self.priorities = PrioritizePanel(feed)
+        super().__init__((self.priorities,), change)
         self._finish = self._does("Finish query", "Read all remaining blocks, for the exact result",
                                   ProgressiveRun.finish)
         self._remember = self._does("Pin estimate", "Keep these values and intervals to compare with the exact ones",
@@ -48,7 +48,7 @@ class Refining(Folds):
         super().draw()
 
     def pick(self, mark: Mark) -> None:
-        """Read first what a mark stands for, or a stretch of time."""
+        """Prioritize the rows of a mark, or a time range."""
         self._feed.prioritize(mark)
 
     def _does(self, name: str, what: str, gesture: Callable[[ProgressiveRun], object]) -> pn.widgets.Button:

@@ -1,4 +1,4 @@
-"""The events behind a mark that a reader clicks, or behind a row that is chosen."""
+"""The source events of a clicked mark or a chosen row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class EventsFold:
             self._offer()
 
     def pick(self, mark: Mark) -> None:
-        """Show the events behind a mark of the picture."""
+        """Show the source events of a mark."""
         row = self._feed.row_of(mark)
         if row is not None:
             self._offer(row)

@@ -1,4 +1,4 @@
-"""How late rows are, what each reorder latency would cost, and the query asked at another one."""
+"""Lateness of the sources, and the reorder latency of the query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators of a run at work."""
+"""The running operators of a query, with their counters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from whimbrel_workbench.views.plan import PlanView
 
 
 class PlanFold:
-    """The plan that runs, with the counters of its operators.
+    """The optimized plan, with the counters of its operators.
 
     Parameters
     ----------
     feed : Feed
-        Its run is looked at.
+        The session whose run is shown.
     """
 
     name: Final = "Plan"

@@ -1,4 +1,4 @@
-"""What is read first, and claims about rows: by choice, for those who do not click marks."""
+"""Prioritize rows and add claims by keyboard."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PrioritizePanel:
     Parameters
     ----------
     feed : Feed
-        Of a progress.
+        Of a progressive query.
     """
 
     name: Final = "Priorities"

@@ -1,4 +1,4 @@
-"""What can be folded out below the picture of a run."""
+"""The panels with details of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whimbrel_workbench.sessions import LiveSession
 
 
 class Inside(Folds):
-    """The events behind a mark, how late rows are, and the plan of one feed: those that a reader has opened.
+    """Panels with source events, lateness and plan of one session.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Inside(Folds):
 
     Attributes
     ----------
-    events, lateness, plan : Fold
+    events, lateness, plan : DetailPanel
     """
 
     def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None],
@@ -36,7 +36,7 @@ class Inside(Folds):
         super().__init__((self.events, self.lateness, self.plan), change)
 
     def pick(self, mark: Mark) -> None:
-        """Show the events behind a mark of the picture."""
+        """Show the source events of a mark."""
         def show() -> None:
             if self.events not in self._open:
                 self.toggle(self.events)

@@ -1,4 +1,4 @@
-"""View data: immutable, decimated, ready to draw, and free of any plotting library."""
+"""View data: immutable, decimated and independent of plotting libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a result as NumPy arrays, by the engine's own door: pyarrow's loads pandas, which outlasts a picture."""
+"""Convert Arrow columns to NumPy arrays without loading pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as bars: one per key, for results that speak of a single time."""
+"""Frame of a bar chart: the newest value of each key."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class BarMemory:
     extent: Extent | None = None
 
     def unsorted(self) -> BarMemory:
-        """The order is made anew with the next picture."""
+        """The next picture sorts the bars again."""
         return BarMemory(extent=self.extent)
 
 
@@ -123,7 +123,7 @@ def bars(result: Result, named: Labels, columns: ColumnRoles, memory: BarMemory,
          maximum: int = MAX_BARS) -> tuple[Bars | None, BarMemory]:
     """Draw the newest value of each key; first seen longest first, later keys below. None without any value.
 
-    Of more keys than there is room for the longest are shown, whoever came first.
+    When there are too many keys, only the longest bars are shown.
     """
     if columns.value is None:
         return None, memory

@@ -1,4 +1,4 @@
-"""A result as big numbers or words: one row, no key."""
+"""Frame of big numbers: the newest row of a result without keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whimbrel_workbench.frames.table import cell_words
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of the newest row, or its words.
+    """One number or text of the newest row.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Figure:
     bound : str
         Of an estimate, between which numbers the final one lies; empty where it is not known.
     revised : str
-        From which early answer it was revised; empty when it was not.
+        The early value before a revision; empty without one.
     """
 
     name: str

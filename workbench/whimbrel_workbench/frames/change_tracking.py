@@ -1,4 +1,4 @@
-"""What changed since the reader's last look."""
+"""Compare a picture with the one that the reader saw before."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ChangeTracker:
             self._seen.popleft()
 
     def before(self, at_s: float) -> Any:
-        """What a picture of now is compared with; None before the first look."""
+        """The picture to compare with the current one; None before the first."""
         old = [picture for seen_s, picture in self._seen if seen_s <= at_s - LINGER_S]
         return old[-1] if old else self._seen[0][1] if self._seen else None
 

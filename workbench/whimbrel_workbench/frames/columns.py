@@ -1,4 +1,4 @@
-"""Which columns of a result are keys, which are values, and which of them a view shows."""
+"""Roles of result columns: keys, values and axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fewer points, same picture: keep the lowest and the highest of every stretch."""
+"""Decimate a line by the minimum and maximum of each range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good an early answer is: apart from how much was read."""
+"""Error bounds of a progressive query, in numbers and words."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _GOALS: Final = (0.02, 0.01, 0.005, 0.002, 0.001)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How far off the worst of the known values was, after so many seconds of reading.
+    """The largest relative error, after some seconds of reading.
 
     Parameters
     ----------
     seconds, fraction_read : float
         Spent reading, and the part of the rows that was read.
     within : float
-        Of the largest interval, as a share of its value; NaN where none was known.
+        The largest relative error; NaN without any interval.
     """
 
     seconds: float
@@ -54,7 +54,7 @@ class PinnedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The bound of an early answer, how it shrank, and what it does not speak of.
+    """The error bound of an estimate, its history, and its limits.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class Quality:
     rows, exact, known : int
         Of the answer; those that are final, and those that are estimates with an interval.
     half : float
-        How far off half of the known values may be at most, of those that are not certain.
+        The median relative error of the values that are not exact.
     confidence : float
-        With which an interval holds, at every look.
+        Of each interval, at all updates simultaneously.
     unseen : float
-        A group that is in more than this share of the blocks was seen.
+        Groups in more than this fraction of the blocks were seen.
     why : str
         Why no interval is known; empty where they are.
     history : tuple of Bound
@@ -103,12 +103,12 @@ class Quality:
 
     @property
     def within(self) -> float:
-        """How far off the worst of the known values may be; NaN where none is known."""
+        """The largest relative error; NaN without any interval."""
         return 0.0 if self.final else self.history[-1].within if self.history else nan
 
     @property
     def headline(self) -> str:
-        """The bound in words: of what it speaks, how far off that is, how sure this is."""
+        """The error bound in words, with its confidence."""
         sure = f"({self.confidence:.0%} confidence)"
         left = self.rows - self.exact
         match self.ends:

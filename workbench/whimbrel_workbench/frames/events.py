@@ -1,4 +1,4 @@
-"""The events that a value is made of, as words."""
+"""Frame of the source events of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Axis ranges that grow in nice steps and never shrink by themselves."""
+"""Axis ranges that grow in round steps and never shrink."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
 
 
 def with_margin(extent: Extent, fraction: float = MARGIN) -> Extent:
-    """The extent with room for marks that stand on its ends, which would be cut in half.
+    """The extent with margins, so that marks at its ends are not cut in half.
 
     >>> with_margin(Extent(0.0, 200.0))
     Extent(low=-5.0, high=205.0)

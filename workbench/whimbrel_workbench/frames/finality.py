@@ -1,4 +1,4 @@
-"""How final a value is: open, early by one of several latencies, or settled."""
+"""Stages of a value: provisional, early or settled."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ OPEN: Final = 0
 class Stages:
     """What the stages of a run's values are called.
 
-    A stage is a number: 0 may still change with every row, 1 is what the first latency has settled, and so on; the
-    last is final.
+    A stage is a number. Stage 0 is provisional, stage 1 is settled by the first latency, and so on. The last stage is
+    final.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Stages:
         return f"early result after {name}"
 
     def fullness(self, stage: int) -> float:
-        """How full a mark is painted: 0 hollow, 1 solid, in between for early answers.
+        """How full a mark is painted: 0 hollow, 1 solid, in between for early results.
 
         >>> [Stages(("1s", "1m", "1h")).fullness(stage) for stage in (0, 1, 2, 3)]
         [0.0, 0.25, 0.65, 1.0]
@@ -52,7 +52,7 @@ class Stages:
         return self._between(stage, 0.25, 0.65)
 
     def strength(self, stage: int) -> float:
-        """How strong a line is painted: the earlier its answers, the lighter; what may still change is dashed.
+        """The opacity of a line: early results are lighter.
 
         >>> [Stages(("1s", "1m", "1h")).strength(stage) for stage in (0, 1, 2, 3)]
         [0.9, 0.3, 0.7, 1.0]
@@ -62,7 +62,7 @@ class Stages:
         return self._between(stage, 0.3, 0.7)
 
     def steps_to_final(self, stage: int) -> int:
-        """How many early answers come after this one before what is final, of those that are told apart: two at most.
+        """How many early stages follow before the final one; at most two are distinguished.
 
         >>> [Stages(("1s", "1m", "1h", "1d")).steps_to_final(stage) for stage in (1, 2, 3)]
         [2, 1, 0]
@@ -70,7 +70,7 @@ class Stages:
         return min(max(self.final - 1 - stage, 0), 2)
 
     def _between(self, stage: int, first: float, last: float) -> float:
-        """Evenly from the first early answer to the last; a single one in the middle."""
+        """Interpolate from the first early stage to the last; a single one is in the middle."""
         return first + (last - first) * ((stage - 1) / (self.final - 2) if self.final > 2 else 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Numbers as words: few digits, units that read well."""
+"""Format numbers, fractions, intervals and rates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def format_fraction(fraction: float) -> str:
 
 
 def within(value: float, low: float, high: float) -> float:
-    """How far off a value may be, as a share of it: the longer side of its interval; NaN where an end is not known.
+    """The relative error: the longer side of the interval over the value; NaN where an end is unknown.
 
     >>> within(200.0, 190.0, 204.0), within(0.0, -1.0, 1.0), within(5.0, 5.0, float("nan"))
     (0.05, inf, nan)
@@ -61,7 +61,7 @@ def within(value: float, low: float, high: float) -> float:
 
 
 def interval_words(value: float, low: float, high: float) -> str:
-    """A value with how far off it may be: the interval, one end, or that neither end is known.
+    """A value with its interval, with one bound, or without any.
 
     >>> interval_words(200.0, 190.0, 204.0), interval_words(7.0, 7.0, 7.0)
     ('200 ± 5%', '7')

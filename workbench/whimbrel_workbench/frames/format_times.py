@@ -1,4 +1,4 @@
-"""Instants as axis positions and as words."""
+"""Convert instants to axis positions and text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose the picture for a result's shape, and keep what must not jump from frame to frame."""
+"""Choose the picture for a result, and keep it stable."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _MAX_LINES: Final = 2 * MAX_LINES
 class Frame:
     """Everything a page shows at one moment.
 
-    ``picture`` is None until there is something to draw, and ``undrawn`` counts the rows that are there all the same;
-    ``quality`` is that of early answers, None for others.
+    ``picture`` is None until there is something to draw, and ``undrawn`` counts the rows that exist all the same.
+    ``quality`` belongs to progressive queries, and is None for others.
     """
 
     version: int
@@ -99,7 +99,7 @@ class Framer:
         self._seen_pictures.forget()
 
     def style(self, style: Style) -> None:
-        """Look otherwise; axes that are now logarithmic begin anew."""
+        """Change the style; axes that become logarithmic start again."""
         before = self.options.style
         self.options = replace(self.options, style=style)
         if (before.logx, before.logy, before.logz) != (style.logx, style.logy, style.logz):
@@ -154,8 +154,8 @@ class Framer:
         at_s : float, optional
             The time of a steady clock, in seconds.
         more : callable
-            Whether rows at other times are to be expected, where all that are there speak of one time; None: that will
-            be known in a moment, and nothing that depends on it is drawn until then.
+            Whether rows at other times will follow, while all rows have one time. None means that this is not known
+            yet; pictures that depend on it wait.
         """
         if not len(result.table):
             self.undecided = False  # its rows may have been dropped

@@ -1,4 +1,4 @@
-"""A result as a heat map: one row per key, its value in each lifetime as a colour."""
+"""Frame of a heat map: one row per key."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class HeatMemory:
     per_cell: float = 0.0
 
     def unsorted(self) -> HeatMemory:
-        """The order is made anew with the next picture."""
+        """The next picture sorts rows and columns again."""
         return replace(self, names=(), columns=())
 
 

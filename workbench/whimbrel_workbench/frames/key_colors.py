@@ -41,7 +41,7 @@ class Colouring:
 
 
 def _free(taken: set[int], beside: set[int]) -> int:
-    """The first place that nobody has; of another colour than those beside it, while there are colours."""
+    """The first free slot, with another colour than the slots in the same picture while there are such colours."""
     used = {place % MAX_LINES for place in beside}
     return next(place for place in count()
                 if place not in taken and (place % MAX_LINES not in used or len(used) == MAX_LINES))

@@ -1,4 +1,4 @@
-"""A picture of some keys only: what one page shows of a frame that all pages share."""
+"""Filter a picture by key, and share ranges of time."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def narrowed(picture: Picture | None, chosen: Chosen) -> Picture | None:
 
 
 def sharing(pictures: Mapping[str, Picture | None]) -> dict[str, str]:
-    """Whose range of time each chart over time shares: the first's of those that it is shown with.
+    """The name of the first chart whose range of time each chart shares.
 
-    Charts that speak of the same kind of time share one range as long as each of them fills a quarter of it: a year
-    would squeeze ten minutes into a line, and so would two days that are years apart. A chart of one window goes with
-    the longest.
+    Charts with the same kind of time share one range while each of them fills at least a quarter of it. A year would
+    squeeze ten minutes into a line, and so would two days that are years apart. A chart of one window joins the
+    longest.
     """
     charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)
               or (isinstance(picture, Heat | Scatter) and picture.along == "start")}

@@ -1,4 +1,4 @@
-"""Series and their labels: one dense code per row, and places that a key keeps while a run lasts."""
+"""Label rows by key, and keep the slots of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How late rows came, and what each reorder latency costs, in words."""
+"""Histogram of lateness, with the cost of each reorder latency."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SourceLateness:
         What was measured.
     rows : int
     steps : tuple of LateStep
-        Growing; behind the last one nothing is lost.
+        In ascending order; after the last one nothing is lost.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""A result as lines over time: one per key, told apart into what is settled and what may still change."""
+"""Frame of a line chart, divided into settled and provisional parts."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class Line:
         return self._path(self._reached == self.stages.final)
 
     def early_paths(self) -> list[tuple[int, tuple[Floats, Floats]]]:
-        """For each stage of early answers the stretches between points of which it is the lesser; NaN parts them."""
+        """For each early stage, the segments whose less final end has it; NaN separates them."""
         return [(stage, self._path(self._reached == stage)) for stage in range(OPEN + 1, self.stages.final)]
 
     def open_path(self) -> tuple[Floats, Floats]:
-        """The stretches that touch a value that may still change; NaN parts them."""
+        """The segments that touch a provisional value; NaN separates them."""
         return self._path(self._reached == OPEN)
 
     def thinned(self, max_points: int) -> Line:
@@ -238,7 +238,7 @@ def lines(result: Result, named: Labels, columns: ColumnRoles, memory: LineMemor
 
 
 def _reach(drawn: list[Line], *, log: bool) -> tuple[float, float]:
-    """Lowest and highest of what is drawn, early answers that were revised included."""
+    """Minimum and maximum of all drawn values, including early values before revisions."""
     values = [each for line in drawn for each in (line.y, line.before[line.revised])]
     low, high = min(float(y.min()) for y in values if len(y)), max(float(y.max()) for y in values if len(y))
     reach = _MAX_REACH * (high - min(low, 0.0))

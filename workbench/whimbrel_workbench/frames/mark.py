@@ -1,4 +1,4 @@
-"""What a reader points at, and which row of the result it stands for."""
+"""A mark that a reader clicks, and its row of the result."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from whimbrel_workbench.frames.result import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A point, bar, cell or row of a picture, told by what stands there.
+    """A point, bar, cell or row of a picture, identified by its values.
 
     Parameters
     ----------
     key : str, optional
-        The key as words, where keys are told apart.
+        The key as words, where there are keys.
     along : str, optional
         What stands on an x axis of names, as words.
     at : float, optional

@@ -1,4 +1,4 @@
-"""What the user asks of a view: kind, columns, look."""
+"""Options of a view: kind, columns and style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan that runs as a graph: its operators from the sources down, lanes between them, and what each one does."""
+"""Frame of the optimized plan: operators in lanes, with counters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LaneSlot:
-    """Where a step stands: its lane, those of its inputs, those that pass it by, and whether one goes on below it."""
+    """The slot of a step: its lane, the lanes of its inputs, those that pass it, and whether its own continues."""
 
     lane: int
     above: tuple[int, ...]
@@ -66,7 +66,7 @@ class PlanFrame:
 
 
 def lane_slots(inputs: Sequence[Sequence[int]]) -> tuple[LaneSlot, ...]:
-    """Where lines run: a step goes on in the lane of an input that nobody else needs any more, or opens a new one.
+    """Assign lanes: a step continues the lane of an input that no other step needs, or opens a new one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far a replay has come, and how it goes on."""
+"""State of the clock of a replay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Playback:
     speed : float
         Seconds of the log per second, or ticks; may be infinite.
     followed : bool
-        Whether anything still goes by the clock; where nothing does, steering it would do nothing.
+        Whether any run follows the clock; otherwise controlling it has no effect.
 
     Examples
     --------

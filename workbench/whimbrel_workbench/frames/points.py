@@ -1,4 +1,4 @@
-"""Millions of points that only grow: taken over once, never copied again, looked at in windows."""
+"""Append-only storage of millions of points, read in windows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEGMENT_ROWS: Final = 1 << 20
 
 Categories = NDArray[np.uint8]
 Piece = tuple[Floats, Floats, Categories]
-"""x, y and category of some points that stand one behind the other."""
+"""x, y and category of consecutive points."""
 
 Reach = tuple[float, float]
 _ANYWHERE: Final[Reach] = (-np.inf, np.inf)
@@ -38,7 +38,7 @@ class Points:
     pieces : tuple of Piece
         Settled points; NaN where there is nothing to draw.
     tail : Piece
-        Points that may still change.
+        Provisional points.
     number : int
         How many settled points came before and with these, those that are no longer kept included.
     in_order : bool
@@ -190,7 +190,7 @@ class _Segment:
         return self._x[there], self._y[there], self._category[there]
 
     def add(self, x: Floats, y: Floats, category: Categories) -> int:
-        """Take over as many as there is room for; how many that were."""
+        """Copy as many points as fit, and return how many."""
         rows = min(len(x), _SEGMENT_ROWS - self._rows)
         there = slice(self._rows, self._rows + rows)
         self._x[there], self._y[there] = x[:rows], y[:rows]

@@ -1,4 +1,4 @@
-"""What a query has answered so far, as pictures need it."""
+"""The current result of a run, with the stage of each row."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Result:
     Parameters
     ----------
     table : pyarrow.Table
-        ``start``, ``end`` and the columns of the answer: first the rows that are settled for good, then ever earlier
-        answers, at last what may still change.
+        ``start``, ``end`` and the columns of the answer: first the rows that are final, then results of ever earlier
+        latencies, at last provisional rows.
     reached : tuple of int
         For each latency, the earliest first, how many leading rows it or a later one has settled. The last of them
         counts the rows that are final.

@@ -1,4 +1,4 @@
-"""A result as points: two numbers of each row, or its time and a number."""
+"""Frame of a scatter chart: two numbers of each row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scatter:
     dense : bool
         Whether they are counted however few they are.
     names : tuple of str
-        Keys that have a colour; empty when nothing is told apart.
+        Keys that have a colour; empty without keys.
     slots : tuple of int
         Which colour and marker each of them has.
     fresh : int

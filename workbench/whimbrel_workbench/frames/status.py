@@ -1,4 +1,4 @@
-"""How a run is doing, in words and shares; and what went wrong, if anything did."""
+"""State, progress, indicators and errors of a run."""
 
 from __future__ import annotations
 

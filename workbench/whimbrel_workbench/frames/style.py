@@ -1,4 +1,4 @@
-"""How a picture looks, as far as the user says: sizes, words, colours, limits of axes."""
+"""Style of a picture: size, labels, colors and limits of axes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Style:
     width, height : int, optional
         Pixels; without a width a picture is as wide as its cell.
     title, xlabel, ylabel, clabel : str, optional
-        Words above the picture, along its axes and beside its colours.
+        Title, labels of the axes, and label of the color scale.
     color : str or sequence or mapping of str, optional
         One colour, colours in the order of the keys, or a colour for each key.
     cmap : str, optional

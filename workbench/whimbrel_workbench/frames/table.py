@@ -1,4 +1,4 @@
-"""A result as a table: its newest rows, each marked as settled or not."""
+"""Frame of a table: the newest rows of a result."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _marks(shown: pa.Table, columns: ColumnRoles) -> list[str]:
 
 
 def _cells(result: Result, name: str) -> list[str]:
-    """The values of a column as words; with estimates, how far off they may be."""
+    """The values of a column as words; estimates with their intervals."""
     words = cell_words(result.table.column(name))
     if result.intervals is None or f"{name}_low" not in result.intervals.column_names:
         return words

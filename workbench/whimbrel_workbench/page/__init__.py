@@ -1,4 +1,4 @@
-"""The notebook page: scripts that need no internet, the cell that shows a view, and its last frame as an output."""
+"""The notebook page: offline scripts, cells and saved frames."""
 
 from __future__ import annotations
 

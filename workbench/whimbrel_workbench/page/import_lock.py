@@ -1,4 +1,4 @@
-"""HoloViews is not imported by a cell while a thread beside it draws, nor drawn while it is imported."""
+"""A lock between the import of HoloViews and drawing threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Gate(MetaPathFinder):
         return found
 
     def _begin(self, _spec: ModuleSpec) -> None:
-        """The import goes on when nothing is being changed. It holds the module's own lock meanwhile."""
+        """The import starts when no view is being changed. It holds the module's own lock meanwhile."""
         self.begun = True
         if self.changing.acquire(timeout=_MAX_S):
             self.changing.release()

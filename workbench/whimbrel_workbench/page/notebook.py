@@ -1,4 +1,4 @@
-"""The kernel in which a notebook's cells run, as far as there is one."""
+"""The kernel that runs the cells of a notebook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cell() -> str:
 
 
 def execution() -> str:
-    """Name of the execution that goes on."""
+    """Name of the current execution."""
     return str(parent().get("header", {}).get("msg_id", ""))
 
 

@@ -1,4 +1,4 @@
-"""Where views live on a notebook's page, how the page answers, and how a view leaves it."""
+"""The output of a view on a notebook page, and its messages."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from whimbrel_workbench.page_messages import PageMessage
 Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 Sign = Literal["seen", "away", "hidden", "gone"]
-"""What a page says of a view: somebody can see it; its tab or its place on the page is not in sight; its output is
-folded, or not the one that is shown; the page ends."""
+"""What a page reports of a view: it is visible; its tab or its position is out of sight; its output is collapsed or
+not the shown one; the page ends."""
 
 _ON_THE_WAY: Final = 2
 """So many messages may wait to be painted: with one, a fast page would wait for each answer's way back."""
@@ -225,7 +225,7 @@ def _push(document: Document, comm: Any) -> None:
 
 
 def _take_heard(layout: pn.viewable.Viewable) -> Iterator[tuple[Any, list[Any]]]:
-    """What a message of the page changed, and nobody was told of yet: pushing would send it back, and tell nobody."""
+    """Changes by a message of the page that have no listener calls yet. Pushing would send them back instead."""
     for view in layout._models:  # noqa: SLF001
         changes = pn.state._views[view][2].callbacks  # noqa: SLF001
         heard = [event for event in changes._held_events if event.setter is not None]  # noqa: SLF001
@@ -241,7 +241,7 @@ def _begin_upkeep() -> None:
 def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
     """Let a comm handle the page's messages on whatever thread they come.
 
-    JupyterLab sends them over subshells, so they are handled beside the cell that is being executed. The comm's own way
+    JupyterLab sends them over subshells, so they are handled while a cell is being executed. The comm's own way
     of handling replaces ``sys.stdout`` meanwhile, and what the cell prints would be lost. A page that hears nothing
     opens it again.
     """

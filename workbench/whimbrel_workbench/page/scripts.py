@@ -1,4 +1,4 @@
-"""Scripts that a page needs, as text: those of Bokeh and Panel, and what it does for live views."""
+"""Scripts of Bokeh, Panel and live views for a notebook page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCRIPT: Final = "application/javascript"
 
 
 def scripts() -> str:
-    """The scripts as one, whoever loaded the extension before and from wherever."""
+    """All scripts as one, also if the extension was loaded before."""
     # Pages tell of models that came with an earlier message as if they were new; nothing follows from it.
     warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
     with capture_output():

@@ -1,4 +1,4 @@
-"""Runs and the frames they make: the only room that knows the engine's runs."""
+"""Live sessions: they run queries and turn results into frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who shows which run: a cell that runs again ends what it ran before, and a kernel that ends ends everything."""
+"""Close the runs of a cell when it runs again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far off the values of an early answer may be, all of them together."""
+"""Largest and median relative error of an estimate."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from whimbrel_workbench.frames.arrow_values import floats
 from whimbrel_workbench.frames.estimate_quality import Ends
 
 Bounds = Mapping[str, tuple[float, float, int]]
-"""By value, of the estimates that are known within 100%: how far off the worst may be, half of those that are not
-certain, and how many are."""
+"""By value, of the estimates with a relative error below 100%: the largest error, the median error of those that are
+not exact, and how many there are."""
 
 UNKNOWN: Final = (nan, nan, 0)
 

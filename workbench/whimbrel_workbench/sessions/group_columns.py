@@ -1,4 +1,4 @@
-"""Which columns of an answer tell its groups from one another."""
+"""Find the columns by which a query groups."""
 
 from __future__ import annotations
 

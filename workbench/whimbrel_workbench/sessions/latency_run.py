@@ -1,4 +1,4 @@
-"""The runs of several latencies as one: what each moment's best answer is, and what was revised."""
+"""The runs of several latency bands as one run."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class BandedRun:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """How far each band has settled, and what later bands made of early answers, as of the last snapshot."""
+        """How far each band has settled, and the revisions of later bands, as of the last snapshot."""
         return self._facts
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:

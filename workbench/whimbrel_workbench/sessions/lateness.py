@@ -1,4 +1,4 @@
-"""How late the rows of a query's sources are: measured once in logs, counted by runs of feeds."""
+"""Measure the lateness of the sources of a query."""
 
 from __future__ import annotations
 

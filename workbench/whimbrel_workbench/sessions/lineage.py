@@ -1,4 +1,4 @@
-"""Asks a run for the events behind a row of its answer, and whether they give the row again."""
+"""Find the source events of a result row and verify them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row_words(row: pa.Table) -> tuple[NamedValue, ...]:
 
 
 def source_events(query: Stream, run: Run, row: pa.Table) -> LineageEvents:
-    """The events behind a row, among those that a run has read.
+    """The source events of a row, among those that a run has read.
 
     Parameters
     ----------

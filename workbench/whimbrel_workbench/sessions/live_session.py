@@ -1,4 +1,4 @@
-"""One run of a query, turned into frames at reading speed: the newest wins, the rest is never drawn."""
+"""Turn one run of a query into frames, newest first."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ _ENDED: Final = ("finished", "stopped", "failed")
 
 
 class LiveSession:
-    """Starts a query, looks at its run a few times a second, and hands a frame on whenever something changed.
+    """Starts a query, polls its run a few times per second, and hands on a frame whenever something changed.
 
-    The looking happens on a thread of its own, so that a busy kernel neither stops the view nor waits for it.
+    Polling has a thread of its own, so that a busy kernel neither stops the view nor waits for it.
 
     Parameters
     ----------
@@ -77,15 +77,15 @@ class LiveSession:
         Called with every new :class:`~whimbrel_workbench.frames.Frame`, one call at a time. Says whether the frame
         was shown; a frame that was not is offered again.
     redraws_per_s : float
-        Most frames in a second.
+        Maximum number of frames per second.
     ready : callable
         Whether the next frame would be shown at once. While it would not, nothing is drawn: the newest wins.
     on_turn : callable
-        Called before each look, and where it would be.
+        Called before each update, and instead of it while the session is not watched.
     progressive : ProgressiveQuery, optional
-        Early answers to the query, which are read on instead of running it.
+        The progressive query to read instead of running the query.
     clocks : Clocks, optional
-        Those of the other runs beside which its own go.
+        The clocks of the other runs.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class LiveSession:
 
     @property
     def quality(self) -> Quality | None:
-        """How good the answer that was drawn last is, of early answers."""
+        """The quality of the estimate that was drawn last; None for other queries."""
         return self._quality
 
     @property
@@ -163,16 +163,16 @@ class LiveSession:
         return [] if table is None else [table.slice(place, 1) for place in range(len(table))[:-rows - 1:-1]]
 
     def lineage(self, row: pa.Table) -> LineageEvents:
-        """The events behind a row of the answer. Reads the sources once more, on the calling thread."""
+        """The source events of a row. Reads the sources again, on the calling thread."""
         run, stream = self._run, self._stream
         assert isinstance(run, BandedRun | Run), "there is no row without a run"
         query = stream if isinstance(stream, Stream) else stream.query
         return source_events(query, run.last if isinstance(run, BandedRun) else run, row)
 
     def start(self, instead_of: Collection[AnyRun] = ()) -> None:
-        """Start the query and the looking, maybe instead of others. An error of the query becomes a frame that says so.
+        """Start the query and the updates, possibly instead of other runs. An error of the query becomes a frame.
 
-        Beside other runs that read the same replay it goes by their clock.
+        The run shares the clock of other runs of the same replay.
         """
         if self.progressive is not None:
             self.progressive = self.progressive if self._run is None else self.progressive.restart()
@@ -210,14 +210,14 @@ class LiveSession:
         return self._watched.is_set()
 
     def watch(self, watched: bool) -> None:
-        """Look from now on, or let the run go on without looking: nobody would see the frames."""
+        """Start or stop the updates; without them the run continues, and nobody sees frames."""
         if watched:
             self._watched.set()
         else:
             self._watched.clear()
 
     def restart(self) -> None:
-        """End the run and start the query once more; a clock that goes on with it begins anew."""
+        """End the run and start the query again; a clock that both runs share goes back to its start."""
         before = self._run
         self.close()
         self.start()
@@ -225,7 +225,7 @@ class LiveSession:
             self.player.begin()
 
     def ask(self, latencies: Sequence[int]) -> None:
-        """Start the query once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
+        """Start the query again at other reorder latencies, in ascending ticks. A replay stays where it is."""
         self.close()
         self.at_latencies(latencies)
         self.start()
@@ -264,7 +264,7 @@ class LiveSession:
         self._steer(stop)
 
     def refine(self, gesture: Callable[[ProgressiveRun], object]) -> None:
-        """Steer the reading of early answers, or remember something of them; looking begins anew if it had ended."""
+        """Control the progressive query, or pin its estimate; updates start again if they had ended."""
         run = self._run
         if not isinstance(run, ProgressiveRun):
             return
@@ -319,8 +319,8 @@ class LiveSession:
     def await_picture(self, max_s: float) -> None:
         """Wait a moment for the first picture, unless there will be none.
 
-        A replay is not waited for: a chart that is part of a saved page is taken for one that is looked at, and its run
-        would go on behind a tab that was closed.
+        A replay is not awaited. A chart of a saved page counts as visible, so its run would continue after its tab was
+        closed.
         """
         if self._run is not None and self._run.clock is not None:
             return
@@ -439,7 +439,7 @@ class LiveSession:
                 return
 
     def _wait_s(self, began_s: float) -> float:
-        """Until the next look: so many of them a second, however long one takes; often, while a page is not ready."""
+        """Time until the next update: a fixed rate, however long an update takes; often while a page is not ready."""
         pause_s = self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S
         return max(began_s + pause_s - time.monotonic(), _READY_WAIT_S)
 

@@ -1,4 +1,4 @@
-"""A partial answer that a reader pinned, and how it stands to a later one."""
+"""Compare a pinned estimate with a later one."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Compared:
 
 
 class Pinned:
-    """A picture, held to what comes of it.
+    """An estimate that is compared with later ones.
 
     Parameters
     ----------
     answer : Estimate
     keys : sequence of str
-        Columns that say, beside the start, what a row speaks of.
+        Columns that, with the start, identify a row.
     names : sequence of str
         Columns of the answer; its others are ends of intervals, whatever those are called.
     """
@@ -105,7 +105,7 @@ class Pinned:
                           said + (_new_words(new) if final else ""))
 
     def _without_intervals(self, table: pa.Table, then: pa.Table, value: str, new: int) -> PinnedClaim:
-        """At the end there is nothing to hold values to, but how far off they were is known."""
+        """Without intervals, only the final relative error of the values is known."""
         said = f"no intervals for {value}"
         if value in then.column_names:
             was, now = floats(then.column(value)), floats(table.column(value))

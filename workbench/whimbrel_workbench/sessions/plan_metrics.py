@@ -1,4 +1,4 @@
-"""A run's counters as a plan with rates."""
+"""Turn the counters of a run into a plan with rates."""
 
 from __future__ import annotations
 

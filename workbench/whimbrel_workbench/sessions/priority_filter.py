@@ -1,4 +1,4 @@
-"""Where the source of an early answer has the rows of which a row of the answer is made."""
+"""Find the source rows of a result row, to prioritize them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel_workbench.frames.labels import labels
 
 _KEEPS_COLUMNS = (TopK, Join, SemiJoin, AsofJoin)
-"""Operators whose rows have the columns of their first input, whichever it is grouped by, and others beside them."""
+"""Operators whose rows have the columns of their first input, whichever it is grouped by, and extra columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A progressive answer that reads on by itself on a thread of its own, and is steered meanwhile."""
+"""Run a progressive query on a thread of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whimbrel_workbench.frames.status import State
 
 _TURN_S: Final = 0.001
-"""Between two steps, for whoever waits to steer."""
+"""Between two steps, for threads that wait to control the run."""
 
 _JUDGING: Final = 0.1
 """Of the time of reading, the part that may go into intervals that nobody looks at but the history."""
@@ -41,7 +41,7 @@ _READING: Final[tuple[State, ...]] = ("running", "paused")
 
 
 class ProgressiveRun:
-    """Iterates over a progress as a run does over its sources: it pauses, goes on, stops, and is looked at.
+    """Iterates over a progressive query with the interface of a run: it pauses, resumes and stops.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class ProgressiveRun:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Indicators of the reading; how good the answer is, is told elsewhere."""
+        """Indicators of the reading; :meth:`quality` has those of the estimate."""
         metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
         order = "by time" if self.query.fallback_reason else self.query.scan.order
         return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
@@ -107,7 +107,7 @@ class ProgressiveRun:
         return self.current_result(None)[0]
 
     def current_result(self, value: str | None) -> tuple[Snapshot, Result]:
-        """The latest answer with its intervals, and beside exact values those that were pinned."""
+        """The latest estimate with its intervals, and with pinned values next to exact ones."""
         answer, version = self.query.latest, self._version
         if answer is None or self._dropped:
             empty = self._schema.empty_table()
@@ -148,7 +148,7 @@ class ProgressiveRun:
         self._become("running", "paused")
 
     def stop(self, *, keep: bool = True) -> None:
-        """Read no more. The estimate stays, and can be gone on with by :meth:`finish`; or it is dropped."""
+        """Stop reading. The estimate is kept, and :meth:`finish` can resume; or it is discarded."""
         self._dropped = not keep
         self._become("stopped", *_READING)
 
@@ -250,7 +250,7 @@ class ProgressiveRun:
     def _turn(self) -> list[Callable[[], object]] | None:
         """What to do before the next step, once there is something to do; None for the reader to leave.
 
-        Who leaves says so before anybody else can look: whoever finishes then starts another reader.
+        A reader that leaves unregisters first, so that :meth:`finish` can start another one.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._orders or self._state != "paused")

@@ -1,4 +1,4 @@
-"""What a transport bar does: it steers the clock of a run's replays."""
+"""Control the clock of the replays of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _at_once(gesture: Callable[[], None]) -> None:
 class ReplayController:
     """Plays, holds, steps, hurries and sets the clock of whatever run is shown; without a replay it does nothing.
 
-    What moves time also lets a paused run go on: a reader who presses play wants to see something.
+    Moving the clock also resumes a paused run: a reader who presses play wants to see something.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ReplayController:
         self._steer(lambda clock: clock.pause())
 
     def step(self, by: Duration) -> None:
-        """Go on by a little and hold."""
+        """Advance by one step and pause."""
         self._steer(lambda clock: clock.step(by))
 
     def hurry(self, speed: float) -> None:

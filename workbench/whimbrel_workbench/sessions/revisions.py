@@ -1,4 +1,4 @@
-"""What each value was in the earliest of several answers."""
+"""Find the first value of each row among latency bands."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ROW: Final = "row "
 
 
 def first_answers(tables: Sequence[pa.Table], keys: Sequence[str]) -> list[pa.Table]:
-    """Put beside each value of a band what the earliest band had there; null where that was the same.
+    """Add to each value of a band the value of the earliest band; null where they are equal.
 
     Parameters
     ----------
     tables : sequence of pyarrow.Table
-        For each band, the earliest first, its rows as :class:`whimbrel.operators.Revise` gives them.
+        For each band, the earliest first, its rows as :class:`whimbrel.operators.Changelog` gives them.
     keys : sequence of str
-        Columns that say, beside the start, what a row speaks of.
+        Columns that, with the start, identify a row.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A run's metrics and errors, as the words that a page shows."""
+"""Turn metrics and errors of a run into indicators."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
 
 def progressive_status_of(state: State, metrics: Metrics, error: WhimbrelError | None,
                        facts: tuple[tuple[str, str], ...]) -> Status:
-    """The indicators of early answers, whose rows come in any order: they have no watermark, and none is late."""
+    """The indicators of a progressive query. Its rows come in any order, so there is no watermark and no late row."""
     return Status(state, metrics.fraction_read, facts, failure_of(error) if error is not None else None)
 
 
@@ -58,7 +58,7 @@ def _counted(name: str, feeds: Iterable[Mapping[str, int]]) -> tuple[tuple[str, 
 
 
 def _age(metrics: Metrics) -> str:
-    """How old the newest row is, as words: ticks are counted, time is told in its two largest units."""
+    """The age of the newest row, in ticks or in the two largest units of time."""
     age_s = metrics.age_s or 0.0
     return f"{age_s:,.0f}" if isinstance(metrics.newest, int) else span_words(age_s)
 

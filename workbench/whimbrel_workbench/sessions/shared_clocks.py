@@ -1,4 +1,4 @@
-"""Views of one replay go by one clock while they are there together, so that one bar steers them all."""
+"""Share one clock between the views of a replay."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Clocks:
         self._lock = threading.Lock()
 
     def joined(self, query: Stream | LatencyBands, instead_of: Collection[object] = ()) -> Stream | LatencyBands:
-        """The query on the clock by which others go that read the same replay; without any, as it is.
+        """The query on the clock of other runs of the same replay; unchanged without any.
 
         Parameters
         ----------
         query : Stream or LatencyBands
         instead_of : collection of Run
-            Those that end when it is there: it does not go on where they are.
+            Runs that end when it starts: it does not continue at their time.
         """
         replays = _replays(query)
         with self._lock:
@@ -70,6 +70,6 @@ def _replays(query: Stream | LatencyBands) -> list[Replay]:
 
 
 def _clock_of(run: ReplayRun) -> ReplayClock | None:
-    """The clock by which a run goes on."""
+    """The clock that a run follows."""
     clock = run.clock
     return None if clock is None or clock.state == "ended" or run.state not in ("running", "paused") else clock

@@ -1,4 +1,4 @@
-"""What a query reads, in words: names, how rows come, and how late they may be."""
+"""Describe the sources of a query: names, rows and lateness."""
 
 from __future__ import annotations
 

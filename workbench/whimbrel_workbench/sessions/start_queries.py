@@ -1,4 +1,4 @@
-"""Several queries on one run: their sources are read once, whoever looks at them."""
+"""Start several queries that read their sources once."""
 
 from __future__ import annotations
 

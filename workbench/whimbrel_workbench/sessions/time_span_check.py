@@ -1,4 +1,4 @@
-"""Whether an answer will speak of several times, before it does."""
+"""Predict whether a result will have several times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether anybody looks at a view, as far as its page says so."""
+"""Track whether a reader can see a view."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 Verdict = Literal["look", "rest", "wait", "end"]
-"""What follows: draw; draw nothing, the run goes on; let the run wait, too; end it."""
+"""What follows: draw; draw nothing while the run continues; pause the run; end it."""
 
 _TOLD_WITHIN_S: Final = 20.0
 """A page in sight speaks every three seconds, unless the machine is very busy."""

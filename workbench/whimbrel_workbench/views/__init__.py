@@ -1,4 +1,4 @@
-"""Pictures of frames: one view per file, each a HoloViews element or a piece of HTML."""
+"""Draw frames: one view per file, with Bokeh or HTML."""
 
 from __future__ import annotations
 

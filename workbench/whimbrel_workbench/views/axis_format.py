@@ -1,4 +1,4 @@
-"""Words beside axes and under the mouse, as the page makes them: there only it knows ranges and widths."""
+"""Format axis labels and tooltips in the browser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _VALUE: Final = _SHORT + """
 """
 
 _SHARE: Final = 0.38
-"""Of a chart's width, for names beside it."""
+"""Of the width of a chart, for its names."""
 
 _LETTER_PX: Final = 6.8
 _FIT: Final = f"""
@@ -63,7 +63,7 @@ def number_ticks() -> CustomJSTickFormatter:
 
 
 def scale_ticks() -> CustomJSTickFormatter:
-    """Numbers beside colours, as short as can be: a chart may be narrow."""
+    """Numbers of a color scale, as short as possible for narrow charts."""
     return CustomJSTickFormatter(code=_SCALE)
 
 

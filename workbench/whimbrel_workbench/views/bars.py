@@ -1,4 +1,4 @@
-"""Bars by key: settled filled, early lighter, provisional hollow and hatched."""
+"""Draw bars: settled filled, early lighter, provisional hollow and hatched."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class BarsView:
 
 
 def words_of(bar: Bar) -> str:
-    """The value of a bar, with how far off it may be, or with what it was at first if it was revised."""
+    """The value of a bar, with its interval, or with its first value if it was revised."""
     if bar.flag:
         return f"{words_of(replace(bar, flag=False))} {FLAG}"
     if bar.estimate:

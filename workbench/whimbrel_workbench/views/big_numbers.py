@@ -1,4 +1,4 @@
-"""Big numbers and words: a settled one filled, a provisional one hollow, both said in words."""
+"""Draw big numbers: settled filled, provisional hollow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn and what is not, in one sentence or two."""
+"""The caption of a picture: its values, and what is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look that all charts share.
+"""The style that all charts share.
 
 Charts are drawn by Bokeh on a canvas and redrawn by replacing the data of their sources. WebGL stays off: without a
 graphics card it lags by seconds.
@@ -38,13 +38,13 @@ _BE_QUICK: Final = """
     }
 """
 _CHIP_PX: Final = 10
-"""Between the ticks and what the axis is called: a chip stands beside it, and is taller than a word."""
+"""Between ticks and axis label, which leaves space for a button next to the label."""
 
 _LAST_LABEL_PX: Final = 44
 """Half a date stands beyond the end of its axis, and must not be cut off."""
 
 _MAX_LETTERS: Final = 40
-"""Of what an axis is called: more are cut off beside a chart of the usual height, and below one on a telephone."""
+"""Longer axis labels would be cut off at charts of the usual height, and on telephones."""
 
 _TOOLS: Final = "xpan,xwheel_zoom,box_zoom,reset,save"
 
@@ -71,7 +71,7 @@ def chart(style: Style, *hovers: HoverTool, height_px: int = HEIGHT_PX, tools: s
 
 
 def name_axes(fig: figure, style: Style, x: str, y: str) -> None:
-    """What stands beside the axes: the user's words, else those of the picture."""
+    """Set the axis labels: those of the user, else those of the picture."""
     for axis, words in ((fig.xaxis[0], style.xlabel), (fig.yaxis[0], style.ylabel)):
         axis.axis_label = without_middle((x if axis is fig.xaxis[0] else y) if words is None else words)
 

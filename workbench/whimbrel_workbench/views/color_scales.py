@@ -1,4 +1,4 @@
-"""Colours for amounts: readable without colour vision and in greyscale, since they grow lighter with the amount."""
+"""Color scales that work in greyscale and for color-blind readers."""
 
 from __future__ import annotations
 

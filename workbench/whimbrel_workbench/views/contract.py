@@ -1,4 +1,4 @@
-"""What every view offers to the page, and what it may ask of it."""
+"""The interface between a view and the page that shows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NOBODY", "Host", "Picture", "View"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """Whoever shows a view, as the view sees it.
+    """The page that shows a view, as the view sees it.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Host:
     resort : callable
         Asks for the order that is right now; None where a reader cannot ask.
     pick : callable
-        Told which mark a reader clicks; None where nothing follows from it.
+        Called with the mark that a reader clicks; None without an effect.
     picking : str
         What follows from it, as words.
     stretches : bool
-        Whether it is told of stretches of time, too, over which a reader drags.
+        Whether it is also called with time ranges over which a reader drags.
     """
 
     style: Style = PLAIN
@@ -53,7 +53,7 @@ class View(Protocol):
 
     @property
     def panel(self) -> pn.viewable.Viewable:
-        """What goes on the page."""
+        """The widget for the page."""
 
     def draw(self, picture: Any) -> None:
         """Show another picture of the kind this view was made for, without rebuilding anything."""

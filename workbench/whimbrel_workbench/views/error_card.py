@@ -1,4 +1,4 @@
-"""An error as a card: what, where, hint. Never a traceback."""
+"""Draw an error as a card: what, where and hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good an early answer is: its bound as a figure, how that shrank, what it does not speak of, what was pinned."""
+"""Draw the error bound of an estimate, and what was pinned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VERDICTS: Final = {"open": "○ not exact yet", "holds": "● confirmed", "over
 
 
 def quality_html(quality: Quality) -> str:
-    """The bound beside its history, with the notes below."""
+    """The error bound with its history and notes."""
     curve = ""
     if quality.ends == "both" and not quality.why:
         curve = sparkline_svg(quality.history, quality.goal, projected=bool(quality.outlook),
@@ -56,7 +56,7 @@ def pinned_html(pinned: tuple[PinnedClaim, ...]) -> str:
 
 
 def sparkline_svg(history: tuple[Bound, ...], goal: float, *, projected: bool = True, final: bool = False) -> str:
-    """The bound over the time of reading, falling towards the goal; dotted: how it will go on, where it does.
+    """The error bound over the time of reading, with a dotted projection to the goal.
 
     That of the exact answer ends at zero.
     """

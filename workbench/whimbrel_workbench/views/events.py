@@ -1,4 +1,4 @@
-"""The events behind a value as a table, with the way that they went."""
+"""Draw source events as tables, with their operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame as a file: a page of HTML that needs nothing else, or a PNG that a browser makes of it."""
+"""Export a frame as HTML or PNG."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def save(frame: Frame, path: str | os.PathLike[str]) -> Path:
     SaveError
         The name of the file ends otherwise, it cannot be written, or no browser was found to make the PNG.
     MissingExtraError
-        A PNG needs playwright, which steers the browser.
+        A PNG needs playwright, which controls the browser.
     """
     file = Path(path)
     where = f"save({str(path)!r})"

@@ -1,4 +1,4 @@
-"""Axes that follow the data until the reader zooms or points at something; a chip leads back to the live edge."""
+"""Axes that follow the data until the reader zooms."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Follow:
     x, y : Extent
         What is shown first.
     margin_px : tuple of float
-        For words before the first and behind the last of the marks, however narrow the chart is.
+        For words before the first mark and after the last, in charts of any width.
     """
 
     def __init__(self, fig: figure, x: Extent, y: Extent | None, names: list[str] | None = None,

@@ -1,4 +1,4 @@
-"""A heat map: a row for each key, a colour for each value; what is not settled is hatched."""
+"""Draw a heat map: provisional cells are hatched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How late rows came as a histogram, and beside each step what waiting so long loses."""
+"""Draw a histogram of lateness with the cost of each latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The legend, in words: which mark is which key, and what a hollow, light or dashed mark means."""
+"""The legend: keys, and the meaning of marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks as they look in the charts, as small SVG texts for the legend."""
+"""Marks of the legend as SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines over time: settled solid with filled markers, early lighter, provisional dashed with hollow ones."""
+"""Draw lines: settled solid, early lighter, provisional dashed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_WIDE: Final = 1_000
 """With more points in all strokes are one pixel wide: without a graphics card those are painted ten times faster."""
 
 _DASHES: Final = ("solid", [5, 4])
-"""Of what has settled, if only for now, and of what may still change."""
+"""Of settled and early segments, and of provisional ones."""
 BAND: Final = {"fill_alpha": 0.18, "line_alpha": 0.45, "line_width": 1}
 HALO: Final = {"line_color": None, "fill_alpha": 0.28}
 
@@ -116,7 +116,7 @@ class LinesView:
         return source
 
     def _add_whiskers(self) -> ColumnDataSource:
-        """From each early answer to what it became."""
+        """From each early value to the current one."""
         source = ColumnDataSource({name: [] for name in ("start", "value", "before", "colour")})
         self._figure.segment("start", "before", "start", "value", source=source, line_color="colour", line_width=1,
                              line_alpha=0.8)

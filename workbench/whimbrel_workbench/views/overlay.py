@@ -1,4 +1,4 @@
-"""Pictures as HoloViews objects, to overlay and to style; the look is the one of the live view."""
+"""Pictures as HoloViews objects, to overlay and style."""
 
 from __future__ import annotations
 

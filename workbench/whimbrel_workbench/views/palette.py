@@ -1,4 +1,4 @@
-"""Colours and shapes: the Okabe-Ito palette, which colour-blind readers can tell apart, and a marker for each."""
+"""Colors of the Okabe-Ito palette, and markers."""
 
 from __future__ import annotations
 

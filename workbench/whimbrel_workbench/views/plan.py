@@ -1,4 +1,4 @@
-"""The plan as a graph with counters: one line an operator, lanes on the left, time as bars."""
+"""Draw the plan: one line per operator, with counters."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def plan_html(plan: PlanFrame) -> str:
 
 
 def kernels_html(plan: PlanFrame) -> str:
-    """The generated text of each operator behind its name, which is the user's own expression."""
+    """The generated code of each operator, below its name."""
     if not plan.kernels:
         return ""
     texts = "".join(f"<details><summary>{escape(name)}</summary><pre>{escape(text.strip())}</pre></details>"

@@ -1,4 +1,4 @@
-"""How many points lie in each cell of a window: counted by Datashader, so that only counts travel to the page."""
+"""Count points by cell of a window, with Datashader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Counts = NDArray[np.uint32]
 
 _LOG: Final = logging.getLogger("whimbrel.view")
 _LIKE: Final = 0.05
-"""Cells may be so much larger or smaller than asked for: beside a chart that moves longer numbers make it narrower."""
+"""Cells may differ so much from the requested size, because longer axis labels make a moving chart narrower."""
 _SAME: Final = 1e-6
 _HAIR: Final = 1e-9
 """Of a window: cells have the points on their lower and left edges, and a window those on its others, too."""
@@ -51,7 +51,7 @@ class Window:
 
     @classmethod
     def exactly(cls, x: Extent, y: Extent, width: int, height: int, log: tuple[bool, bool]) -> Window:
-        """A window over what is in sight; points on the upper and the right edge are in the cells beside these."""
+        """A window over what is in sight; points on the upper and the right edge belong to the neighbouring cells."""
         if not any(log):
             x, y = (Extent(each.low, each.high + _HAIR * (each.high - each.low)) for each in (x, y))
         return cls(x, y, width, height, log)

@@ -1,4 +1,4 @@
-"""A chip that offers the order that is right now, when keys are no longer where one would look for them."""
+"""A button that sorts keys again when their order is stale."""
 
 from __future__ import annotations
 

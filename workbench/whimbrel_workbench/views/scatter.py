@@ -1,4 +1,4 @@
-"""Points: each of its own while few are in sight, counted by cell when there are many."""
+"""Draw points: few one by one, many as counts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TOOLS: Final = "pan,wheel_zoom,box_zoom,reset,save"
 
 
 class ScatterView:
-    """Draws :class:`~whimbrel_workbench.frames.Scatter`. When the reader zooms, what is in sight is counted anew."""
+    """Draws :class:`~whimbrel_workbench.frames.Scatter`. When the reader zooms, visible points are counted again."""
 
     def __init__(self, picture: Scatter, host: Host) -> None:
         warm()

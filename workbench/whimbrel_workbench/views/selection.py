@@ -1,4 +1,4 @@
-"""Tells the kernel which mark a reader clicks."""
+"""Tell the kernel which mark a reader clicks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last frame as plain HTML: what a saved notebook shows when nothing runs any more."""
+"""The last frame as static HTML, for saved notebooks."""
 
 from __future__ import annotations
 

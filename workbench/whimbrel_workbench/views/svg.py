@@ -1,4 +1,4 @@
-"""Pieces of SVG: scales, axes, words."""
+"""Parts of SVG charts: scales, axes and text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EDGE_PX: Final = 2.0
 _LEFT_PX: Final = 64.0
 _OUTLINES: Final = ("m-3 -3 h6 v6 h-6", "m0 -3.8 l3.7 6.6 h-7.4", "m0 -4.2 l3.5 4.2 l-3.5 4.2 l-3.5 -4.2",
                     "m0 3.8 l3.7 -6.6 h-7.4", "m-3.6 0 l1.8 -3.1 h3.6 l1.8 3.1 l-1.8 3.1 h-3.6")
-"""Of the markers behind the circle, from their middle."""
+"""Of the markers after the circle, from their center."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def wide_px(label: str) -> float:
 
 
 def axis_margin_px(y: Scale) -> float:
-    """Margin for the values beside an axis."""
+    """Margin for the labels of an axis."""
     return max(_LEFT_PX, *(8 + _EDGE_PX + wide_px(value_words(at)) for at in y.ticks()))
 
 

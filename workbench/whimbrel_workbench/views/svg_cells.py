@@ -1,4 +1,4 @@
-"""Heat maps and points as small SVG texts."""
+"""Heat maps and scatter charts as SVG."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _shade(values: NDArray[np.float64], picture: Heat, colours: int) -> NDArray[
 
 
 def _left_of_colours(*words: str) -> float:
-    """Where a picture ends beside which there is room for the scale of its colours, with these words."""
+    """The right end of a picture that leaves space for a color scale with these labels."""
     return WIDTH_PX - max(_SCALE_PX, 34 + max(wide_px(each) for each in words))
 
 

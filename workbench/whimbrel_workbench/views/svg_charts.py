@@ -1,4 +1,4 @@
-"""Lines and bars as small SVG texts, for places where no plotting library is at hand."""
+"""Line and bar charts as SVG."""
 
 from __future__ import annotations
 

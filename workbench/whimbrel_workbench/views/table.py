@@ -1,4 +1,4 @@
-"""The newest rows as a table: settled upright, early lighter, provisional italic with a hollow mark."""
+"""Draw a table: provisional rows are italic with a hollow mark."""
 
 from __future__ import annotations
 

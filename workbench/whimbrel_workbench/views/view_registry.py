@@ -1,4 +1,4 @@
-"""The one place that knows which view draws which picture."""
+"""The registry of views by the kind of picture they draw."""
 
 from __future__ import annotations
 

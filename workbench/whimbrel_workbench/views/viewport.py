@@ -1,4 +1,4 @@
-"""Tells the kernel which part of a chart the reader has in front of them."""
+"""Tell the kernel which part of a chart is visible."""
 
 from __future__ import annotations
 

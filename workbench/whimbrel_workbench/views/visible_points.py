@@ -1,4 +1,4 @@
-"""The single points that lie in a window."""
+"""The individual points that lie in a window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whimbrel_workbench.frames.result import Floats
 from whimbrel_workbench.views.raster import Window
 
 MAX_OPEN: Final = 2_000
-"""Of more points that may still change, every n-th is drawn."""
+"""Of more provisional points, every n-th is drawn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class Sight:
 
 
 def in_sight(picture: Scatter, window: Window, *, settled: bool) -> Sight:
-    """Points in a window: those that may still change, and the settled ones if they are asked for."""
+    """Points in a window: the provisional ones, and optionally the settled ones."""
     found, fresh, rows = [], [], []
     if settled:
         number = picture.points.number - sum(len(x) for x, _, _ in picture.points.pieces)

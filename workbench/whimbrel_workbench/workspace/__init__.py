@@ -1,4 +1,4 @@
-"""Several views on one run: how they are arranged, and who looks at them."""
+"""Several views of one run: dashboards and their layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an author writes: views by name, a title, and where each view stands."""
+"""Dashboards: named views, a title and a layout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whimbrel_workbench.workspace.shared_run import Shared
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query and what was asked of its view; maybe early answers, which are read on instead of running it."""
+    """A query with the options of its view; possibly a progressive query to read instead of running it."""
 
     query: Stream | LatencyBands
     options: Options
@@ -39,8 +39,8 @@ class Dashboard:
     title : str
         What stands on top of the page.
     views : mapping of str to query, or sequence of queries
-        Streams, streams at several latencies, early answers (``progress(...)``), or what their ``view(...)`` gives, by
-        the names that stand above them; without names they are called after their columns.
+        Streams, latency bands or progressive queries, or their ``view(...)``, by their headings. Without names they are
+        named after their columns.
     rows : sequence of names or of sequences of names, or path, optional
         Where the views stand, from top to bottom, or the file of a saved layout. A view that no row names is not
         shown. Default: the first view spans the page, the others stand in pairs.

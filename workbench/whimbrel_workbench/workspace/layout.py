@@ -1,4 +1,4 @@
-"""Which view stands where: rows of names, which can be written down and read again."""
+"""The layout of a dashboard, as rows of view names."""
 
 from __future__ import annotations
 

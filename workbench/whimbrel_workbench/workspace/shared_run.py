@@ -1,4 +1,4 @@
-"""One run behind many pages: each frame is made once, whoever looks."""
+"""One run for many pages: each frame is made once."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Viewer(Protocol):
 class Shared:
     """The feeds of several queries that were started together, and the pages that look at them.
 
-    The run starts when somebody looks for the first time. While nobody looks it goes on, so that a feed loses no rows,
-    but no frame is made; it may be told to wait instead.
+    The run starts with the first page. Without any page it continues, so that a feed loses no rows, but makes no
+    frames. Optionally it pauses instead.
 
     Parameters
     ----------
     views : mapping of str to (Stream or LatencyBands, Options, ProgressiveQuery or None)
-        The queries by the names of their views; those with early answers read on by themselves.
+        The queries by the names of their views; progressive queries run separately.
     redraws_per_s : float
         Most frames of a view in a second.
     pause_unwatched : bool
@@ -43,7 +43,7 @@ class Shared:
     ----------
     feeds : dict of str to Feed
     player : Player
-        Steers the clock of what is replayed.
+        Controls the clock of the replay.
     colouring : Colouring
         Of the keys, for all pages.
     """
@@ -97,7 +97,7 @@ class Shared:
         return self._steering.submit(self._steer, gesture)
 
     def ask(self, latencies: Sequence[int]) -> Future[None]:
-        """Start all queries once more, at other reorder latencies: in ticks, growing. A replay goes on where it is."""
+        """Start all queries again at other reorder latencies, in ascending ticks. A replay stays where it is."""
         return self._steering.submit(self._ask, latencies)
 
     def resort(self, name: str) -> Future[None]:
@@ -110,7 +110,7 @@ class Shared:
         self._steering.shutdown()
 
     def _attend(self) -> None:
-        """Start, go on, look or wait, by whether somebody looks now."""
+        """Start, continue or pause, by whether any page shows the views."""
         watched = bool(self._viewers)
         self._watch(watched)
         if watched and not self._started:
@@ -154,7 +154,7 @@ class Shared:
 
     @property
     def _leaders(self) -> list[LiveSession]:
-        """What was started together is paused together: one feed speaks for all; early answers are read each alone."""
+        """One session of each run: queries that were started together are paused together."""
         return [*list(self._together)[:1], *self._early]
 
     def _start(self) -> None:
