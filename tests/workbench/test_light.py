@@ -22,7 +22,7 @@ frames = []
 feed = LiveSession(query, Options(kind={kind!r}), lambda frame: frames.append(frame) or True)
 feed.start()
 feed.run.wait(60)
-feed.look_again()
+feed.refresh()
 assert frames[-1].picture is not None, frames[-1].status
 ViewPanel().draw(frames[-1])
 print(*sorted({{"pandas", "holoviews", "datashader", "pyspark"}} & set(sys.modules)))
