@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 import whimbrel as wb
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import PLAIN, Framer, Options, Result
+from whimbrel_workbench.frames import PLAIN, FrameBuilder, Options, Result
 from whimbrel_workbench.frames.estimate_quality import Bound, Quality
 from whimbrel_workbench.views import export
 from whimbrel_workbench.views.estimate_quality import quality_html
@@ -99,7 +99,7 @@ def test_no_words_of_a_saved_chart_are_cut(chromium: Browser, kind: str, font: s
     for hours in (5, 29, 100, 150):
         for size, last in ((1, "K"), (10**12, "K"), (1, "分類の長い名前です" * 5)):
             rows = hourly(**{"JFK": [size * (hour + 1) / 7 for hour in range(hours)], last: [size] * hours})
-            drawn = Framer(Options(kind=kind)).picture(Result(rows, (2 * hours,)))
+            drawn = FrameBuilder(Options(kind=kind)).picture(Result(rows, (2 * hours,)))
             style = f"<style>svg {{ width: 900px }} text {{ font-family: {font} }}</style>"
             page.set_content(style + SKETCHES[kind](drawn))
             ends = page.evaluate("""() => [...document.querySelectorAll("text")].map(each => each.getBBox())
@@ -136,5 +136,5 @@ def test_a_saved_chart_has_the_markers_of_the_live_one() -> None:
     drawn = [dot(0.0, 0.0, "#000", 1.0, place) for place in range(len(MARKERS))]
     assert drawn[0].startswith("<circle")
     assert len(set(drawn)) == len(MARKERS)
-    picture = Framer(Options(), ()).picture(Result(hourly(JFK=[5, 6], LGA=[1, 2], EWR=[8, 9]), (2,)))
+    picture = FrameBuilder(Options(), ()).picture(Result(hourly(JFK=[5, 6], LGA=[1, 2], EWR=[8, 9]), (2,)))
     assert lines_svg(picture, PLAIN).count("<circle") == 3  # two points and the key of the first line

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from whimbrel_workbench.frames import Framer, Options, Result, Scatter, Stages
+from whimbrel_workbench.frames import FrameBuilder, Options, Result, Scatter, Stages
 from whimbrel_workbench.views.legend import legend_html
 from whimbrel_workbench.views.legend_marks import box_svg, cell_svg, halo_svg, mark_svg, whisker_svg
 from whimbrel_workbench.views.palette import COLOURS
@@ -57,7 +57,7 @@ def test_stages_revisions_and_changes_differ_in_how_dark_they_are(chromium: Brow
 
 def test_a_cloud_of_points_is_lighter_where_there_are_more_of_them_also_below_zero() -> None:
     table = pa.table({"start": [0, *[5] * 4, *[9] * 9], "end": [1, *[6] * 4, *[10] * 9], "v": [-5.0] + [1.0] * 13})
-    picture = Framer(Options(kind="density", y="v")).picture(Result(table, (14,)))
+    picture = FrameBuilder(Options(kind="density", y="v")).picture(Result(table, (14,)))
     assert isinstance(picture, Scatter)
     shown = re.findall(r'fill="(#[0-9a-f]{6})"', legend_html(picture), flags=re.IGNORECASE)[:6]
     lightness = [sum(int(tint[at:at + 2], 16) * share for at, share in ((1, 0.3), (3, 0.59), (5, 0.11)))

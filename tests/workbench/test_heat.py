@@ -11,7 +11,7 @@ import pytest
 from bokeh.models import LinearColorMapper, Quad
 
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import Framer, Heat, Lines, Options, Result, Stages, Style
+from whimbrel_workbench.frames import FrameBuilder, Heat, Lines, Options, Result, Stages, Style
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.heat import MAX_CELLS
 from whimbrel_workbench.views import view_of
@@ -23,15 +23,15 @@ GATES = {f"gate {number}": [number, number + 1] for number in range(13)}
 
 def draw(table: pa.Table, *reached: int, **options: object) -> Heat:
     names = Stages(tuple(f"{band}m" for band in range(len(reached))) if len(reached) > 1 else ("",))
-    picture = Framer(Options(**{"kind": "heatmap", **options})).picture(Result(table, reached or (0,), names))
+    picture = FrameBuilder(Options(**{"kind": "heatmap", **options})).picture(Result(table, reached or (0,), names))
     assert isinstance(picture, Heat)
     return picture
 
 
 def test_more_keys_than_lines_can_show_are_a_heat_map() -> None:
-    assert isinstance(Framer(Options()).picture(Result(hourly(**GATES), (0,))), Heat)
+    assert isinstance(FrameBuilder(Options()).picture(Result(hourly(**GATES), (0,))), Heat)
     few = dict(list(GATES.items())[:12])
-    assert isinstance(Framer(Options()).picture(Result(hourly(**few), (0,))), Lines)
+    assert isinstance(FrameBuilder(Options()).picture(Result(hourly(**few), (0,))), Lines)
 
 
 def test_rows_are_in_the_order_in_which_people_count() -> None:
@@ -60,7 +60,7 @@ def test_what_has_no_end_lasts_as_far_as_anything_is_known() -> None:
 
 
 def test_a_new_key_goes_below_and_makes_the_order_stale() -> None:
-    framer = Framer(Options(kind="heatmap"))
+    framer = FrameBuilder(Options(kind="heatmap"))
     first = framer.picture(Result(hourly(b=[1], c=[2]), (0,)))
     framer.seen(first)
     second = framer.picture(Result(hourly(b=[1], c=[2], a=[3]), (0,)))
@@ -123,7 +123,7 @@ def test_colours_of_two_kinds_turn_at_zero(low: float, high: float, cmap: str | 
 
 
 def test_a_heat_map_that_turns_negative_shows_it() -> None:
-    framer = Framer(Options(kind="heatmap"))
+    framer = FrameBuilder(Options(kind="heatmap"))
     view = view_of(framer.picture(Result(hourly(**GATES), (0,))))
     [growing] = {each.palette[0] for each in view.panel[0].object.select({"type": LinearColorMapper})}
     view.draw(framer.picture(Result(hourly(**GATES, z=[-30]), (0,))))
@@ -133,7 +133,7 @@ def test_a_heat_map_that_turns_negative_shows_it() -> None:
 
 def test_neighbours_that_changed_have_one_frame() -> None:
     """Of hundreds of narrow cells that had changed one saw the frames, and no colours."""
-    framer = Framer(Options(kind="heatmap"))
+    framer = FrameBuilder(Options(kind="heatmap"))
     framer.seen(framer.picture(Result(hourly(a=[1, 2, 3, 4, 5], b=[1, 1, 1, 1, 1]), (0,)), 0.0), 0.0)
     changed = framer.picture(Result(hourly(a=[1, 9, 9, 4, 9], b=[9, 1, 1, 1, 1]), (0,)), 1.0)
     frames = view_of(changed)._changed.data

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import Bars, Framer, Lines, Options, Result
+from whimbrel_workbench.frames import Bars, FrameBuilder, Lines, Options, Result
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.frame_builder import Picture
-from whimbrel_workbench.frames.key_colors import Colouring
+from whimbrel_workbench.frames.key_colors import KeyColors
 from whimbrel_workbench.frames.key_filter import narrowed, on_one_axis, sharing, values_of
 from whimbrel_workbench.views import view_of
 from whimbrel_workbench.views.legend import legend_html
@@ -23,7 +23,7 @@ TABLE = hourly(JFK=[5, 6, 7], LGA=[1, 2], EWR=[8])
 
 
 def drawn(table: pa.Table, settled: int = 2, **options: object) -> Picture:
-    return Framer(Options(**options), ()).picture(Result(table, (settled,)))
+    return FrameBuilder(Options(**options), ()).picture(Result(table, (settled,)))
 
 
 def test_values_are_those_that_are_shown_in_their_order() -> None:
@@ -76,7 +76,7 @@ def test_chosen_rows_are_found_among_all_and_then_cut() -> None:
 
 def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden() -> None:
     """Each chart gave the first colour to the key that came first in it: JFK was blue in one, EWR in the other."""
-    colouring = Colouring()
+    colouring = KeyColors()
     one = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
     other = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]))
     alike = colouring.alike({"one": one, "other": other, "none": None})
@@ -88,7 +88,7 @@ def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden(
 
 def test_keys_of_one_chart_differ_in_colour_though_others_were_there_before() -> None:
     """Of six lines two were blue: a seventh key had been seen."""
-    colouring = Colouring()
+    colouring = KeyColors()
     for keys in ("ABC", "DEF"):
         colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in keys}))})
     six = colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in "ABCDGH"}))})["chart"]
@@ -102,7 +102,7 @@ def test_keys_of_one_chart_differ_in_colour_though_others_were_there_before() ->
 
 def test_points_have_the_colours_and_markers_of_the_lines_of_their_keys() -> None:
     """Points began with the first colour in every chart, whatever the line of the same key looked like."""
-    colouring = Colouring()
+    colouring = KeyColors()
     lines = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
     points = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]), settled=6, kind="scatter", by="origin")
     points = colouring.alike({"lines": lines, "points": points})["points"]

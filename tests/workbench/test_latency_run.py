@@ -10,7 +10,7 @@ import pytest
 import whimbrel as wb
 from whimbrel.errors import WhimbrelError
 from whimbrel_workbench.frames import Frame, Lines, Options
-from whimbrel_workbench.sessions import BandedRun, LiveSession
+from whimbrel_workbench.sessions import LatencyRun, LiveSession
 
 TIMES = [time for at in range(0, 2000, 2) for time in ([at, at - 60] if at % 100 == 98 else [at])]
 LOG = wb.from_arrow(pa.table({"at": TIMES, "seen": list(range(len(TIMES)))}), time="at", arrival="seen", name="log")
@@ -19,7 +19,7 @@ COUNTS = LOG.tumbling_window(20).aggregate(n=wb.count())
 
 def test_an_ended_run_shows_the_last_band() -> None:
     bands = COUNTS.at_latencies(0, 100)
-    run = BandedRun(bands, bands.start())
+    run = LatencyRun(bands, bands.start())
     assert run.wait(10)
     shot = run.snapshot()
     assert shot.table.equals(bands[-1].collect())
@@ -31,7 +31,7 @@ def test_an_ended_run_shows_the_last_band() -> None:
 
 def test_early_answers_stand_where_the_last_band_has_not_come() -> None:
     replayed = COUNTS.at_latencies(0, 100, 400).on(wb.replay(LOG, speed=100, reorder_latency=0))
-    run = BandedRun(replayed, replayed.start())
+    run = LatencyRun(replayed, replayed.start())
     try:
         while run.snapshot().settled < 20:
             time.sleep(0.01)
@@ -66,7 +66,7 @@ def test_a_view_draws_all_bands() -> None:
 
 def test_a_failing_query_says_so() -> None:
     failing = LOG.select(x=wb.col.at * 2**62).tumbling_window(20).aggregate(s=wb.sum(wb.col.x)).at_latencies(0, 100)
-    run = BandedRun(failing, failing.start())
+    run = LatencyRun(failing, failing.start())
     with pytest.raises(WhimbrelError, match="integer overflow"):
         run.wait(10)
     assert run.state == "failed"
@@ -76,7 +76,7 @@ def test_a_failing_query_says_so() -> None:
 @pytest.mark.parametrize("keep", (True, False))
 def test_stopping_stops_every_band(keep: bool) -> None:
     bands = COUNTS.at_latencies(0, 100).on(wb.replay(LOG, speed=10, reorder_latency=0))
-    run = BandedRun(bands, bands.start())
+    run = LatencyRun(bands, bands.start())
     run.stop(keep=keep)
     assert run.wait(10)
     assert run.state == "stopped"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
-from whimbrel_workbench.details.lateness import LatenessFold
+from whimbrel_workbench.details.lateness import LatenessPanel
 from whimbrel_workbench.frames import Options
 from whimbrel_workbench.frames.lateness import MAX_STEPS, late_rows
 from whimbrel_workbench.sessions import LiveSession
@@ -105,7 +105,7 @@ def test_several_latencies_are_asked_anew(started: list[LiveSession]) -> None:
 def test_the_fold_measures_once_and_its_slider_asks(started: list[LiveSession]) -> None:
     feed = begun(COUNTS, started)
     asked: list[list[int]] = []
-    fold = LatenessFold(feed, lambda change: change(), asked.append)
+    fold = LatenessPanel(feed, lambda change: change(), asked.append)
     fold.draw()
     deadline = time.monotonic() + 60
     while "results" not in str(fold.panel[1].object) or "none" not in str(fold.panel[1].object):

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 from tests.workbench.results import hourly
-from whimbrel_workbench.frames import Framer, Lines, Options, Result
+from whimbrel_workbench.frames import FrameBuilder, Lines, Options, Result
 from whimbrel_workbench.frames.lines import MAX_POINTS
 
 NAN = float("nan")
 
 
 def draw(table: pa.Table, settled: int, **options: object) -> Lines:
-    picture = Framer(Options(**options)).picture(Result(table, (settled,)))
+    picture = FrameBuilder(Options(**options)).picture(Result(table, (settled,)))
     assert isinstance(picture, Lines)
     return picture
 
@@ -94,7 +94,7 @@ def test_only_the_keys_with_most_rows_are_drawn_and_the_rest_is_named() -> None:
 
 
 def test_colours_and_axes_stay_while_rows_come_in() -> None:
-    framer, table = Framer(Options()), hourly(EWR=[9, 1, 50, 2], JFK=[1, 8, 3, 4])
+    framer, table = FrameBuilder(Options()), hourly(EWR=[9, 1, 50, 2], JFK=[1, 8, 3, 4])
     seen = [framer.picture(Result(table.slice(0, rows), (rows,))) for rows in (4, 6, 8)]
     assert all(isinstance(picture, Lines) for picture in seen)
     assert {tuple((line.label, line.slot) for line in picture) for picture in seen} == {(("EWR", 0), ("JFK", 1))}
@@ -104,7 +104,7 @@ def test_colours_and_axes_stay_while_rows_come_in() -> None:
 
 
 def test_fit_is_the_one_way_in_which_axes_shrink() -> None:
-    framer, table = Framer(Options()), hourly(JFK=[1, 100, 3, 4])
+    framer, table = FrameBuilder(Options()), hourly(JFK=[1, 100, 3, 4])
     wide = framer.picture(Result(table, (4,)))
     framer.fit()
     narrow = framer.picture(Result(table.slice(2), (2,)))

@@ -15,7 +15,7 @@ from tests.engine.ended import ended
 from whimbrel import col
 from whimbrel.errors import SchemaError
 from whimbrel_workbench.controls import Transport
-from whimbrel_workbench.frames import Bars, Figures, Frame, Lines, Options
+from whimbrel_workbench.frames import Bars, BigNumbers, Frame, Lines, Options
 from whimbrel_workbench.sessions import LiveSession
 
 ROWS = 20_000
@@ -108,7 +108,7 @@ def test_a_bar_that_would_move_nothing_is_off(screen: Screen) -> None:
 
 
 @pytest.mark.parametrize(("window", "keys", "kind"),
-                         [(2_000, "origin", Lines), (ROWS, "origin", Bars), (2_000, "", Lines), (ROWS, "", Figures)])
+                         [(2_000, "origin", Lines), (ROWS, "origin", Bars), (2_000, "", Lines), (ROWS, "", BigNumbers)])
 def test_a_view_is_of_one_kind_from_its_first_picture_on(screen: Screen, window: int, keys: str, kind: type) -> None:
     """A replay's view began with the bars of its first window, and became lines with the second."""
     log = wb.from_arrow(LOG, time="at", arrival="at")

@@ -13,7 +13,7 @@ import pytest
 import whimbrel as wb
 from tests.workbench.results import hourly
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel_workbench.frames import Framer, Options, Result, Style
+from whimbrel_workbench.frames import FrameBuilder, Options, Result, Style
 
 
 @pytest.mark.parametrize(("given", "kind"), (
@@ -77,30 +77,30 @@ def test_what_is_no_instant_is_no_limit(end: Any) -> None:
 
 
 def test_limits_hold_and_the_rest_follows_the_data() -> None:
-    picture = Framer(Options.of(ylim=(5, None))).picture(Result(hourly(JFK=[10, 90]), (2,)))
+    picture = FrameBuilder(Options.of(ylim=(5, None))).picture(Result(hourly(JFK=[10, 90]), (2,)))
     assert (picture.y.low, picture.y.high) == (5.0, 103.0)
 
 
 def test_a_logarithmic_axis_spans_whole_powers_of_ten() -> None:
-    picture = Framer(Options.of(logy=True)).picture(Result(hourly(JFK=[0, 30, 5_000]), (3,)))
+    picture = FrameBuilder(Options.of(logy=True)).picture(Result(hourly(JFK=[0, 30, 5_000]), (3,)))
     assert (picture.y.low, picture.y.high) == (10.0, 10_000.0)
     assert [line.y.tolist() for line in picture] == [[30, 5_000]]
 
 
 def test_lines_run_over_time() -> None:
     with pytest.raises(PlanError, match="must be time") as error:
-        Framer(Options(kind="line", x="flights")).picture(Result(hourly(JFK=[1]), (0,)))
+        FrameBuilder(Options(kind="line", x="flights")).picture(Result(hourly(JFK=[1]), (0,)))
     assert "scatter" in error.value.hint
 
 
 def test_points_need_numbers() -> None:
     with pytest.raises(SchemaError, match="must be a column of numbers"):
-        Framer(Options(kind="scatter", x="origin")).picture(Result(hourly(JFK=[1]), (0,)))
+        FrameBuilder(Options(kind="scatter", x="origin")).picture(Result(hourly(JFK=[1]), (0,)))
 
 
 def test_two_axes_are_two_columns() -> None:
     with pytest.raises(PlanError, match="both are 'flights'"):
-        Framer(Options(kind="scatter", x="flights", y="flights")).picture(Result(hourly(JFK=[1]), (0,)))
+        FrameBuilder(Options(kind="scatter", x="flights", y="flights")).picture(Result(hourly(JFK=[1]), (0,)))
 
 
 @pytest.mark.parametrize(("name", "given"), [("y", ["n", "m"]), ("y", []), ("y", 3), ("x", 1.5), ("C", ("n",))])

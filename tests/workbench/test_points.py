@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whimbrel_workbench.frames import Framer, Options, Result, Scatter
+from whimbrel_workbench.frames import FrameBuilder, Options, Result, Scatter
 from whimbrel_workbench.frames import points as store
 from whimbrel_workbench.frames.points import OTHERS, Points, PointStore
 
@@ -82,14 +82,14 @@ def test_a_range_gives_all_points_that_are_in_it(in_order: bool) -> None:
 
 def test_raw_events_are_points_unless_something_else_is_asked_for() -> None:
     result = Result(rows_of(range(5)), (5,))
-    picture = Framer(Options(), raw=True).picture(result)
+    picture = FrameBuilder(Options(), raw=True).picture(result)
     assert isinstance(picture, Scatter)
     assert (picture.along, picture.value, picture.keys) == ("start", "v", ())
-    assert not isinstance(Framer(Options(kind="table"), raw=True).picture(result), Scatter)
+    assert not isinstance(FrameBuilder(Options(kind="table"), raw=True).picture(result), Scatter)
 
 
 def test_values_that_a_logarithmic_axis_cannot_show_are_left_out() -> None:
-    framer = Framer(Options.of(kind="scatter", logy=True))
+    framer = FrameBuilder(Options.of(kind="scatter", logy=True))
     table = pa.table({"start": [0, 1, 2], "end": [1, 2, 3], "v": [-5.0, 0.0, 30.0]})
     picture = framer.picture(Result(table, (3,)))
     assert np.isnan(picture.points.pieces[0][0]).tolist() == [True, True, False]

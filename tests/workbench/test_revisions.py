@@ -8,8 +8,8 @@ import pytest
 import whimbrel as wb
 from tests.workbench.results import hourly
 from tests.workbench.test_latency_run import COUNTS
-from whimbrel_workbench.frames import Framer, Options, Result, Stages
-from whimbrel_workbench.sessions import BandedRun
+from whimbrel_workbench.frames import FrameBuilder, Options, Result, Stages
+from whimbrel_workbench.sessions import LatencyRun
 from whimbrel_workbench.sessions.revisions import FIRST, first_answers
 
 
@@ -41,7 +41,7 @@ def test_keys_are_told_apart() -> None:
 
 
 def test_a_run_at_several_latencies_gives_stages_and_first_answers() -> None:
-    run = BandedRun(bands := COUNTS.at_latencies(0, 100), bands.start())
+    run = LatencyRun(bands := COUNTS.at_latencies(0, 100), bands.start())
     assert run.wait(10)
     snapshot, result = run.current_result()
     assert result.stages == Stages(("0", "100"))
@@ -54,7 +54,7 @@ def test_a_run_at_several_latencies_gives_stages_and_first_answers() -> None:
 
 def test_raw_events_at_several_latencies_have_nothing_to_revise() -> None:
     log = wb.from_arrow(pa.table({"at": [1, 5, 3], "seen": [1, 5, 6]}), time="at", arrival="seen", name="log")
-    run = BandedRun(bands := log.at_latencies(0, 10), bands.start())
+    run = LatencyRun(bands := log.at_latencies(0, 10), bands.start())
     assert run.wait(10)
     assert len(run.current_result()[1].table) == 3
 
@@ -63,7 +63,7 @@ def test_raw_events_at_several_latencies_have_nothing_to_revise() -> None:
 def test_pictures_know_what_was_revised(kind: str) -> None:
     table = hourly(JFK=[4, 9])
     before = pa.table({"flights": pa.array([None, 6.0])})
-    picture = Framer(Options(kind=kind)).picture(Result(table, (2, 1), Stages(("1m", "1h")), before))
+    picture = FrameBuilder(Options(kind=kind)).picture(Result(table, (2, 1), Stages(("1m", "1h")), before))
     match kind:
         case "line":
             assert [line.before[line.revised].tolist() for line in picture] == [[6.0]]

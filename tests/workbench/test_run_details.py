@@ -11,8 +11,8 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel_workbench.details import Inside
-from whimbrel_workbench.details.plan import PlanFold
+from whimbrel_workbench.details import RunDetails
+from whimbrel_workbench.details.plan import PlanPanel
 from whimbrel_workbench.frames import Frame, Options
 from whimbrel_workbench.frames.events import MAX_EVENTS, LineageEvents
 from whimbrel_workbench.frames.mark import Mark
@@ -133,7 +133,7 @@ def test_a_page_may_say_what_it_likes(said: str) -> None:
 
 
 def test_a_click_opens_the_events_and_the_newest_question_wins(ended: Ended) -> None:
-    inside = Inside(ended(SUMS), at_once)
+    inside = RunDetails(ended(SUMS), at_once)
     inside.pick(Mark(key="b", at=0.0))
     inside.pick(Mark(key="a", at=0.0))
     deadline = time.monotonic() + 30
@@ -149,7 +149,7 @@ def test_a_click_opens_the_events_and_the_newest_question_wins(ended: Ended) -> 
 
 def test_events_of_rows_that_are_gone_go_too(ended: Ended) -> None:
     feed = ended(SUMS)
-    inside = Inside(feed, at_once)
+    inside = RunDetails(feed, at_once)
     inside.pick(Mark(key="b", at=0.0))
     feed.restart()
     assert feed.run is not None
@@ -167,7 +167,7 @@ def test_events_of_rows_that_are_gone_go_too(ended: Ended) -> None:
 
 
 def test_folds_keep_their_order_whichever_is_opened_first(ended: Ended) -> None:
-    inside = Inside(ended(SUMS), at_once)
+    inside = RunDetails(ended(SUMS), at_once)
     inside.toggle(inside.plan)
     inside.toggle(inside.events)
     assert list(inside.panel) == [inside.events.panel, inside.plan.panel]
@@ -175,7 +175,7 @@ def test_folds_keep_their_order_whichever_is_opened_first(ended: Ended) -> None:
 
 
 def test_the_plan_of_a_view_reads_as_text_and_as_a_table(ended: Ended) -> None:
-    plan = PlanTable(PlanFold(ended(SUMS)).plan)
+    plan = PlanTable(PlanPanel(ended(SUMS)).plan)
     assert repr(plan).splitlines()[1].split()[:3] == ["log", "6", "6"]
     assert "tumbling_window(10)" in plan._repr_html_()
     assert "def step(" in "".join(plan.kernels.values())
@@ -183,7 +183,7 @@ def test_the_plan_of_a_view_reads_as_text_and_as_a_table(ended: Ended) -> None:
 
 def test_several_latencies_have_one_plan(ended: Ended) -> None:
     live = SUMS.at_latencies(0, 2).on(wb.replay(LOG, speed=float("inf"), reorder_latency=2))
-    steps = {step.name for step in PlanFold(ended(live)).plan.steps}
+    steps = {step.name for step in PlanPanel(ended(live)).plan.steps}
     assert {"band(late <= 0)", "band(0 < late <= 2)", "revise(band='2', keys=[k])"} <= steps
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 import whimbrel as wb
-from whimbrel_workbench.sessions import BandedRun, Clocks
+from whimbrel_workbench.sessions import LatencyRun, SharedClocks
 from whimbrel_workbench.sessions.shared_clocks import ReplayRun
 
 LOG = wb.from_arrow({"at": list(range(100)), "v": list(range(100))}, time="at", reorder_latency=0)
@@ -18,12 +18,12 @@ class Desk:
     """Starts queries as views do, each beside those that go already."""
 
     def __init__(self) -> None:
-        self.clocks = Clocks()
+        self.clocks = SharedClocks()
         self.started = ExitStack()
 
     def start(self, query: wb.Stream | wb.LatencyBands, *, instead_of: tuple[ReplayRun, ...] = ()) -> ReplayRun:
         joined = self.clocks.joined(query, instead_of)
-        run = joined.start() if isinstance(joined, wb.Stream) else BandedRun(joined, joined.start())
+        run = joined.start() if isinstance(joined, wb.Stream) else LatencyRun(joined, joined.start())
         self.clocks.going(query, run)
         self.started.callback(run.stop)
         return run

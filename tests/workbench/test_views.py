@@ -16,7 +16,7 @@ import whimbrel as wb
 from tests.workbench.results import hourly
 from tests.workbench.test_frame_builder import whole
 from whimbrel.errors import PlanError
-from whimbrel_workbench.frames import Failure, Frame, Framer, Options, Result, Stages, Status
+from whimbrel_workbench.frames import Failure, Frame, FrameBuilder, Options, Result, Stages, Status
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import failure_html, still_html, view_of
 from whimbrel_workbench.views.caption import caption
@@ -32,7 +32,7 @@ TABLE = hourly(JFK=[1, 2, 3, 4], LGA=[5, 6, 7, 8])
 
 
 def picture(table=TABLE, settled=4, **options):
-    return Framer(Options(**options)).picture(Result(table, (settled,)))
+    return FrameBuilder(Options(**options)).picture(Result(table, (settled,)))
 
 
 def chart_of(view):
@@ -46,7 +46,8 @@ def drawn_by(view, kind, *columns):
 
 
 def test_lines_and_points_differ_by_dash_lightness_and_fill() -> None:
-    view = view_of(Framer(Options()).picture(Result(hourly(JFK=[1, 2, 3, 4, 5, 6]), (4, 2), Stages(("1m", "1h")))))
+    result = Result(hourly(JFK=[1, 2, 3, 4, 5, 6]), (4, 2), Stages(("1m", "1h")))
+    view = view_of(FrameBuilder(Options()).picture(result))
     paths = [renderer.glyph for renderer in chart_of(view).renderers if isinstance(renderer.glyph, MultiLine)]
     assert [path.line_dash for path in paths] == ["solid", [5, 4]]
     solid, dashed = drawn_by(view, MultiLine)
@@ -72,7 +73,7 @@ def test_nothing_is_drawn_with_webgl() -> None:
 
 def test_bars_differ_by_hatch_and_by_fill() -> None:
     three = Result(whole(k=["a", "b", "c"], n=[5, 4, 3]), (2, 1), Stages(("1m", "1h")))
-    [bars] = drawn_by(view_of(Framer(Options()).picture(three)), Text)
+    [bars] = drawn_by(view_of(FrameBuilder(Options()).picture(three)), Text)
     assert list(zip(bars["key"], bars["fullness"], bars["hatch"], strict=True)) == [
         ("a", 1, " "), ("b", 0.45, " "), ("c", 0, "/")]
 
@@ -124,7 +125,7 @@ def test_every_latency_looks_and_is_called_otherwise(kind: str, latencies: int) 
     """Two early latencies had one look in the legend, and one word for it."""
     stages = Stages(("1s", "1m", "1h", "1d")[:latencies])
     rows = tuple(range(latencies, 0, -1))
-    frame = Framer(Options(kind=kind)).picture(Result(hourly(JFK=list(range(1, 7))), rows, stages))
+    frame = FrameBuilder(Options(kind=kind)).picture(Result(hourly(JFK=list(range(1, 7))), rows, stages))
     if kind == "table":
         signs = [mark_of(stage, stages)[0] for stage in range(latencies + 1)]
     else:
@@ -141,7 +142,7 @@ def test_the_caption_says_how_many_revisions_have_no_mark() -> None:
     table = hourly(JFK=[float(hour) for hour in range(3_000)])
     for revised, words in ((100, ""), (250, "The 100 largest of 250 revisions are marked.")):
         before = pa.table({"flights": [hour + 1.0 if hour < revised else None for hour in range(3_000)]})
-        drawn = Framer(Options()).picture(Result(table, (3_000, 3_000), Stages(("1m", "1h")), before))
+        drawn = FrameBuilder(Options()).picture(Result(table, (3_000, 3_000), Stages(("1m", "1h")), before))
         assert ("revisions" in caption(drawn)) is bool(words)
         assert words in caption(drawn)
 
@@ -155,7 +156,7 @@ def test_the_caption_names_what_is_not_shown() -> None:
 def test_the_caption_and_an_empty_stage_say_which_rows_cannot_be_drawn() -> None:
     said = caption(picture(hourly(JFK=[1, float("nan"), 3])))
     assert "1 row is not drawn: flights is null, infinite, or not positive on a log axis." in said
-    columns = Framer(Options()).columns(TABLE.schema)
+    columns = FrameBuilder(Options()).columns(TABLE.schema)
     frame = Frame(1, None, columns, Status("finished", 1.0, ()), "q", undrawn=13)
     screen = ViewPanel()
     screen.draw(frame)

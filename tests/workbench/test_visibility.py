@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whimbrel_workbench.sessions import Attention
+from whimbrel_workbench.sessions import Visibility
 
 
 class Clock:
@@ -24,11 +24,11 @@ def _clock() -> Clock:
 
 
 @pytest.fixture(name="attention")
-def _attention(clock: Clock) -> Attention:
-    return Attention(clock.busy, clock)
+def _attention(clock: Clock) -> Visibility:
+    return Visibility(clock.busy, clock)
 
 
-def test_a_page_that_says_nothing_is_drawn_for(attention: Attention, clock: Clock) -> None:
+def test_a_page_that_says_nothing_is_drawn_for(attention: Visibility, clock: Clock) -> None:
     clock.now_s = 1e6
     assert attention.verdict == "look"
 
@@ -38,14 +38,14 @@ def test_a_page_that_says_nothing_is_drawn_for(attention: Attention, clock: Cloc
     ("away", 0, "rest"), ("away", 149, "rest"), ("away", 151, "wait"), ("away", 601, "end"),
     ("hidden", 0, "rest"), ("hidden", 11, "wait"), ("hidden", 601, "end"), ("gone", 0, "end"),
 ])
-def test_what_follows_of_the_last_sign(attention: Attention, clock: Clock, sign: str, after_s: float,
+def test_what_follows_of_the_last_sign(attention: Visibility, clock: Clock, sign: str, after_s: float,
                                        verdict: str) -> None:
     attention.receive("here", sign)
     clock.now_s = after_s
     assert attention.verdict == verdict
 
 
-def test_an_output_stays_hidden_though_it_says_so_again(attention: Attention, clock: Clock) -> None:
+def test_an_output_stays_hidden_though_it_says_so_again(attention: Visibility, clock: Clock) -> None:
     for clock.now_s in range(0, 60, 3):
         attention.receive("here", "hidden")
     assert attention.verdict == "wait"
@@ -55,7 +55,7 @@ def test_an_output_stays_hidden_though_it_says_so_again(attention: Attention, cl
     assert attention.verdict == "rest"
 
 
-def test_it_is_drawn_where_it_is_seen_at_one_place(attention: Attention) -> None:
+def test_it_is_drawn_where_it_is_seen_at_one_place(attention: Visibility) -> None:
     attention.receive("left", "gone")
     attention.receive("right", "seen")
     assert attention.verdict == "look"
@@ -65,7 +65,7 @@ def test_it_is_drawn_where_it_is_seen_at_one_place(attention: Attention) -> None
     assert attention.verdict == "look"
 
 
-def test_a_busy_kernel_that_hears_nobody_calls_nobody_silent(attention: Attention, clock: Clock) -> None:
+def test_a_busy_kernel_that_hears_nobody_calls_nobody_silent(attention: Visibility, clock: Clock) -> None:
     attention.receive("here", "seen")
     clock.executing = True
     clock.now_s = 1000
@@ -77,7 +77,7 @@ def test_a_busy_kernel_that_hears_nobody_calls_nobody_silent(attention: Attentio
     assert attention.verdict == "wait"
 
 
-def test_short_cells_do_not_keep_a_silent_page_alive(attention: Attention, clock: Clock) -> None:
+def test_short_cells_do_not_keep_a_silent_page_alive(attention: Visibility, clock: Clock) -> None:
     attention.receive("here", "seen")
     for second in range(30):
         clock.executing, clock.now_s = True, second + 0.01
@@ -87,7 +87,7 @@ def test_short_cells_do_not_keep_a_silent_page_alive(attention: Attention, clock
     assert verdict == "wait"
 
 
-def test_a_busy_kernel_that_hears_its_page_knows_when_it_is_silent(attention: Attention, clock: Clock) -> None:
+def test_a_busy_kernel_that_hears_its_page_knows_when_it_is_silent(attention: Visibility, clock: Clock) -> None:
     clock.executing = True
     attention.receive("here", "seen")
     clock.now_s = 21

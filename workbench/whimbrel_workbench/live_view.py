@@ -13,9 +13,9 @@ from whimbrel.progressive import ProgressiveQuery
 from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture
-from whimbrel_workbench.details import PlanFold
+from whimbrel_workbench.details import PlanPanel
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.sessions import Attention, Clocks, LiveSession, Owners
+from whimbrel_workbench.sessions import CellOwnership, LiveSession, SharedClocks, Visibility
 from whimbrel_workbench.view_instance import ViewInstance
 from whimbrel_workbench.views import save
 from whimbrel_workbench.views.color_scales import check_colours
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from whimbrel.run import Run
     from whimbrel.stream import LatencyBands
-    from whimbrel_workbench.sessions import BandedRun, ProgressiveRun
+    from whimbrel_workbench.sessions import LatencyRun, ProgressiveRun
 
-_cells: Final = Owners()
-_clocks: Final = Clocks()
+_cells: Final = CellOwnership()
+_clocks: Final = SharedClocks()
 
 _FIRST_PICTURE_S: Final = 0.2
 """So long a cell waits for something to show before it shows an empty view."""
@@ -66,7 +66,7 @@ class LiveView:
         self._feed = LiveSession(self.stream, asked, self._draw, redraws_per_s=redraws_per_s,
                                  ready=self._ready, on_turn=self._turn,
                                  progressive=query if isinstance(query, ProgressiveQuery) else None, clocks=_clocks)
-        self._attention = Attention(page.executing)
+        self._attention = Visibility(page.executing)
         self._waiting = False
         self._pipe: Pipe | None = None
         self._piping = False
@@ -74,10 +74,10 @@ class LiveView:
         self._transport = transport
         self._places: list[ViewInstance] = []
         self._last: Frame | None = None
-        self._plan = PlanFold(self._feed)
+        self._plan = PlanPanel(self._feed)
 
     @property
-    def run(self) -> Run | BandedRun | ProgressiveRun | None:
+    def run(self) -> Run | LatencyRun | ProgressiveRun | None:
         """The run of the view; None before the view was shown, or if the query could not start."""
         return self._feed.run
 

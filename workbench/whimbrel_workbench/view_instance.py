@@ -9,7 +9,7 @@ from typing import Final
 
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
-from whimbrel_workbench.details import Inside, Refining
+from whimbrel_workbench.details import EstimateControls, RunDetails
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.sessions import AnyRun, LiveSession
 from whimbrel_workbench.view_panel import ViewPanel
@@ -30,7 +30,7 @@ class ViewInstance:
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
         Of the view.
     on_gesture : callable
         Called with the gesture of a reader.
@@ -47,7 +47,7 @@ class ViewInstance:
                  *, transport: bool) -> None:
         self._feed, self._lock = feed, feed.between_frames
         early = feed.progressive is not None
-        self._beside: Inside | Refining = (Refining if early else Inside)(feed, self._change)
+        self._beside: RunDetails | EstimateControls = (EstimateControls if early else RunDetails)(feed, self._change)
         toolbar = Toolbar(on_gesture, feed.choose_value, self._beside.buttons,
                           keep="Stop here" if early else "Stop run")
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._beside.pick)

@@ -10,7 +10,7 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
-from whimbrel_workbench.frames import Figures, Frame, Lines, Picture, Style, TableFrame
+from whimbrel_workbench.frames import BigNumbers, Frame, Lines, Picture, Style, TableFrame
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
 from whimbrel_workbench.views.caption import caption, undrawn_words
@@ -58,7 +58,7 @@ class ViewPanel:
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
         if self._toolbar is not None:
-            charted = frame.picture is not None and not isinstance(frame.picture, TableFrame | Figures)
+            charted = frame.picture is not None and not isinstance(frame.picture, TableFrame | BigNumbers)
             self._toolbar.draw(frame.status)
             self._toolbar.offer(frame.columns if charted else None)
         if self._transport is not None:
@@ -82,7 +82,7 @@ class ViewPanel:
         self._legend.object = legend_html(picture, frame.style) if picture else ""
         what = "row" if isinstance(picture, TableFrame) else "mark"
         over = frame.quality is not None and frame.quality.final  # then nothing is left to be read first
-        picked = self._host.pick is not None and not over and not isinstance(picture, Figures)
+        picked = self._host.pick is not None and not over and not isinstance(picture, BigNumbers)
         click = f" Click a {what} {self._host.picking}." if picked else ""
         click += " Drag over a time range to prioritize it." if picked and self._host.stretches and (
             isinstance(picture, Lines)) else ""

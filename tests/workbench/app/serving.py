@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from whimbrel_workbench.app.network_access import Exposure
+from whimbrel_workbench.app.network_access import NetworkAccess
 from whimbrel_workbench.app.server import Server
 from whimbrel_workbench.workspace import Dashboard
 
@@ -28,7 +28,7 @@ def served(dashboard: Dashboard, **settings: Any) -> Iterator[Server]:
     def serve() -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
         try:
-            there.append(Server(dashboard, Exposure(port=0, token=settings.pop("token", TOKEN),
+            there.append(Server(dashboard, NetworkAccess(port=0, token=settings.pop("token", TOKEN),
                                                     origins=settings.pop("origins", ())), **settings))
         except BaseException as error:
             there.append(error)

@@ -10,7 +10,7 @@ from bokeh.document import Document
 from bokeh.models import ImportedStyleSheet, Plot, Range1d
 
 import whimbrel as wb
-from whimbrel_workbench.app.browser_session import Visit
+from whimbrel_workbench.app.browser_session import BrowserSession
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.workspace import Dashboard
 
@@ -38,11 +38,11 @@ def test_what_is_there_is_part_of_a_page_from_the_start(control: bool) -> None:
     dashboard = Dashboard("Counts", {"lines": COUNTS, "table": COUNTS.view(kind="table")})
     shared = dashboard.shared_run()
     try:
-        Visit(dashboard, shared, empty := Document(), control=control)
+        BrowserSession(dashboard, shared, empty := Document(), control=control)
         assert not list(empty.select({"type": Plot}))
         shared.join(first := Page())
         assert first.drawn.wait(30)
-        Visit(dashboard, shared, later := Document(), control=control)
+        BrowserSession(dashboard, shared, later := Document(), control=control)
         [chart] = later.select({"type": Plot})
         assert chart.document is later
         fresh = pn.widgets.Select(options=["a widget of a kind that was not there"]).get_root(later)

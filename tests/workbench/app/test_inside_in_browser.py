@@ -32,7 +32,7 @@ CLOCK = wb.ReplayClock(speed=60_000, paused=True)
 LIVE = wb.replay(LOG, clock=CLOCK, reorder_latency="2h", late="drop")
 HOURLY = LOG.group_by("origin").tumbling_window("1h").aggregate(flights=wb.count(), delay=wb.mean(col.delay)).on(LIVE)
 TOTAL = LOG.group_by("origin").tumbling_window("52w").aggregate(flights=wb.count()).on(LIVE)
-BOARD = Dashboard("Inside", {
+BOARD = Dashboard("RunDetails", {
     "Lines": HOURLY.view(kind="line"), "Heat": HOURLY.view(kind="heatmap"),
     "Points": LOG.on(LIVE).view(kind="scatter", y="delay"), "Bars": TOTAL.view(kind="bars"),
     "Table": HOURLY.view(kind="table")}, rows=[["Lines"], ["Heat", "Points"], ["Bars"], ["Table"]])

@@ -22,7 +22,7 @@ def test_a_page_comes_before_its_charts_are_made(monkeypatch: pytest.MonkeyPatch
         assert came.wait(30)
         made.set()
 
-    monkeypatch.setattr("whimbrel_workbench.app.server.Visit", make)
+    monkeypatch.setattr("whimbrel_workbench.app.server.BrowserSession", make)
     with served(Dashboard("Counts", {"lines": COUNTS}), token=None) as server:
         _, _, page = ask(server, "/")
         came.set()

@@ -10,7 +10,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import PlanError
 from whimbrel_workbench import Dashboard
-from whimbrel_workbench.workspace import Arrangement, gathered
+from whimbrel_workbench.workspace import Layout, gathered
 
 LOG = wb.from_arrow({"at": [1, 4, 12], "k": ["a", "b", "a"], "x": [1, 2, 3]}, time="at")
 COUNTS = LOG.group_by("k").tumbling_window(10).aggregate(n=wb.count())
@@ -20,7 +20,7 @@ SUM = LOG.tumbling_window(10).aggregate(total=wb.sum(col.x))
 def test_views_without_names_are_called_after_their_columns() -> None:
     made = Dashboard("All", [COUNTS, SUM, COUNTS.view(kind="table")])
     assert list(made.views) == ["n by k", "total", "n by k (2)"]
-    assert made.arrangement.rows == (("n by k",), ("total", "n by k (2)"))
+    assert made.layout.rows == (("n by k",), ("total", "n by k (2)"))
     assert made.views["n by k (2)"].options.kind == "table"
 
 
@@ -29,7 +29,7 @@ def test_a_layout_is_written_down_and_read_again(tmp_path: Path) -> None:
     rows = [["sum", "counts"], ["später"]]
     views = {"counts": COUNTS, "sum": SUM, "später": COUNTS}
     Dashboard("All", views, rows=rows).save(file)
-    assert Dashboard("All", views, rows=file).arrangement == Arrangement.of(list(views), rows)
+    assert Dashboard("All", views, rows=file).layout == Layout.of(list(views), rows)
     with pytest.raises(PlanError, match="Unknown view in rows: 'später'"):
         Dashboard("All", {"counts": COUNTS, "sum": SUM}, rows=str(file))
 
@@ -65,4 +65,4 @@ def test_what_cells_show_becomes_one_dashboard_under_their_headings() -> None:
     assert alone is board
     both = gathered("Outer", [("counts", COUNTS.view()), ("", SUM.view()), ("Heading", board)])
     assert both.title == "Outer"
-    assert both.arrangement.rows == (("counts",), ("total",), ("counts (2)", "sum"))
+    assert both.layout.rows == (("counts",), ("total",), ("counts (2)", "sum"))

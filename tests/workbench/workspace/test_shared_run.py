@@ -17,8 +17,8 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.connect import Replay
 from whimbrel_workbench.frames import Frame
-from whimbrel_workbench.frames.frame_builder import Framer
-from whimbrel_workbench.workspace import Dashboard, Shared
+from whimbrel_workbench.frames.frame_builder import FrameBuilder
+from whimbrel_workbench.workspace import Dashboard, SharedRun
 
 ROWS = 40_000
 TABLE = pa.table({"at": list(range(ROWS)), "k": ["a", "b"] * (ROWS // 2)})
@@ -54,7 +54,7 @@ class Page:
 
 
 @contextmanager
-def shared(**settings: bool) -> Iterator[Shared]:
+def shared(**settings: bool) -> Iterator[SharedRun]:
     before = set(threading.enumerate())
     there = DASHBOARD.shared_run(**settings)
     try:
@@ -72,9 +72,9 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often sources are read and pictures are made."""
     made: Counter[str] = Counter()
     others = set(threading.enumerate())  # views of other tests may still be looked at
-    picture, read = Framer.picture, Replay.read
+    picture, read = FrameBuilder.picture, Replay.read
 
-    def counted_picture(self: Framer, *given: object, **named: object) -> object:
+    def counted_picture(self: FrameBuilder, *given: object, **named: object) -> object:
         drawn = picture(self, *given, **named)
         if drawn is not None and threading.current_thread() not in others:
             made["pictures"] += 1
@@ -84,7 +84,7 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         made["readings"] += 1
         return read(self, *given)
 
-    monkeypatch.setattr(Framer, "picture", counted_picture)
+    monkeypatch.setattr(FrameBuilder, "picture", counted_picture)
     monkeypatch.setattr(Replay, "read", counted_read)
     return made
 

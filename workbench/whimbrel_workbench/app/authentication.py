@@ -11,7 +11,7 @@ from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
 from tornado.routing import Router
 from tornado.web import Application, RequestHandler
 
-from whimbrel_workbench.app.network_access import Exposure
+from whimbrel_workbench.app.network_access import NetworkAccess
 
 _REFUSED: Final = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Whimbrel</title><style>:root {{ color-scheme: light dark }}
@@ -30,12 +30,12 @@ class Guard(Router):
     ----------
     application : tornado.web.Application
         What is guarded.
-    exposure : Exposure
+    exposure : NetworkAccess
     cookie_name : str
         Browsers give a cookie to all ports of a host: its name keeps dashboards apart.
     """
 
-    def __init__(self, application: Application, exposure: Exposure, cookie_name: str) -> None:
+    def __init__(self, application: Application, exposure: NetworkAccess, cookie_name: str) -> None:
         self._application = application
         self._exposure = exposure
         self._cookie_name = cookie_name

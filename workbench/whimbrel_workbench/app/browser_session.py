@@ -16,7 +16,7 @@ from panel.io.resources import LOCAL_DIST
 from panel.io.state import set_curdoc
 
 from whimbrel_workbench.app.run_controls import RunControls
-from whimbrel_workbench.controls import KeyChoice, RunPanel, facts_html
+from whimbrel_workbench.controls import KeySelector, RunPanel, facts_html
 from whimbrel_workbench.controls.run_panel import CSS
 from whimbrel_workbench.frames import Frame, Picture
 from whimbrel_workbench.frames.key_filter import Chosen, narrowed, on_one_axis, sharing, values_of
@@ -24,13 +24,13 @@ from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.sessions import source_facts
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import NOBODY, View
-from whimbrel_workbench.workspace import Dashboard, Shared
+from whimbrel_workbench.workspace import Dashboard, SharedRun
 
 _DRAWN: Final = "requestAnimationFrame(() => { drawn.tags = sent.tags })"
 _LOST: Final = 'document.documentElement.dataset.lost = ""; whimbrel.freeze(document.querySelector(".page"), true)'
 
 
-class Visit:
+class BrowserSession:
     """Draws frames on one page: always the newest ones, and the next ones once the page has drawn the last.
 
     A tab that nobody sees draws nothing, so it is sent nothing either.
@@ -38,7 +38,7 @@ class Visit:
     Parameters
     ----------
     dashboard : Dashboard
-    shared : Shared
+    shared : SharedRun
         Where the frames come from.
     document : bokeh.document.Document
         The page's own document.
@@ -46,7 +46,7 @@ class Visit:
         Whether the page may control the run. Otherwise its document has no controls.
     """
 
-    def __init__(self, dashboard: Dashboard, shared: Shared, document: Document, *, control: bool) -> None:
+    def __init__(self, dashboard: Dashboard, shared: SharedRun, document: Document, *, control: bool) -> None:
         self._shared = shared
         self._document = document
         # Style sheets of what comes later are asked of this server too, not of Panel's on the internet.
@@ -58,8 +58,8 @@ class Visit:
         self._sharing: dict[str, str] = {}
         self._axes: dict[tuple[str, str], Range1d] = {}
         self._run = RunPanel(shared.control if control else None)
-        self._keys = KeyChoice(self._choose)
-        names = [name for row in dashboard.arrangement.rows for name in row]
+        self._keys = KeySelector(self._choose)
+        names = [name for row in dashboard.layout.rows for name in row]
         self._steering = RunControls(shared, document, names) if control else None
         self._screens = {name: ViewPanel(on_view=partial(self._link, name),
                                       host=self._steering.host(name) if self._steering else NOBODY) for name in names}

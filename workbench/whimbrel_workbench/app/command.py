@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whimbrel.errors import MissingExtraError
-from whimbrel_workbench.app.network_access import Exposure, new_token
+from whimbrel_workbench.app.network_access import NetworkAccess, new_token
 
 if TYPE_CHECKING:
     from whimbrel_workbench.workspace import Dashboard
@@ -58,9 +58,9 @@ def _demo(options: argparse.Namespace) -> int:
     return _open(demo(), exposure, options)
 
 
-def _exposure(options: argparse.Namespace) -> Exposure:
+def _exposure(options: argparse.Namespace) -> NetworkAccess:
     token = None if options.no_token else os.environ.get(_TOKEN_VARIABLE) or new_token()
-    return Exposure(options.address, options.port, tuple(options.allow_origin), token)
+    return NetworkAccess(options.address, options.port, tuple(options.allow_origin), token)
 
 
 def _need_workbench(purpose: str) -> None:
@@ -68,7 +68,7 @@ def _need_workbench(purpose: str) -> None:
         raise MissingExtraError("panel", "workbench", purpose)
 
 
-def _open(dashboard: Dashboard, exposure: Exposure, options: argparse.Namespace) -> int:
+def _open(dashboard: Dashboard, exposure: NetworkAccess, options: argparse.Namespace) -> int:
     from whimbrel_workbench.app.server import Server
 
     server = Server(dashboard, exposure, control=options.allow_control, pause_unwatched=options.pause_unwatched)

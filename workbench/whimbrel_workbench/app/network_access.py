@@ -14,7 +14,7 @@ from whimbrel.errors import WhimbrelError
 _MAX_PORT: Final = 65_535
 
 
-class ExposureError(WhimbrelError):
+class NetworkAccessError(WhimbrelError):
     """A dashboard that more people could reach than its author may want."""
 
 
@@ -24,7 +24,7 @@ def new_token() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class NetworkAccess:
     """Address, port, allowed origins and token of a served dashboard.
 
     Parameters
@@ -39,14 +39,14 @@ class Exposure:
 
     Raises
     ------
-    ExposureError
+    NetworkAccessError
         When it listens beyond this machine without a token, or without an allowed origin.
 
     Examples
     --------
-    >>> Exposure(port=5006, token="t").url
+    >>> NetworkAccess(port=5006, token="t").url
     'http://127.0.0.1:5006/?token=t'
-    >>> Exposure(address="0.0.0.0", port=5006, origins=("wall.example:5006",), token="t").url
+    >>> NetworkAccess(address="0.0.0.0", port=5006, origins=("wall.example:5006",), token="t").url
     'http://wall.example:5006/?token=t'
     """
 
@@ -57,17 +57,17 @@ class Exposure:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= _MAX_PORT:
-            raise ExposureError(f"The port must be from 0 to {_MAX_PORT}, got {self.port}.",
+            raise NetworkAccessError(f"The port must be from 0 to {_MAX_PORT}, got {self.port}.",
                                 where=f"--port {self.port}", hint="Use 0 for any free port.")
         object.__setattr__(self, "origins", tuple(_host(origin) for origin in self.origins))
         if self.is_local:
             return
         where = f"--address {self.address}"
         if not self.token:
-            raise ExposureError(f"A dashboard on {self.address} must have a token, because the network reaches it.",
-                                where=where, hint="Remove --no-token.")
+            what = f"A dashboard on {self.address} must have a token, because the network reaches it."
+            raise NetworkAccessError(what, where=where, hint="Remove --no-token.")
         if not self.origins:
-            raise ExposureError(f"A dashboard on {self.address} must name the host by which browsers reach it.",
+            raise NetworkAccessError(f"A dashboard on {self.address} must name the host by which browsers reach it.",
                                 where=where, hint="Add --allow-origin HOST:PORT, such as dashboards.example.org:5006.")
 
     @property
@@ -107,7 +107,7 @@ def _host(origin: str) -> str:
     except ValueError:
         named = False
     if not named or parts.path.strip("/") or parts.query:
-        raise ExposureError(f"The origin must be a host and its port, got {origin!r}.", where="--allow-origin",
+        raise NetworkAccessError(f"The origin must be a host and its port, got {origin!r}.", where="--allow-origin",
                             hint="Write it as in dashboards.example.org:5006.")
     return parts.netloc.lower()
 

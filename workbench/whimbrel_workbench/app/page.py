@@ -32,7 +32,7 @@ class Page:
 
     def __init__(self, dashboard: Dashboard, resources: Resources) -> None:
         number = count()
-        rows = [[(name, f"view{next(number)}") for name in row] for row in dashboard.arrangement.rows]
+        rows = [[(name, f"view{next(number)}") for name in row] for row in dashboard.layout.rows]
         self._title = dashboard.title
         self._places = [*_BESIDE, *(place for row in rows for _, place in row)]
         self._bundle = bundle_resources([], resources)

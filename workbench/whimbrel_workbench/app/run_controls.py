@@ -9,11 +9,11 @@ import panel as pn
 from bokeh.document import Document
 
 from whimbrel_workbench.controls import LatencyControl, Transport
-from whimbrel_workbench.details import Inside, Refining
+from whimbrel_workbench.details import EstimateControls, RunDetails
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.sessions import LiveSession, choices_near
 from whimbrel_workbench.views import Host
-from whimbrel_workbench.workspace import Shared
+from whimbrel_workbench.workspace import SharedRun
 
 
 class RunControls:
@@ -23,7 +23,7 @@ class RunControls:
 
     Parameters
     ----------
-    shared : Shared
+    shared : SharedRun
     document : bokeh.document.Document
         The page's own.
     names : iterable of str
@@ -35,7 +35,7 @@ class RunControls:
         Transport bar and latencies, for the side of the page.
     """
 
-    def __init__(self, shared: Shared, document: Document, names: Iterable[str]) -> None:
+    def __init__(self, shared: SharedRun, document: Document, names: Iterable[str]) -> None:
         self._shared = shared
         self._transport, self._latency = Transport(shared.player), LatencyControl(shared.ask)
         self._inside = {name: self._beside(shared.feeds[name], document) for name in names}
@@ -64,8 +64,8 @@ class RunControls:
         for name in names:
             self._inside[name].draw()
 
-    def _beside(self, feed: LiveSession, document: Document) -> Inside | Refining:
+    def _beside(self, feed: LiveSession, document: Document) -> RunDetails | EstimateControls:
         """Details of a run, or the controls of a progressive query."""
         if feed.progressive is not None:
-            return Refining(feed, document.add_next_tick_callback)
-        return Inside(feed, document.add_next_tick_callback, self._shared.ask)
+            return EstimateControls(feed, document.add_next_tick_callback)
+        return RunDetails(feed, document.add_next_tick_callback, self._shared.ask)

@@ -28,10 +28,10 @@ from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClosedError
 
 from whimbrel_workbench.app.authentication import Guard
-from whimbrel_workbench.app.browser_session import Visit
-from whimbrel_workbench.app.network_access import Exposure, ExposureError
+from whimbrel_workbench.app.browser_session import BrowserSession
+from whimbrel_workbench.app.network_access import NetworkAccess, NetworkAccessError
 from whimbrel_workbench.app.page import Page
-from whimbrel_workbench.workspace import Dashboard, Shared
+from whimbrel_workbench.workspace import Dashboard, SharedRun
 
 silence(EMPTY_LAYOUT)  # a page begins with layouts that wait for their first frame
 
@@ -47,7 +47,7 @@ class Server:
     Parameters
     ----------
     dashboard : Dashboard
-    exposure : Exposure
+    exposure : NetworkAccess
         Port 0 is any free port.
     control : bool
         Whether pages may control the run; otherwise they only show it.
@@ -56,22 +56,22 @@ class Server:
 
     Attributes
     ----------
-    exposure : Exposure
+    exposure : NetworkAccess
         With the port that it listens on.
-    shared : Shared
+    shared : SharedRun
         The run and its viewers.
 
     Raises
     ------
-    ExposureError
+    NetworkAccessError
         When the address cannot be listened on.
     """
 
-    def __init__(self, dashboard: Dashboard, exposure: Exposure, *, control: bool = False,
+    def __init__(self, dashboard: Dashboard, exposure: NetworkAccess, *, control: bool = False,
                  pause_unwatched: bool = False) -> None:
         self._dashboard = dashboard
         self._control = control
-        self.shared: Shared = dashboard.shared_run(pause_unwatched=pause_unwatched)
+        self.shared: SharedRun = dashboard.shared_run(pause_unwatched=pause_unwatched)
         sockets, port = _bound(exposure)
         self.exposure = replace(exposure, port=port)
         application = Application(FunctionHandler(self._open))
@@ -108,7 +108,7 @@ class Server:
         self._asyncio.call_soon_threadsafe(self._loop.stop)
 
     def _open(self, document: Document) -> None:
-        Visit(self._dashboard, self.shared, document, control=self._control)
+        BrowserSession(self._dashboard, self.shared, document, control=self._control)
 
 
 class _Visit(DocHandler):  # type: ignore[misc]
@@ -152,12 +152,12 @@ def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-def _bound(exposure: Exposure) -> tuple[list[socket], int]:
+def _bound(exposure: NetworkAccess) -> tuple[list[socket], int]:
     try:
         sockets, port = bind_sockets(exposure.address, exposure.port)
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
-        raise ExposureError(f"Cannot listen on {exposure.address}:{exposure.port}: {error.strerror}.",
+        raise NetworkAccessError(f"Cannot listen on {exposure.address}:{exposure.port}: {error.strerror}.",
                             where=f"--port {exposure.port}",
                             hint="Use --port 0 for a free port." if taken else "") from error
     for each in sockets:  # so are connections to it: of a frame's many small messages one waited 40 ms for the others

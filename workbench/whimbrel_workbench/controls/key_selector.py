@@ -32,7 +32,7 @@ _CHIPS_CSS: Final = """
 """
 
 
-class KeyChoice:
+class KeySelector:
     """A row of chips for each key column; nothing chosen means everything.
 
     Parameters

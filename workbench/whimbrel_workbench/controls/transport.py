@@ -93,7 +93,7 @@ class Transport:
 
     Parameters
     ----------
-    player : Player
+    player : ReplayController
         Does what the reader wants.
     """
 

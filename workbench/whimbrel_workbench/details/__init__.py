@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.details.estimate_controls import Refining
-from whimbrel_workbench.details.plan import PlanFold
-from whimbrel_workbench.details.run_details import Inside
+from whimbrel_workbench.details.estimate_controls import EstimateControls
+from whimbrel_workbench.details.plan import PlanPanel
+from whimbrel_workbench.details.run_details import RunDetails
 
-__all__ = ["Inside", "PlanFold", "Refining"]
+__all__ = ["EstimateControls", "PlanPanel", "RunDetails"]

@@ -15,12 +15,12 @@ _SHUT: Final = "▸"
 _OPEN: Final = "▾"
 
 
-class Folds:
+class DetailPanels:
     """Those of some folds that a reader has opened.
 
     Parameters
     ----------
-    folds : sequence of Fold
+    folds : sequence of DetailPanel
     change : callable
         Does something that changes the page, and lets the page know; from any thread.
 

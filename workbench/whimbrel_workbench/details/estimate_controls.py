@@ -9,18 +9,18 @@ import panel as pn
 from whimbrel_workbench.controls.accessible import TipButton, tip
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, touch
-from whimbrel_workbench.details.detail_panels import Folds
+from whimbrel_workbench.details.detail_panels import DetailPanels
 from whimbrel_workbench.details.prioritize import PrioritizePanel
 from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.sessions import LiveSession, ProgressiveRun
 
 
-class Refining(Folds):
+class EstimateControls(DetailPanels):
     """Further buttons of the toolbar, and the panel of priorities.
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
         Of a progressive query.
     change : callable
         Does something that changes the page, and lets the page know; from any thread.

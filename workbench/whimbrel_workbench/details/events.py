@@ -21,12 +21,12 @@ from whimbrel_workbench.views.events import EventsView
 MAX_OFFERED: Final = 15
 
 
-class EventsFold:
+class EventsPanel:
     """Shows what a value is made of. Sources are read on a thread of its own, for one question at a time.
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
     change : callable
         Does something that changes the page, and lets the page know; from any thread.
     """

@@ -14,12 +14,12 @@ from whimbrel_workbench.sessions.lateness import LatenessStudy
 from whimbrel_workbench.views.lateness import LatenessView
 
 
-class LatenessFold:
+class LatenessPanel:
     """Measures logs on a thread of its own when it is opened first, and shows what runs of feeds have counted.
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
     change : callable
         Does something that changes the page, and lets the page know; from any thread.
     on_ask : callable, optional

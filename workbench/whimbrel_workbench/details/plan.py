@@ -10,12 +10,12 @@ from whimbrel_workbench.sessions.plan_metrics import PlanWatch
 from whimbrel_workbench.views.plan import PlanView
 
 
-class PlanFold:
+class PlanPanel:
     """The optimized plan, with the counters of its operators.
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
         The session whose run is shown.
     """
 

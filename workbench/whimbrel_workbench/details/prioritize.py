@@ -22,7 +22,7 @@ class PrioritizePanel:
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
         Of a progressive query.
     """
 

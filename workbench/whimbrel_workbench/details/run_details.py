@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from whimbrel_workbench.details.detail_panels import Folds
-from whimbrel_workbench.details.events import EventsFold
-from whimbrel_workbench.details.lateness import LatenessFold
-from whimbrel_workbench.details.plan import PlanFold
+from whimbrel_workbench.details.detail_panels import DetailPanels
+from whimbrel_workbench.details.events import EventsPanel
+from whimbrel_workbench.details.lateness import LatenessPanel
+from whimbrel_workbench.details.plan import PlanPanel
 from whimbrel_workbench.frames.mark import Mark
 from whimbrel_workbench.sessions import LiveSession
 
 
-class Inside(Folds):
+class RunDetails(DetailPanels):
     """Panels with source events, lateness and plan of one session.
 
     Parameters
     ----------
-    feed : Feed
+    feed : LiveSession
     change : callable
         Does something that changes the page, and lets the page know; from any thread.
     on_ask : callable, optional
@@ -30,9 +30,9 @@ class Inside(Folds):
 
     def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None],
                  on_ask: Callable[[list[int]], object] | None = None) -> None:
-        self.events = EventsFold(feed, change)
-        self.lateness = LatenessFold(feed, change, on_ask)
-        self.plan = PlanFold(feed)
+        self.events = EventsPanel(feed, change)
+        self.lateness = LatenessPanel(feed, change, on_ask)
+        self.plan = PlanPanel(feed)
         super().__init__((self.events, self.lateness, self.plan), change)
 
     def pick(self, mark: Mark) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from whimbrel_workbench.frames.bars import Bar, Bars
-from whimbrel_workbench.frames.big_numbers import Figure, Figures
+from whimbrel_workbench.frames.big_numbers import BigNumber, BigNumbers
 from whimbrel_workbench.frames.columns import ColumnRoles
 from whimbrel_workbench.frames.estimate_quality import Bound, PinnedClaim, Quality
 from whimbrel_workbench.frames.finality import Stages
-from whimbrel_workbench.frames.frame_builder import Frame, Framer, Picture
+from whimbrel_workbench.frames.frame_builder import Frame, FrameBuilder, Picture
 from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Line, Lines
 from whimbrel_workbench.frames.options import Options
@@ -19,29 +19,29 @@ from whimbrel_workbench.frames.style import PLAIN, Style
 from whimbrel_workbench.frames.table import TableFrame, TableRow
 
 __all__ = [
-           "PLAIN",
-           "Bar",
-           "Bars",
-           "Bound",
-           "ColumnRoles",
-           "Failure",
-           "Figure",
-           "Figures",
-           "Frame",
-           "Framer",
-           "Heat",
-           "Line",
-           "Lines",
-           "Options",
-           "Picture",
-           "PinnedClaim",
-           "Playback",
-           "Quality",
-           "Result",
-           "Scatter",
-           "Stages",
-           "Status",
-           "Style",
-           "TableFrame",
-           "TableRow",
+    "PLAIN",
+    "Bar",
+    "Bars",
+    "BigNumber",
+    "BigNumbers",
+    "Bound",
+    "ColumnRoles",
+    "Failure",
+    "Frame",
+    "FrameBuilder",
+    "Heat",
+    "Line",
+    "Lines",
+    "Options",
+    "Picture",
+    "PinnedClaim",
+    "Playback",
+    "Quality",
+    "Result",
+    "Scatter",
+    "Stages",
+    "Status",
+    "Style",
+    "TableFrame",
+    "TableRow",
 ]

@@ -14,7 +14,7 @@ from whimbrel_workbench.frames.table import cell_words
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BigNumber:
     """One number or text of the newest row.
 
     Parameters
@@ -39,23 +39,23 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class BigNumbers:
     """The values of the newest row, each with its column's name, and how final they are."""
 
-    figures: tuple[Figure, ...]
+    figures: tuple[BigNumber, ...]
     stage: int
     stages: Stages
     settled_rows: int
     rows: int
 
-    def compared(self, earlier: Figures) -> Self:
+    def compared(self, earlier: BigNumbers) -> Self:
         """The same, with what is otherwise than in an earlier picture marked."""
         known = {figure.name: figure for figure in earlier.figures}
         return replace(self, figures=tuple(replace(figure, moved=_moved(known.get(figure.name, figure), figure))
                                            for figure in self.figures))
 
 
-def figures(result: Result, columns: ColumnRoles) -> Figures | None:
+def figures(result: Result, columns: ColumnRoles) -> BigNumbers | None:
     """The newest row of a result as numbers and words; None without rows, or where all else are keys."""
     rows = len(result.table)
     if not rows or (columns.value is None and not columns.texts):
@@ -66,16 +66,16 @@ def figures(result: Result, columns: ColumnRoles) -> Figures | None:
     for name in sorted(columns.values, key=lambda name: name != columns.value):
         value, before = float(newest.values(name)[0]), float(newest.values_before(name)[0])
         low, high = (float(end[0]) for end in newest.interval(name))
-        drawn.append(Figure(name, value_words(newest.table.column(name)[0].as_py()), value,
+        drawn.append(BigNumber(name, value_words(newest.table.column(name)[0].as_py()), value,
                             revised=value_words(before) if before == before else "",  # noqa: PLR0124 - not NaN
                             bound=interval_words(value, low, high) if estimate else ""))
     for name in columns.texts:
         [words] = cell_words(newest.table.column(name))
-        drawn.append(Figure(name, words, nan, revised=_before(newest, name), bound="so far" if estimate else ""))
-    return Figures(tuple(drawn), int(result.stage[-1]), result.stages, result.settled, rows)
+        drawn.append(BigNumber(name, words, nan, revised=_before(newest, name), bound="so far" if estimate else ""))
+    return BigNumbers(tuple(drawn), int(result.stage[-1]), result.stages, result.settled, rows)
 
 
-def _moved(before: Figure, now: Figure) -> str:
+def _moved(before: BigNumber, now: BigNumber) -> str:
     if isnan(now.value) and isnan(before.value):
         return "changed" if now.text != before.text else ""
     return moved_words(before.value, now.value)

@@ -77,7 +77,7 @@ class Quality:
     first : str
         What is read first; empty: all alike.
     final : bool
-    pinned : tuple of Remembered
+    pinned : tuple of PinnedClaim
     names : tuple of str
         Rows of which a claim can be made, as words.
     late : tuple of str

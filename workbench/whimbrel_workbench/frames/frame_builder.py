@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel_workbench.frames.bars import MAX_BARS, BarMemory, Bars, bars
-from whimbrel_workbench.frames.big_numbers import Figures, figures
+from whimbrel_workbench.frames.big_numbers import BigNumbers, figures
 from whimbrel_workbench.frames.change_tracking import ChangeTracker
 from whimbrel_workbench.frames.columns import ColumnRoles, roles
 from whimbrel_workbench.frames.estimate_quality import Quality
@@ -25,7 +25,7 @@ from whimbrel_workbench.frames.status import Status
 from whimbrel_workbench.frames.style import PLAIN, Style
 from whimbrel_workbench.frames.table import TableFrame, rows
 
-Picture = Lines | Bars | Heat | Scatter | TableFrame | Figures
+Picture = Lines | Bars | Heat | Scatter | TableFrame | BigNumbers
 
 _MAX_TOLD_APART: Final = 3
 _MAX_LINES: Final = 2 * MAX_LINES
@@ -51,7 +51,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Framer:
+class FrameBuilder:
     """Turn results into pictures, one after the other, for one view of one run.
 
     An automatic picture is of one kind for good once a reader has seen it: a picture that flips is not read by anybody.

@@ -11,7 +11,7 @@ from whimbrel_workbench.frames.lines import MAX_LINES, Lines
 from whimbrel_workbench.frames.scatter import Scatter
 
 
-class Colouring:
+class KeyColors:
     """Gives each key a place, and so a colour and a marker: the same in all charts of lines or points by these keys.
 
     A key that was seen keeps its place for good: the places of a chart alone depend on which keys came first in it.

@@ -62,10 +62,10 @@ class TableFrame:
         Which columns are numbers.
     identifying : tuple of int
         Columns that say what a row speaks of: its time and its keys.
-    table : tuple of Row
+    table : tuple of TableRow
     result : Result
         All rows, of which it shows the newest.
-    columns : Columns
+    columns : ColumnRoles
     """
 
     names: tuple[str, ...]

@@ -13,14 +13,14 @@ class Closable(Protocol):
     def close(self) -> None: ...
 
 
-class Owners:
+class CellOwnership:
     """Owners (such as notebook cells) and what each keeps open since its last turn (such as an execution).
 
     Examples
     --------
     >>> class Door:
     ...     def close(self): print("closed")
-    >>> owners = Owners()
+    >>> owners = CellOwnership()
     >>> owners.give("cell 1", Door(), turn="first")
     >>> owners.give("cell 1", Door(), turn="first")
     >>> owners.give("cell 1", Door(), turn="second")

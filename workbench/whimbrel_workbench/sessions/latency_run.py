@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _STATES: tuple[State, ...] = ("failed", "running", "paused", "stopped", "finished")
 
 
-class BandedRun:
+class LatencyRun:
     """Every moment is shown by the latest band that has settled it; only what the last band has settled is final.
 
     Parameters
     ----------
-    bands : Bands
+    bands : LatencyBands
         The query and its latencies.
     runs : sequence of Run
         One for each latency, started together.

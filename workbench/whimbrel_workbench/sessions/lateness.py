@@ -27,7 +27,7 @@ class LatenessStudy:
 
     Parameters
     ----------
-    query : Stream or Bands
+    query : Stream or LatencyBands
         As it was written.
     """
 

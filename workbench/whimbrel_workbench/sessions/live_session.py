@@ -21,7 +21,7 @@ from whimbrel_workbench.frames import (
     ColumnRoles,
     Failure,
     Frame,
-    Framer,
+    FrameBuilder,
     Options,
     Picture,
     Playback,
@@ -34,20 +34,20 @@ from whimbrel_workbench.frames.change_tracking import LINGER_S
 from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark, row_of
 from whimbrel_workbench.sessions.group_columns import grouped_by
-from whimbrel_workbench.sessions.latency_run import BandedRun
+from whimbrel_workbench.sessions.latency_run import LatencyRun
 from whimbrel_workbench.sessions.lateness import latencies_of
 from whimbrel_workbench.sessions.lineage import source_events
 from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 from whimbrel_workbench.sessions.replay_controller import ReplayController, playback_of
 from whimbrel_workbench.sessions.run_status import failure_of, progressive_status_of, status_of
-from whimbrel_workbench.sessions.shared_clocks import Clocks
+from whimbrel_workbench.sessions.shared_clocks import SharedClocks
 from whimbrel_workbench.sessions.time_span_check import several_times
 
 if TYPE_CHECKING:
     from whimbrel.run import Metrics, Snapshot
     from whimbrel_workbench.frames.status import State
 
-AnyRun = Run | BandedRun | ProgressiveRun
+AnyRun = Run | LatencyRun | ProgressiveRun
 
 _FIRST_PICTURE_WAIT_S: Final = 0.05
 _DECIDED_WITHIN_S: Final = 0.3
@@ -69,7 +69,7 @@ class LiveSession:
 
     Parameters
     ----------
-    stream : Stream or Bands
+    stream : Stream or LatencyBands
         The query, maybe at several latencies.
     options : Options
         What the user asked of the view.
@@ -84,26 +84,26 @@ class LiveSession:
         Called before each update, and instead of it while the session is not watched.
     progressive : ProgressiveQuery, optional
         The progressive query to read instead of running the query.
-    clocks : Clocks, optional
+    clocks : SharedClocks, optional
         The clocks of the other runs.
 
     Attributes
     ----------
     progressive : ProgressiveQuery, optional
         The one that is read, after a restart another one.
-    written : Stream or Bands
+    written : Stream or LatencyBands
         The query at its own latencies.
     """
 
     def __init__(self, stream: Stream | LatencyBands, options: Options, on_frame: Callable[[Frame], bool], *,
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
                  on_turn: Callable[[], None] = lambda: None, progressive: ProgressiveQuery | None = None,
-                 clocks: Clocks | None = None) -> None:
+                 clocks: SharedClocks | None = None) -> None:
         self.progressive = progressive
-        self._clocks = clocks or Clocks()
+        self._clocks = clocks or SharedClocks()
         self.written = self._stream = stream
         self._schema, self._keys = _result(stream)
-        self._framer = Framer(options, self._keys, _raw(stream), _alone(stream))
+        self._framer = FrameBuilder(options, self._keys, _raw(stream), _alone(stream))
         self._framer.columns(self._schema)
         self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
         self._pause_s = 1.0 / redraws_per_s
@@ -165,9 +165,9 @@ class LiveSession:
     def lineage(self, row: pa.Table) -> LineageEvents:
         """The source events of a row. Reads the sources again, on the calling thread."""
         run, stream = self._run, self._stream
-        assert isinstance(run, BandedRun | Run), "there is no row without a run"
+        assert isinstance(run, LatencyRun | Run), "there is no row without a run"
         query = stream if isinstance(stream, Stream) else stream.query
-        return source_events(query, run.last if isinstance(run, BandedRun) else run, row)
+        return source_events(query, run.last if isinstance(run, LatencyRun) else run, row)
 
     def start(self, instead_of: Collection[AnyRun] = ()) -> None:
         """Start the query and the updates, possibly instead of other runs. An error of the query becomes a frame.
@@ -182,7 +182,7 @@ class LiveSession:
             stream = self._stream = self._clocks.joined(self._stream, instead_of)
             keep = self.keep_rows
             run = (stream.start(keep_rows=keep) if isinstance(stream, Stream)
-                   else BandedRun(stream, stream.start(keep_rows=keep)))
+                   else LatencyRun(stream, stream.start(keep_rows=keep)))
             self._clocks.going(self.written, run)
             self.follow(run)
         except WhimbrelError as error:
@@ -370,7 +370,7 @@ class LiveSession:
             if isinstance(run, ProgressiveRun):
                 (snapshot, result), self._quality = run.current_result(value), run.quality(value)
             else:
-                snapshot, result = run.current_result() if isinstance(run, BandedRun) else _current_result(run)
+                snapshot, result = run.current_result() if isinstance(run, LatencyRun) else _current_result(run)
             # A failed run keeps what was drawn last, unless it has as much; its error belongs to no earlier state.
             failed = now[1] == "failed"
             drawn = 0 if self._result is None or self._picture is None else len(self._result.table)
@@ -447,14 +447,14 @@ class LiveSession:
 def columns_of(query: Stream | LatencyBands, options: Options) -> ColumnRoles:
     """Which columns of the result a view of the query shows, and as what."""
     schema, keys = _result(query)
-    return Framer(options, keys, _raw(query), _alone(query)).columns(schema)
+    return FrameBuilder(options, keys, _raw(query), _alone(query)).columns(schema)
 
 
 def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | None) -> Status:
     error = run.error if state == "failed" else None
     if isinstance(run, ProgressiveRun):
         return progressive_status_of(state, metrics, error, run.facts)
-    return status_of(state, metrics, error, run.facts if isinstance(run, BandedRun) else (), playback)
+    return status_of(state, metrics, error, run.facts if isinstance(run, LatencyRun) else (), playback)
 
 
 def _current_result(run: Run) -> tuple[Snapshot, Result]:

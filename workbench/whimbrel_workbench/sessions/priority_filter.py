@@ -22,7 +22,7 @@ _KEEPS_COLUMNS = (TopK, Join, SemiJoin, AsofJoin)
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class PriorityFilter:
     """What is known of rows of the source from the keys of a row of the answer.
 
     Parameters
@@ -40,7 +40,7 @@ class Sought:
     unsupported: tuple[str, ...]
 
 
-def sought(query: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> Sought:
+def sought(query: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> PriorityFilter:
     """What rows of the source must meet to be of a row of the answer."""
     conditions, values, unsupported = [], [], []
     for key in keys:
@@ -51,7 +51,7 @@ def sought(query: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> Sough
         else:
             conditions.append(condition)
             values.append(labels(row, [key]).names[0])
-    return Sought(tuple(conditions), tuple(values), tuple(unsupported))
+    return PriorityFilter(tuple(conditions), tuple(values), tuple(unsupported))
 
 
 def times_sought(query: ProgressiveQuery, start: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from whimbrel import ReplayClock
     from whimbrel.clock import Duration
     from whimbrel.run import Run
-    from whimbrel_workbench.sessions.latency_run import BandedRun
+    from whimbrel_workbench.sessions.latency_run import LatencyRun
     from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 
 
@@ -36,7 +36,7 @@ class ReplayController:
         Does what the reader wants: at once, unless somebody else has to.
     """
 
-    def __init__(self, run: Callable[[], Run | BandedRun | ProgressiveRun | None], refresh: Callable[[], None],
+    def __init__(self, run: Callable[[], Run | LatencyRun | ProgressiveRun | None], refresh: Callable[[], None],
                  do: Callable[[Callable[[], None]], object] = _at_once) -> None:
         self._run = run
         self._refresh = refresh

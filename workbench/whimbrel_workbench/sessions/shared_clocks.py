@@ -10,19 +10,19 @@ from whimbrel.connect import Replay, ReplayClock
 from whimbrel.plan import Source
 from whimbrel.run import Run
 from whimbrel.stream import LatencyBands, Stream
-from whimbrel_workbench.sessions.latency_run import BandedRun
+from whimbrel_workbench.sessions.latency_run import LatencyRun
 
-ReplayRun = Run | BandedRun
+ReplayRun = Run | LatencyRun
 
 
-class Clocks:
+class SharedClocks:
     """Which runs read a replay that was given no clock; the clock was then made for the first of them.
 
     Examples
     --------
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": list(range(100))}, time="at", reorder_latency=0)
-    >>> live, clocks = wb.replay(log, speed=10), Clocks()
+    >>> live, clocks = wb.replay(log, speed=10), SharedClocks()
     >>> first = live.start()
     >>> clocks.going(live, first)
     >>> second = clocks.joined(live.where(wb.col.at > 5)).start()

@@ -23,7 +23,7 @@ def several_times(query: Stream | LatencyBands, clock: ReplayClock | None = None
 
     Parameters
     ----------
-    query : Stream or Bands
+    query : Stream or LatencyBands
     clock : ReplayClock, optional
         Of its run, which knows from when to when a replay goes.
 

@@ -20,7 +20,7 @@ _WAITS_AFTER_S: Final = 10.0
 _ENDS_AFTER_S: Final = 600.0
 
 
-class Attention:
+class Visibility:
     """What pages say of a view, at each place where it is shown, and what follows from their silence.
 
     Nobody has to say anything: a page that never does may show still pictures only, and gets them.
@@ -35,7 +35,7 @@ class Attention:
     Examples
     --------
     >>> now = 0.0
-    >>> attention = Attention(lambda: False, lambda: now)
+    >>> attention = Visibility(lambda: False, lambda: now)
     >>> attention.verdict
     'look'
     >>> attention.receive("cell 1", "away")

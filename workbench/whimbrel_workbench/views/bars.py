@@ -18,10 +18,10 @@ from whimbrel_workbench.frames.format_numbers import between_words, interval_wor
 from whimbrel_workbench.views.axis_format import name_ticks
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import NO_MARGIN, Follow, Margin
+from whimbrel_workbench.views.follow_axes import NO_MARGIN, FollowAxes, Margin
 from whimbrel_workbench.views.palette import FLAG, FONT, INK, STRONG, colour
-from whimbrel_workbench.views.resort_button import Resort
-from whimbrel_workbench.views.selection import Pick
+from whimbrel_workbench.views.resort_button import ResortButton
+from whimbrel_workbench.views.selection import Selection
 
 _COLUMNS: Final = ("key", "low", "value", "words", "state", "fullness", "hatch", "colour", "before", "halo", "minimum",
                    "maximum", "reach", "side", "shift", "window", "instant")
@@ -42,11 +42,11 @@ class BarsView:
         self._figure.ygrid[0].visible = False
         names = self._figure.yaxis[0]
         names.update(major_tick_line_color=None, axis_line_color=None, formatter=name_ticks(self._figure, names))
-        self._follow = Follow(self._figure, *_axes(picture, self._style))
+        self._follow = FollowAxes(self._figure, *_axes(picture, self._style))
         self._source = ColumnDataSource({name: [] for name in _COLUMNS})
         bars = self._add_bars()
         hover.renderers = [bars]
-        self._resort, pick = Resort(host), Pick(host)
+        self._resort, pick = ResortButton(host), Selection(host)
         self._panel = self._follow.panel(self._resort.panel, pick.panel)
         pick.listen(self._panel[0], self._figure, {bars: {"key": "key", "instant": "instant"}})
         self.draw(picture)

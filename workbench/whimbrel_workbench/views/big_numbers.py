@@ -7,7 +7,7 @@ from typing import Final
 
 import panel as pn
 
-from whimbrel_workbench.frames import Figure, Figures
+from whimbrel_workbench.frames import BigNumber, BigNumbers
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.palette import CSS
@@ -26,26 +26,26 @@ _SMALLEST_PX: Final = 18
 
 
 class FiguresView:
-    """Draws :class:`~whimbrel_workbench.frames.Figures` as one piece of HTML."""
+    """Draws :class:`~whimbrel_workbench.frames.BigNumbers` as one piece of HTML."""
 
-    def __init__(self, picture: Figures, host: Host) -> None:
+    def __init__(self, picture: BigNumbers, host: Host) -> None:
         self._panel = page_html(figures_html(picture), _FIGURE_CSS)
 
     @property
     def panel(self) -> pn.viewable.Viewable:
         return self._panel
 
-    def draw(self, picture: Figures) -> None:
+    def draw(self, picture: BigNumbers) -> None:
         self._panel.object = figures_html(picture)
 
 
-def figures_html(picture: Figures) -> str:
+def figures_html(picture: BigNumbers) -> str:
     state = "settled" if picture.stage == picture.stages.final else "early" if picture.stage else "open"
     return (f'<div class="figures {state}">{"".join(map(_figure_html, picture.figures))}</div>'
             f'<div class="quiet">{mark_of(picture.stage, picture.stages)}</div>')
 
 
-def _figure_html(figure: Figure) -> str:
+def _figure_html(figure: BigNumber) -> str:
     revised = f", revised from {figure.revised}" if figure.revised else ""
     size = next((px for maximum, px in _SIZES_PX if len(figure.text) <= maximum), _SMALLEST_PX)
     return (f'<div><div class="value" style="font-size:{size}px;{_VALUE}">{escape(figure.text)}</div>'

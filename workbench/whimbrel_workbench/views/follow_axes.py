@@ -63,7 +63,7 @@ Margin = tuple[float, float]
 NO_MARGIN: Final = (0.0, 0.0)
 
 
-class Follow:
+class FollowAxes:
     """Lets a chart's ranges follow what :meth:`move` says, on the page itself, so that no message is in the way.
 
     Parameters

@@ -17,11 +17,11 @@ from whimbrel_workbench.views.axis_format import name_ticks, number_hover, scale
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.color_scales import palette_of
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import Follow
+from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.lines import time_label
 from whimbrel_workbench.views.palette import FONT, INK
-from whimbrel_workbench.views.resort_button import Resort
-from whimbrel_workbench.views.selection import Pick
+from whimbrel_workbench.views.resort_button import ResortButton
+from whimbrel_workbench.views.selection import Selection
 
 _ROW_PX: Final = 22
 _CELLS: Final = ("left", "right", "top", "bottom", "value", "key", "instant", "state")
@@ -50,11 +50,11 @@ class HeatView:
         rows.update(major_tick_line_color=None, axis_line_color=None, formatter=name_ticks(self._figure, rows))
         shades = LogColorMapper if self._style.logz else LinearColorMapper
         self._mapper = shades(palette=palette_of(self._style, picture.shade))
-        self._follow = Follow(self._figure, picture.x, *_rows(picture, self._style))
+        self._follow = FollowAxes(self._figure, picture.x, *_rows(picture, self._style))
         self._cells, self._hatched = self._add_cells(), self._add_hatches(picture)
         self._changed, self._revised = self._add_outlines(), self._add_corners()
         self._add_scale()
-        self._resort, pick = Resort(host), Pick(host)
+        self._resort, pick = ResortButton(host), Selection(host)
         self._panel = self._follow.panel(self._resort.panel, pick.panel)
         [cells] = self._hover.renderers
         pick.listen(self._panel[0], self._figure, {cells: {"key": "key", **self._along}})

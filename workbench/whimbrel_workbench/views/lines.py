@@ -16,9 +16,9 @@ from whimbrel_workbench.frames.format_numbers import interval_words, moved_words
 from whimbrel_workbench.views.axis_format import number_hover
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import Follow
+from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.palette import colour, marker
-from whimbrel_workbench.views.selection import Pick
+from whimbrel_workbench.views.selection import Selection
 
 MAX_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
@@ -46,7 +46,7 @@ class LinesView:
                              formatters={"$snap_x": time, "$snap_y": number_hover()}, line_policy="nearest", limit=1)
         self._figure = chart(self._style, on_marks, on_paths, x_axis_type="datetime" if picture.calendar else "linear",
                              y_axis_type="log" if self._style.logy else "linear", x_range=Range1d(), y_range=Range1d())
-        self._follow = Follow(self._figure, picture.x, picture.y)
+        self._follow = FollowAxes(self._figure, picture.x, picture.y)
         self._bands = self._add_bands()
         self._halo = self._add_halo()
         self._intervals = self._add_intervals()
@@ -54,7 +54,7 @@ class LinesView:
         self._paths = [self._add_path(dash) for dash in _DASHES]
         self._marks = self._add_marks()
         on_marks.renderers, on_paths.renderers = [self._marks], self._paths
-        pick = Pick(host)
+        pick = Selection(host)
         self._panel = self._follow.panel(pick.panel)
         pick.listen(self._panel[0], self._figure, {
             self._marks: {"key": "key", "instant": "instant"},

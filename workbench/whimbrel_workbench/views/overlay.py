@@ -9,7 +9,7 @@ import holoviews.plotting.bokeh
 import numpy as np
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames import PLAIN, Bars, Figures, Heat, Line, Lines, Picture, Scatter, Style, TableFrame
+from whimbrel_workbench.frames import PLAIN, Bars, BigNumbers, Heat, Line, Lines, Picture, Scatter, Style, TableFrame
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.bars import whiskered
@@ -51,7 +51,7 @@ def holoviews_of(data: Picture | None, style: Style = PLAIN, x_range: Range = No
             return _scatter(data, style, x_range, y_range)
         case TableFrame():
             return hv.Table([row.cells for row in data.table], list(data.names))
-        case Figures():
+        case BigNumbers():
             return hv.Table([(figure.name, figure.text) for figure in data.figures], ["name"], ["value"])
         case None:
             return hv.Overlay([hv.Curve([])])

@@ -12,7 +12,7 @@ from whimbrel_workbench.views.follow_axes import CHIP_CSS
 _BELOW_NAMES: Final = ":host { left: 8px; right: auto; }"
 
 
-class Resort:
+class ResortButton:
     """The chip, hidden while the order is right.
 
     Parameters

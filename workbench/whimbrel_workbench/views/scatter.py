@@ -19,11 +19,11 @@ from whimbrel_workbench.views.axis_format import count_ticks, number_hover
 from whimbrel_workbench.views.chart import chart, name_axes
 from whimbrel_workbench.views.color_scales import counts_palette
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import Follow
+from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.lines import HALO, time_label
 from whimbrel_workbench.views.palette import FONT, GRID, INK, colour, marker
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
-from whimbrel_workbench.views.selection import Pick
+from whimbrel_workbench.views.selection import Selection
 from whimbrel_workbench.views.viewport import Viewport
 from whimbrel_workbench.views.visible_points import Sight, in_sight
 
@@ -67,9 +67,9 @@ class ScatterView:
             fill_color="colour", fill_alpha="fullness", line_alpha=self._style.alpha or 0.9)
         on_points.renderers = [points]
         self._add_scale()
-        self._follow = Follow(self._figure, picture.x, picture.y)
+        self._follow = FollowAxes(self._figure, picture.x, picture.y)
         self._viewport = Viewport(self._look_closer)
-        pick = Pick(host)
+        pick = Selection(host)
         self._panel = self._follow.panel(self._viewport.panel, pick.panel)
         self._viewport.watch(self._panel[0])
         pick.listen(self._panel[0], self._figure, {points: {

@@ -46,7 +46,7 @@ if (row && out) {{
 """Of a table, as its ``onclick``: a row carries its mark as JSON, and no script of Bokeh's hears clicks in a text."""
 
 
-class Pick:
+class Selection:
     """Listens to clicks on marks, where the host asks for them.
 
     Parameters

@@ -6,7 +6,7 @@ import base64
 from html import escape
 
 import whimbrel
-from whimbrel_workbench.frames import Bars, Figures, Frame, Heat, Lines, Picture, Scatter, Stages, TableFrame
+from whimbrel_workbench.frames import Bars, BigNumbers, Frame, Heat, Lines, Picture, Scatter, Stages, TableFrame
 from whimbrel_workbench.views.big_numbers import figures_html
 from whimbrel_workbench.views.caption import caption, undrawn_words
 from whimbrel_workbench.views.error_card import failure_html
@@ -46,7 +46,7 @@ def _picture(frame: Frame) -> str:
             return _image(frame, scatter_svg(picture, style), "Hollow: provisional.")
         case TableFrame() as picture:
             return table_html(picture.compared(picture))  # nobody looked at it before: nothing is marked
-        case Figures() as picture:
+        case BigNumbers() as picture:
             return figures_html(picture.compared(picture))
         case None:
             words = undrawn_words(frame.undrawn, frame.columns.value) if frame.undrawn else "No rows."

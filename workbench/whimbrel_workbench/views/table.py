@@ -12,7 +12,7 @@ from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.chart import page_html
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.palette import CSS
-from whimbrel_workbench.views.selection import TABLE_CLICK, Pick
+from whimbrel_workbench.views.selection import TABLE_CLICK, Selection
 
 TABLE_CSS: Final = """
 .scroll { overflow-x: auto; scrollbar-width: thin; container-type: inline-size; }
@@ -46,7 +46,7 @@ class RowsView:
     def __init__(self, picture: TableFrame, host: Host) -> None:
         self._picked = host.pick is not None
         self._table = page_html("", CSS + TABLE_CSS)
-        self._panel = pn.Column(self._table, Pick(host).panel, sizing_mode="stretch_width", margin=0)
+        self._panel = pn.Column(self._table, Selection(host).panel, sizing_mode="stretch_width", margin=0)
         self.draw(picture)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.frames import Bars, Figures, Heat, Lines, Picture, Scatter, TableFrame
+from whimbrel_workbench.frames import Bars, BigNumbers, Heat, Lines, Picture, Scatter, TableFrame
 from whimbrel_workbench.views.bars import BarsView
 from whimbrel_workbench.views.big_numbers import FiguresView
 from whimbrel_workbench.views.contract import NOBODY, Host, View
@@ -25,5 +25,5 @@ def view_of(picture: Picture, host: Host = NOBODY) -> View:
             return ScatterView(picture, host)
         case TableFrame():
             return RowsView(picture, host)
-        case Figures():
+        case BigNumbers():
             return FiguresView(picture, host)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whimbrel_workbench.workspace.dashboard import Dashboard, gathered
-from whimbrel_workbench.workspace.layout import Arrangement
-from whimbrel_workbench.workspace.shared_run import Shared, Viewer
+from whimbrel_workbench.workspace.layout import Layout
+from whimbrel_workbench.workspace.shared_run import SharedRun, Viewer
 
-__all__ = ["Arrangement", "Dashboard", "Shared", "Viewer", "gathered"]
+__all__ = ["Dashboard", "Layout", "SharedRun", "Viewer", "gathered"]

@@ -15,8 +15,8 @@ from whimbrel_workbench import page
 from whimbrel_workbench.frames import Options
 from whimbrel_workbench.live_view import LiveView
 from whimbrel_workbench.sessions import columns_of
-from whimbrel_workbench.workspace.layout import Arrangement, FilePath
-from whimbrel_workbench.workspace.shared_run import Shared
+from whimbrel_workbench.workspace.layout import FilePath, Layout
+from whimbrel_workbench.workspace.shared_run import SharedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Dashboard:
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": [1, 4, 12], "k": ["a", "b", "a"]}, time="at").group_by("k")
     >>> per_window = log.tumbling_window(10).aggregate(n=wb.count())
-    >>> Dashboard("Counts", {"by window": per_window, "newest": per_window.view(kind="table")}).arrangement
-    Arrangement(rows=(('by window',), ('newest',)))
+    >>> Dashboard("Counts", {"by window": per_window, "newest": per_window.view(kind="table")}).layout
+    Layout(rows=(('by window',), ('newest',)))
     """
 
     def __init__(self, title: str, views: Mapping[str, Query] | Sequence[Query], *,
@@ -70,8 +70,8 @@ class Dashboard:
                             hint="Pass views=[query].")
         self.views = {name: _asked(query) for name, query in named.items()}
         names = list(self.views)
-        self.arrangement = (Arrangement.load(rows, names) if isinstance(rows, str | os.PathLike)
-                            else Arrangement.of(names, rows))
+        self.layout = (Layout.load(rows, names) if isinstance(rows, str | os.PathLike)
+                            else Layout.of(names, rows))
         self._redraws_per_s = redraws_per_s
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> page.Bundle:
@@ -83,12 +83,12 @@ class Dashboard:
 
     def save(self, path: FilePath) -> None:
         """Write the layout down, for ``Dashboard(rows=path)``."""
-        self.arrangement.save(path)
+        self.layout.save(path)
 
-    def shared_run(self, *, pause_unwatched: bool = False) -> Shared:
+    def shared_run(self, *, pause_unwatched: bool = False) -> SharedRun:
         """The run of the views that are arranged, for any number of pages."""
-        shown = {name for row in self.arrangement.rows for name in row}
-        return Shared({name: (asked.query, asked.options, asked.progressive)
+        shown = {name for row in self.layout.rows for name in row}
+        return SharedRun({name: (asked.query, asked.options, asked.progressive)
                        for name, asked in self.views.items() if name in shown},
                       redraws_per_s=self._redraws_per_s, pause_unwatched=pause_unwatched)
 
@@ -107,7 +107,7 @@ def gathered(title: str, shown: Iterable[tuple[str, LiveView | Dashboard]]) -> D
         if isinstance(part, Dashboard):
             names = {name: _unused(name, views) for name in part.views}
             views |= {names[name]: asked for name, asked in part.views.items()}
-            rows += [[names[name] for name in row] for row in part.arrangement.rows]
+            rows += [[names[name] for name in row] for row in part.layout.rows]
         else:
             name = _unused(heading or _words(part), views)
             views[name] = part

@@ -15,7 +15,7 @@ FilePath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class Layout:
     """Rows of views from top to bottom, by their names; views of one row share its width.
 
     Parameters
@@ -24,17 +24,17 @@ class Arrangement:
 
     Examples
     --------
-    >>> Arrangement.of(["delays", "flights", "newest"])
-    Arrangement(rows=(('delays',), ('flights', 'newest')))
-    >>> Arrangement.of(["delays", "flights"], [["flights", "delays"]])
-    Arrangement(rows=(('flights', 'delays'),))
+    >>> Layout.of(["delays", "flights", "newest"])
+    Layout(rows=(('delays',), ('flights', 'newest')))
+    >>> Layout.of(["delays", "flights"], [["flights", "delays"]])
+    Layout(rows=(('flights', 'delays'),))
     """
 
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, names: Sequence[str], rows: Iterable[str | Iterable[str]] | None = None) -> Arrangement:
-        """An arrangement of these views; unless rows are given the first view spans the page, others go in pairs.
+    def of(cls, names: Sequence[str], rows: Iterable[str | Iterable[str]] | None = None) -> Layout:
+        """A layout of these views; unless rows are given the first view spans the page, others go in pairs.
 
         Raises
         ------
@@ -57,13 +57,13 @@ class Arrangement:
         return cls(tuple(row for row in told if row))
 
     @classmethod
-    def load(cls, path: FilePath, names: Sequence[str]) -> Arrangement:
+    def load(cls, path: FilePath, names: Sequence[str]) -> Layout:
         """Read what :meth:`save` wrote, for these views.
 
         Raises
         ------
         PlanError
-            When the file is no arrangement, or of other views.
+            When the file is not a layout, or a layout of other views.
         """
         try:
             rows = json.loads(Path(path).read_text(encoding="utf-8"))["rows"]

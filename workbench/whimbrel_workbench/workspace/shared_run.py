@@ -13,7 +13,7 @@ from whimbrel.progressive import ProgressiveQuery
 from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench.controls import Gesture
 from whimbrel_workbench.frames import Frame, Options
-from whimbrel_workbench.frames.key_colors import Colouring
+from whimbrel_workbench.frames.key_colors import KeyColors
 from whimbrel_workbench.sessions import LiveSession, ReplayController, start_together
 
 
@@ -24,7 +24,7 @@ class Viewer(Protocol):
         """Take the newest frame of a view. Called on any thread; must return at once."""
 
 
-class Shared:
+class SharedRun:
     """The feeds of several queries that were started together, and the pages that look at them.
 
     The run starts with the first page. Without any page it continues, so that a feed loses no rows, but makes no
@@ -41,10 +41,10 @@ class Shared:
 
     Attributes
     ----------
-    feeds : dict of str to Feed
-    player : Player
+    feeds : dict of str to LiveSession
+    player : ReplayController
         Controls the clock of the replay.
-    colouring : Colouring
+    colouring : KeyColors
         Of the keys, for all pages.
     """
 
@@ -63,7 +63,7 @@ class Shared:
         self._early = [feed for feed in self.feeds.values() if feed.progressive is not None]
         self._together = {feed: query for feed, (query, _, progressive) in zip(self.feeds.values(), views.values(),
                                                                             strict=True) if progressive is None}
-        self.colouring = Colouring()
+        self.colouring = KeyColors()
         self._watch(False)
         self.player = ReplayController(lambda: self._leaders[0].run, self._refresh, self._steering.submit)
 
