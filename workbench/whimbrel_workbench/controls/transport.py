@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import panel as pn
 from bokeh.models import CustomJSTickFormatter
 
-from whimbrel_workbench.controls.accessible import NamedSlider, named
+from whimbrel_workbench.controls.accessible import NamedSlider, TipButton, named, tip
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS, SELECT_CSS, touch
 from whimbrel_workbench.frames import Playback
@@ -132,9 +132,9 @@ class Transport:
 
     def _make(self) -> None:
         """Once something is replayed: most views replay nothing, and are there sooner without."""
-        self._play = self._button("▶ Play", self._toggle, _PLAY_CSS)
+        self._play = self._button("▶ Play", "Start or pause the clock of the replay", self._toggle, _PLAY_CSS)
         self._by = self._select("by", _STEPS)
-        self._step = self._button("Step", lambda: self._player.step(self._by.value))
+        self._step = self._button("Step", "Advance the clock by one step", lambda: self._player.step(self._by.value))
         keep_focus(self._play)
         keep_focus(self._step, otherwise=self._play)
         self._speed = self._select("speed", {_speed_words(speed): speed for speed in _SPEEDS})
@@ -185,8 +185,8 @@ class Transport:
         if self._shown is not None and 0 <= share <= 1 and (to := self._shown.at(share)) is not None:
             self._player.seek(to)
 
-    def _button(self, label: str, action: Any, css: str = BUTTON_CSS) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=label, stylesheets=[css], margin=(3, 3))
+    def _button(self, label: str, what: str, action: Any, css: str = BUTTON_CSS) -> pn.widgets.Button:
+        button = TipButton(label=label, stylesheets=[css], margin=(3, 3), html_attributes=tip(what))
         button.on_click(lambda _event: action())
         return button
 

@@ -13,12 +13,17 @@ class DetailPanel(Protocol):
     Attributes
     ----------
     name : str
-        What stands on the button that shows it.
+        Label of the button that shows it.
+    about : str
+        Tooltip of that button.
     panel : panel.viewable.Viewable
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def about(self) -> str: ...
 
     @property
     def panel(self) -> pn.viewable.Viewable: ...

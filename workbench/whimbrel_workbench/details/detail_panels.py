@@ -7,6 +7,7 @@ from typing import Final
 
 import panel as pn
 
+from whimbrel_workbench.controls.accessible import TipButton, tip
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.controls.toolbar import BUTTON_CSS
 from whimbrel_workbench.details.detail_panel import DetailPanel
@@ -54,7 +55,8 @@ class DetailPanels:
         self.panel[:] = [each.panel for each in self._open]
 
     def _toggler(self, fold: DetailPanel) -> pn.widgets.Button:
-        button = pn.widgets.Button(label=f"{_SHUT} {fold.name}", stylesheets=[BUTTON_CSS], margin=(3, 3))
+        button = TipButton(label=f"{_SHUT} {fold.name}", stylesheets=[BUTTON_CSS], margin=(3, 3),
+                           html_attributes=tip(fold.about))
         button.on_click(lambda _event: self._change(lambda: self.toggle(fold)))
         keep_focus(button)
         return button

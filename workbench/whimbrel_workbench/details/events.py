@@ -32,6 +32,7 @@ class EventsPanel:
     """
 
     name: Final = "Source events"
+    about: Final = "Show the source events of a value"
 
     def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None]) -> None:
         self._feed, self._change = feed, change

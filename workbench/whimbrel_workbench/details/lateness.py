@@ -27,6 +27,7 @@ class LatenessPanel:
     """
 
     name: Final = "Lateness"
+    about: Final = "Show how late events are, and choose a reorder latency"
 
     def __init__(self, feed: LiveSession, change: Callable[[Callable[[], None]], None],
                  on_ask: Callable[[list[int]], object] | None = None) -> None:

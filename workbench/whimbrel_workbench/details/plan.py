@@ -20,6 +20,7 @@ class PlanPanel:
     """
 
     name: Final = "Plan"
+    about: Final = "Show the operators and their generated code"
 
     def __init__(self, feed: LiveSession) -> None:
         self._feed = feed

@@ -27,6 +27,7 @@ class PrioritizePanel:
     """
 
     name: Final = "Priorities"
+    about: Final = "Prioritize rows and add claims"
 
     def __init__(self, feed: LiveSession) -> None:
         self._feed = feed

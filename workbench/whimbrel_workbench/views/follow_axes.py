@@ -86,7 +86,8 @@ class FollowAxes:
         if height_px:
             fig.height = height_px
         # What the ranges should be travels in the chip's tags: a source of data would want columns of one length.
-        self._chip = Button(label="Follow data", visible=False, stylesheets=[InlineStyleSheet(css=CHIP_CSS)],
+        self._chip = Button(label="Follow data", visible=False, html_attributes={"title": "Return to the newest data"},
+                            stylesheets=[InlineStyleSheet(css=CHIP_CSS)],
                             tags=_axes(x, y, names, height_px, margin_px))
         models = {"figure": fig, "chip": self._chip, "wide": _WIDE_PX}
 
