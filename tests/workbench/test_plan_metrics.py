@@ -8,7 +8,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.run import Metrics
 from whimbrel.run.operator_metrics import OperatorMetrics
-from whimbrel_workbench.frames.plan import places
+from whimbrel_workbench.frames.plan import lane_slots
 from whimbrel_workbench.sessions.plan_metrics import PlanWatch
 from whimbrel_workbench.views.plan import kernels_html, plan_html
 
@@ -20,16 +20,16 @@ def metrics(elapsed_s: float, *rows: int) -> Metrics:
 
 
 def test_a_chain_has_one_lane() -> None:
-    assert {(place.lane, place.passing) for place in places([(), (0,), (1,), (2,)])} == {(0, ())}
+    assert {(place.lane, place.passing) for place in lane_slots([(), (0,), (1,), (2,)])} == {(0, ())}
 
 
 def test_lanes_stay_free_of_other_operators() -> None:
     shapes = [(), (), (0,), (1, 2), (0,), (3, 4), (), (5, 6)], [(), (0,), (0,), (0,), (1, 2, 3)], [(), (0, 0)]
     for shape in shapes:
-        for place in places(shape):
+        for place in lane_slots(shape):
             assert place.lane not in place.passing or place.lane in place.above
-        assert not places(shape)[-1].passing
-        assert all(place.below for place in places(shape)[:-1])
+        assert not lane_slots(shape)[-1].passing
+        assert all(place.below for place in lane_slots(shape)[:-1])
 
 
 def test_rates_are_those_since_the_look_before() -> None:
