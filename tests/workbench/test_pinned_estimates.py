@@ -49,7 +49,7 @@ def before(run: ProgressiveRun, value: str) -> list[object]:
 @pytest.mark.parametrize("asked", ({}, {"order": "time"}), ids=("blocks", "time"))
 def test_rows_that_keys_do_not_tell_apart_are_not_compared_and_that_is_said(asked: dict[str, str]) -> None:
     run, early, last = pinned(over_all("k", "j", n=wb.count()).drop("j"), "n", **asked)
-    said = "several rows have the same start and k: none can be compared"
+    said = "cannot compare: several rows have the same start and k"
     assert (early.verdict, early.now) == ("open", said)
     assert (last.verdict, last.now) == ("exact", said)
     assert before(run, "n") == [None] * 12
@@ -65,7 +65,7 @@ def test_rows_that_are_told_apart_although_a_key_is_gone_are_compared() -> None:
 def test_lists_among_the_values_do_not_matter() -> None:
     run, early, last = pinned(over_all("k", m=wb.mean(col.x), all=wb.collect(col.x)), "m")
     assert (early.verdict, last.verdict) == ("open", "exact")
-    assert "3 of its values were off by up to" in last.now
+    assert "3 values were wrong by up to" in last.now
     assert None not in before(run, "m")
 
 
@@ -81,7 +81,7 @@ def test_a_column_that_is_called_as_the_end_of_an_interval_is_none() -> None:
     query = LOG.tumbling_window(ROWS // 4).aggregate(m=wb.mean(col.x), m_low=wb.min(col.x))
     _, early, last = pinned(query, "m", order="time")
     assert early.now == "no value with an interval is exact yet"
-    assert last.now.startswith("it had no interval of m; ")
+    assert last.now.startswith("no intervals for m; ")
 
 
 def test_of_decimals_it_is_said_how_far_off_they_were() -> None:
@@ -97,7 +97,7 @@ def test_of_decimals_it_is_said_how_far_off_they_were() -> None:
 def test_an_empty_picture_is_one_too(query: Stream, asked: dict[str, str]) -> None:
     run, early, last = pinned(query, "m", **asked)
     assert early.now == "no value with an interval is exact yet"
-    assert (last.verdict, last.now) == ("exact", "it had no interval of m")
+    assert (last.verdict, last.now) == ("exact", "no intervals for m")
     assert len(run.current_result("m")[0].table) == 0
 
 

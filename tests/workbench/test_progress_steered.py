@@ -79,7 +79,7 @@ def test_exact_keys_are_sought(kind: pa.Array) -> None:
     run.prioritize_row(run.query.latest.table.slice(0, 1))
     obeyed(run)
     key = run.query.latest.table["k"][0].as_py()
-    assert run.quality("m").first.startswith(str(key))
+    assert str(key) in run.quality("m").first
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -159,7 +159,7 @@ def test_a_key_that_is_missing_is_sought_where_it_is_missing() -> None:
         next(run.query)
     run.prioritize_row(row_where(run, "k", None))
     obeyed(run)
-    assert run.quality("m").first.startswith("(null)")
+    assert "(null)" in run.quality("m").first
     run.stop()
 
 

@@ -177,7 +177,7 @@ def test_of_a_picture_without_intervals_the_end_says_how_far_off_it_was(value: s
     worst = max(abs(then[bar.name] - bar.length) / bar.length for bar in last.picture.bars)
     [picture] = last.quality.pinned
     assert picture.verdict == "exact"
-    assert picture.now == f"it had no interval of {value}; 3 of its values were off by up to {format_fraction(worst)}"
+    assert picture.now == f"no intervals for {value}; 3 values were wrong by up to {format_fraction(worst)}"
     assert "● exact" in pinned_html(last.quality.pinned)
     assert "not exact yet" not in pinned_html(last.quality.pinned)
 
@@ -189,7 +189,7 @@ def test_a_count_that_is_known_is_not_taken_for_an_answer_that_is_exact() -> Non
     answer, quality = held.progress.latest, held.frame().quality
     assert answer.settled == 0
     assert np.isinf(answer.relative_error)
-    assert quality.headline == "known; rows not exact yet"
+    assert quality.headline == "no error, not settled yet"
     assert f"0 of {len(answer.table)} rows exact" in quality.notes
     assert "within" not in f"{quality.headline}; {'; '.join(quality.notes)}"
     assert held.run.quality("delay").headline == "no error bound yet"
@@ -231,8 +231,8 @@ def test_the_bound_and_its_history_are_drawn_with_an_outlook() -> None:
     html = quality_html(quality)
     assert "groups in fewer than 4% of the blocks may be missing" in html
     assert "1 without an error bound below 100%" in html
-    assert "The bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)
-    assert "The bound fell from 20% to 0%" in sparkline_svg(history, 0.02, final=True)  # exact, above the target
+    assert "The error bound fell from 20% to 6.3%" in sparkline_svg(history, 0.02)
+    assert "The error bound fell from 20% to 0%" in sparkline_svg(history, 0.02, final=True)  # exact, above the target
 
 
 def test_what_has_an_end_says_so_before_anything_was_read() -> None:
@@ -276,7 +276,7 @@ def test_windows_that_a_feed_has_passed_carry_intervals_for_late_rows() -> None:
     assert line.settled[0]
     assert not line.settled[-1]
     assert frame.quality is not None
-    assert "estimates within" in frame.quality.headline
+    assert "estimates" in frame.quality.headline
     assert any("are expected to be late, at most" in note for note in frame.quality.notes)
     assert "expected to be late" in still_html(frame)
     feed.refine(ProgressiveRun.finish)
