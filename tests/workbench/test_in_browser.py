@@ -238,7 +238,7 @@ def test_several_latencies_are_one_picture(open_notebook: Open, tmp_path: Path) 
     notebook.run(1)
     notebook.wait_for_chart(1)
     notebook.wait_for_text(1, r"settled after.*15m", timeout_s=20)
-    notebook.wait_for_text(1, r"[1-9][\d,]* changed", timeout_s=20)
+    notebook.wait_for_text(1, r"[1-9][\d,]* updated", timeout_s=20)
     time.sleep(5)
     notebook.picture("bands", tmp_path)
     assert notebook.problems == []
