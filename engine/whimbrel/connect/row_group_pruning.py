@@ -87,7 +87,7 @@ def smallest_and_largest(group: pq.RowGroupMetaData, fields: pa.Schema, name: st
     if "." in name and any(pa.types.is_nested(field.type) for field in fields):
         return None  # the footer calls a part of a struct so too
     type_ = logical_type(fields.field(name).type)
-    number = next((place for place in range(group.num_columns) if group.column(place).path_in_schema == name), None)
+    number = next((index for index in range(group.num_columns) if group.column(index).path_in_schema == name), None)
     if number is None or not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_string(type_)
                               or pa.types.is_date(type_) or pa.types.is_timestamp(type_)):
         return None

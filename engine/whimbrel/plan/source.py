@@ -67,26 +67,26 @@ class OrderingSpec:
 
 
 class SourceOffset(int):
-    """Number of rows read from a feed, with the offset of its broker.
+    """Number of rows read from a feed, and the offset after them in its broker's terms.
 
     Parameters
     ----------
     rows : int
-    place : JSON value
-        What the feed reads on from, such as the offsets of partitions; None where it cannot.
+    offset : JSON value
+        Where the feed resumes, such as the offset of each partition. None: the feed cannot resume.
 
     Examples
     --------
     >>> at = SourceOffset(1000, {"0": 731, "1": 269})
-    >>> at + 1, at.place["1"]
+    >>> at + 1, at.offset["1"]
     (1001, 269)
     """
 
-    place: Any
+    offset: Any
 
-    def __new__(cls, rows: int, place: Any) -> SourceOffset:  # noqa: PYI034 - there is no other kind
+    def __new__(cls, rows: int, offset: Any) -> SourceOffset:  # noqa: PYI034 - there is no other kind
         made = super().__new__(cls, rows)
-        made.place = place
+        made.offset = offset
         return made
 
 
@@ -125,14 +125,14 @@ class Blocks:
             return Blocks(first, stop, times[first], times[stop - 1])
         return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
 
-    def cut(self, place: int, parts: Blocks) -> Blocks:
-        """Cut one of them in two, after the first of its parts, which count rows from its start."""
-        middle = self.first[place] + parts.stop[0]
+    def cut(self, index: int, parts: Blocks) -> Blocks:
+        """One of them cut in two, behind the first of its parts; these count rows from its own."""
+        middle = self.first[index] + parts.stop[0]
 
         def instead(values: Ticks, *two: int) -> Ticks:
-            return np.concatenate([values[:place], two, values[place + 1 :]])
+            return np.concatenate([values[:index], two, values[index + 1 :]])
 
-        return Blocks(instead(self.first, self.first[place], middle), instead(self.stop, middle, self.stop[place]),
+        return Blocks(instead(self.first, self.first[index], middle), instead(self.stop, middle, self.stop[index]),
                       instead(self.earliest, parts.earliest[0], parts.earliest[1:].min()),
                       instead(self.latest, parts.latest[0], parts.latest[1:].max()))
 
@@ -280,7 +280,7 @@ class Source(ABC):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         """Rows in arrival order from row `offset`, with these payload columns in this order.
 
-        A feed is read on from a :class:`SourceOffset`.
+        A feed resumes from a :class:`SourceOffset`.
 
         ``sync`` and ``other`` carry the lifetime in ticks, not yet sorted. A feed yields None at least every 50 ms
         while it has nothing, so that the reader can pause, stop or show the current result. Closing the iterator

@@ -61,8 +61,8 @@ def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token])
                                "last": _last_steps(session.plans), "left": sorted(session.left),
                                "told": session.pipeline.told,
                                "settled": [answer.settled_rows for answer in session.answers],
-                               "places": {str(source): json.dumps(place)
-                                          for source, place in session.reader.places.items()},
+                               "offsets": {str(source): json.dumps(offset)
+                                           for source, offset in session.reader.offsets.items()},
                                "tokens": [json.dumps(token) for token in tokens]})
     sums = {file.name: _sum(file) for file in sorted(fresh.iterdir())}
     (fresh / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
@@ -107,8 +107,8 @@ def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
     _check(run, session.plans, _kernels(session), where)
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(_read(folder / _name(number), where).parts)
-    places = {int(source): json.loads(place) for source, place in run["places"].items()}
-    session.resume(run["told"], run["settled"], run["left"], places)
+    offsets = {int(source): json.loads(offset) for source, offset in run["offsets"].items()}
+    session.resume(run["told"], run["settled"], run["left"], offsets)
     return [json.loads(token) for token in run["tokens"]]
 
 

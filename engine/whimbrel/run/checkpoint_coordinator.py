@@ -121,7 +121,7 @@ class Keeping:
             if sink is not None:
                 sink.run, sink.checkpointed, sink.stopped = run, self._checkpoints is not None, stopped
                 sink.open(table_schema(answer.schema), answer.settled_rows, token)
-        session.reader.keep_places()
+        session.reader.save_offsets()
         self._due = time.monotonic() + self._every_s
         return session
 
@@ -213,7 +213,7 @@ class Keeping:
                 if sink is not None:
                     sink.commit(tokens[number])
         if not waiting:
-            self._kept.append(session.reader.places)
+            self._kept.append(session.reader.offsets)
             oldest = self._kept[0] if len(self._kept) == self._kept.maxlen else {}
             session.reader.acknowledge(self._kept[-1], self._kept[-1] if last else oldest)
         self._forget()

@@ -77,7 +77,7 @@ class Execution:
         return outs
 
     def complete(self) -> Iterator[list[list[Batch]]]:
-        """Work on what is left of rows that feeds gave at once, so that their places can be told."""
+        """Work on what is left of rows that feeds gave at once, so that their offsets can be saved."""
         for outs in self.reader.complete():
             self._add(outs)
             yield outs
@@ -136,10 +136,10 @@ class Execution:
             answer.finished = True
             answer.end()
 
-    def resume(self, told: list[int], settled: list[int], left: list[int], places: Mapping[int, Any]) -> None:
+    def resume(self, told: list[int], settled: list[int], left: list[int], offsets: Mapping[int, Any]) -> None:
         """Go on where the kernels' restored state is: so many rows of each query went out before."""
         self.pipeline.told = told
-        self.reader.resume(places=places)
+        self.reader.resume(offsets=offsets)
         for answer, rows in zip(self.answers, settled, strict=True):
             answer.go_on(rows)
         self.left.update(left)

@@ -210,7 +210,7 @@ class Loop:
                 raise self.keeping.failed
 
     def _complete(self) -> None:
-        """Rows that a feed gave at once are worked on to the last: its place is behind them."""
+        """Rows that a feed gave at once are worked on to the last: its offset comes after them."""
         for outs in self.session.complete():
             if self.keeping is not None:
                 self.keeping.take(self.session, outs)

@@ -60,7 +60,7 @@ class SourceReader:
         self.follower: Follower | None = None
         self._bell = threading.Event()
         self._quiet = False
-        self._places: dict[int, Any] = {}
+        self._offsets: dict[int, Any] = {}
         self._states: dict[int, FeedStatus] = {}
         self._reached: dict[int, int] = {}
         self._reliefs: dict[OverloadSignal, OverloadSignal] = {}
@@ -68,22 +68,22 @@ class SourceReader:
         self._unit = finest(source.schema.unit for source in pipeline.sources)
         self.resume()
 
-    def resume(self, came: int | None = None, places: Mapping[int, Any] | None = None) -> None:
+    def resume(self, came: int | None = None, offsets: Mapping[int, Any] | None = None) -> None:
         """Begin each source behind the rows that its pipeline has seen.
 
         Parameters
         ----------
         came : int, optional
             When the last row came, if that is known.
-        places : mapping of int to JSON value, optional
-            By source: where feeds stood behind those rows.
+        offsets : mapping of int to JSON value, optional
+            By source: the offset of each feed after those rows.
         """
         self._close_streams()
         self._rest.clear()
-        self._places = dict(places or {})
+        self._offsets = dict(offsets or {})
         self.rows = sum(ingress.rows for ingress in self.pipeline.ingresses)
-        self._streams = {number: source.read(source.schema.names, SourceOffset(ingress.rows, self._places[number])
-                                             if number in self._places else ingress.rows)
+        self._streams = {number: source.read(source.schema.names, SourceOffset(ingress.rows, self._offsets[number])
+                                             if number in self._offsets else ingress.rows)
                          for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
                                                                         strict=True)) if ingress.watermark != INF}
         for reading in self._readings.values():
@@ -131,21 +131,21 @@ class SourceReader:
         return {number: stream for number, stream in self._streams.items() if isinstance(stream, FeedReader)}
 
     @property
-    def places(self) -> dict[int, Any]:
-        """Where each feed stands behind the rows that were processed, by source, once those are complete."""
-        return self._places | {number: reading.place for number, reading in self._readings.items()}
+    def offsets(self) -> dict[int, Any]:
+        """By source: the offset of each feed after the rows that were processed, once those are complete."""
+        return self._offsets | {number: reading.offset for number, reading in self._readings.items()}
 
-    def keep_places(self) -> None:
+    def save_offsets(self) -> None:
         """From now on it will be said which rows are safe."""
         for reading in self._readings.values():
-            reading.keeps_place = True
+            reading.saves_offset = True
 
-    def acknowledge(self, places: Mapping[int, Any], for_good: Mapping[int, Any]) -> None:
-        """Rows up to these places are safe, and so far that nobody will ever ask for them again."""
+    def acknowledge(self, offsets: Mapping[int, Any], for_good: Mapping[int, Any]) -> None:
+        """Rows up to these offsets are durable; those up to `for_good` are never read again."""
         for number, reading in self._readings.items():
-            place = (for_good if reading.forgets else places).get(number)
-            if place is not None:
-                reading.acknowledge(place)
+            offset = (for_good if reading.forgets else offsets).get(number)
+            if offset is not None:
+                reading.acknowledge(offset)
 
     def feeds(self, sources: Collection[int]) -> dict[str, FeedStatus]:
         """What the feeds among these sources say about themselves, by name; others of one name are numbered."""
@@ -208,7 +208,7 @@ class SourceReader:
                     batch = next(stream)
                 except StopIteration:
                     self.feeds(())
-                    self._places = self.places
+                    self._offsets = self.offsets
                     _close(self._streams.pop(number))
                     return self.pipeline.finish(number)
                 if batch is None and spans:
@@ -293,7 +293,7 @@ class SourceReader:
             self._step_rows = max(self._step_rows // 2, _FEWEST_ROWS)
 
     def complete(self) -> Iterator[list[list[Batch]]]:
-        """Process what is left of rows that feeds gave at once: their places are behind all of them."""
+        """Process what is left of rows that feeds gave at once: their offset comes after all of them."""
         while begun := self._rest.keys() & self._readings.keys():
             yield self._process(min(begun), whole=True)
 

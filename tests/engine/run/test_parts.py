@@ -47,8 +47,8 @@ class Heap(Feed):
         self._ends = ends
         super().__init__("heap", time="at", schema={"at": "int64"}, format=None)
 
-    def connect(self, place: str | None) -> Client:
-        return AtOnce(place is not None, self._ends)
+    def connect(self, offset: str | None) -> Client:
+        return AtOnce(offset is not None, self._ends)
 
 
 def counted(feed: Feed) -> Stream:

@@ -248,8 +248,8 @@ def test_whoever_goes_on_where_another_run_was_is_told() -> None:
         feed = wb.feeds.flight(served.flight, time="start", token="the same token", retry_backoff_s=(0.02, 0.1))
         with reading(feed) as found:
             assert values(found, 2, "start")[:2] == [0, 10]
-            place = found.place
-    with (wb.serve(counts(), flight=port, token="the same token"), reading(feed, place) as found,
+            offset = found.offset
+    with (wb.serve(counts(), flight=port, token="the same token"), reading(feed, offset) as found,
           pytest.raises(WhimbrelError, match="one of an earlier run; this one counts from 0 again")):
         values(found, 1, "start")
 

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, ThreadedClient
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import SourceError
@@ -49,10 +49,10 @@ class FlightFeed(Feed):
                      flight.FlightCancelledError, flight.FlightInternalError)
         super().__init__("flight", time=time, schema=schema, format=None, **told)
 
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         flight = self._flight
         headers = [(b"authorization", f"Bearer {self._token}".encode())] if self._token else []
-        row, run = (place or 0, "") if isinstance(place, int | None) else place
+        row, run = (offset or 0, "") if isinstance(offset, int | None) else offset
         headers += [(b"whimbrel-row", str(row).encode()), (b"whimbrel-run", str(run).encode())]
         opened = ExitStack()
         return ThreadedClient(self._received(opened, flight.FlightCallOptions(headers=headers), row), opened.close,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.decode import format_of
 from whimbrel.connect.feeds.formats.python_records import Records
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place, raised, size
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, raised, size
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.read_options import ReadOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
@@ -70,7 +70,7 @@ class IteratedFeed(Feed):
         super().__init__("iterator", time=time, schema=schema,
                          format=Records() if format is None else format_of(format, "feeds.iterator(...)"), **told)
 
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         items = self._items() if callable(self._items) else self._items
         if isinstance(items, Coroutine):
             items.close()
@@ -80,7 +80,7 @@ class IteratedFeed(Feed):
         once = not callable(self._items)
         self._first_cause = None
         self._read = items if once or isinstance(items, Iterator | AsyncIterator) else None
-        return _Gathering(items, int(place or 0), self.pace, lambda error: self._failed(error, once=once))
+        return _Gathering(items, int(offset or 0), self.pace, lambda error: self._failed(error, once=once))
 
     def _failed(self, error: Exception, *, once: bool) -> Exception:
         """What ended the items; of an iterator that cannot be made again, no error is worth another try."""
@@ -102,8 +102,8 @@ class IteratedFeed(Feed):
 class _Gathering(Client):
     """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
 
-    def __init__(self, items: Items, place: int, pace: ReadOptions, failed: Callable[[Exception], Exception]) -> None:
-        self._items, self._skip, self._place, self._failed = items, place, place, failed
+    def __init__(self, items: Items, offset: int, pace: ReadOptions, failed: Callable[[Exception], Exception]) -> None:
+        self._items, self._skip, self._offset, self._failed = items, offset, offset, failed
         self._together = min(_MAX_TOGETHER, pace.queue_rows)
         self._together_bytes = min(MAX_BYTES, pace.queue_bytes) // _DELIVERIES
         # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
@@ -135,9 +135,9 @@ class _Gathering(Client):
                 taken.append(self._ready.popleft())
                 bytes_ += self._sizes.popleft()
         self._taken_bytes += bytes_
-        self._place += len(taken)
+        self._offset += len(taken)
         self._has_room.set()
-        return MessageBatch(taken[0] if whole else taken, self._place, counted=bytes_)
+        return MessageBatch(taken[0] if whole else taken, self._offset, counted=bytes_)
 
     def close(self) -> None:
         self._end(EOFError())

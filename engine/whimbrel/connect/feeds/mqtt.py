@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.tls import closing_context
@@ -77,7 +77,7 @@ class MqttFeed(Feed):
         super().__init__("mqtt", time=time, schema=schema, format=format_of(format, where),
                          metadata_columns=pa.schema([("topic", pa.string())] if with_topic else []), **told)
 
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         return _Subscriber(self)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice, check_name
@@ -75,14 +75,14 @@ class NatsFeed(Feed):
         super().__init__("nats", time=time, schema=schema, format=format_of(format, f"feeds.nats({subject!r})"),
                          metadata_columns=pa.schema([("sequence", pa.int64())] if with_sequence else []), **told)
 
-    def connect(self, place: Place) -> Client:
-        return _Puller(self, place)
+    def connect(self, offset: Offset) -> Client:
+        return _Puller(self, offset)
 
-    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+    def offset_after(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Offset:
         return last.get(None) if offset == "sequence" and offset in self.metadata_columns.names else None
 
-    def is_another(self, before: Place, after: Place) -> bool:
-        made = {place[1] for place in (before, after) if isinstance(place, list)}
+    def is_another(self, before: Offset, after: Offset) -> bool:
+        made = {offset[1] for offset in (before, after) if isinstance(offset, list)}
         return len(made - {""}) == 2
 
 
@@ -92,11 +92,11 @@ class _Puller(Client):
     Its loop runs while something is asked of it.
     """
 
-    def __init__(self, feed: NatsFeed, place: int | list[Any] | None) -> None:
+    def __init__(self, feed: NatsFeed, offset: int | list[Any] | None) -> None:
         self._feed = feed
-        self._place: int | None
+        self._offset: int | None
         self._made: str
-        self._place, self._made = place if isinstance(place, list) else (place, "")
+        self._offset, self._made = offset if isinstance(offset, list) else (offset, "")
         self._behind: int | None = None
         self._came: list[Any] = []
         self._coming, self._at_end, self._refused = 0, False, ""
@@ -134,15 +134,16 @@ class _Puller(Client):
         except feed.library.js.errors.NotFoundError as error:
             raise ConnectionError(f"no stream {feed.stream or f'that keeps {feed.subject!r}'} is there") from error
         before, self._made = self._made, str(info.created or "")
-        if self._place is not None:
-            self._look_for_missed(self._place, info.state, anew="" not in (before, self._made) and before != self._made)
+        if self._offset is not None:
+            is_another = "" not in (before, self._made) and before != self._made
+            self._look_for_missed(self._offset, info.state, is_another=is_another)
         elif feed.start_from == "latest":
-            self._place = info.state.last_seq
-            self.begins = [self._place, self._made]
+            self._offset = info.state.last_seq
+            self.begins = [self._offset, self._made]
         # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
-        first = DeliverPolicy.ALL if self._place is None else DeliverPolicy.BY_START_SEQUENCE
+        first = DeliverPolicy.ALL if self._offset is None else DeliverPolicy.BY_START_SEQUENCE
         config = ConsumerConfig(deliver_policy=first,
-                                opt_start_seq=None if self._place is None else self._place + 1,
+                                opt_start_seq=None if self._offset is None else self._offset + 1,
                                 ack_policy=AckPolicy.NONE, inactive_threshold=300, filter_subject=feed.subject)
         made = await log.add_consumer(stream, config)
         self._behind = made.num_pending
@@ -151,16 +152,16 @@ class _Puller(Client):
         await self._link.subscribe(self._answer_at, cb=self._hear)
         self._consumer_info = partial(log.consumer_info, stream, made.name)
 
-    def _look_for_missed(self, place: int, state: Any, *, anew: bool) -> None:
+    def _look_for_missed(self, offset: int, state: Any, *, is_another: bool) -> None:
         """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
-        if anew or place > state.last_seq:  # it is another one, of the same name
+        if is_another or offset > state.last_seq:  # it is another one, of the same name
             self.lost["sequence numbers that began anew"] += 1
-        elif place + 1 < state.first_seq:
-            self.lost["messages of any subject that the stream no longer had"] += state.first_seq - place - 1
+        elif offset + 1 < state.first_seq:
+            self.lost["messages of any subject that the stream no longer had"] += state.first_seq - offset - 1
         else:
             return
-        self._place = max(state.first_seq - 1, 0)
-        self.begins = [self._place, self._made]
+        self._offset = max(state.first_seq - 1, 0)
+        self.begins = [self._offset, self._made]
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         return self._runner.run(self._fetch(timeout_s))
@@ -173,9 +174,9 @@ class _Puller(Client):
             await self._check_after_silence()
             return None
         self._heard_at = monotonic()
-        self._place = messages[-1].metadata.sequence.stream
+        self._offset = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
-        return MessageBatch([message.data for message in messages], [self._place, self._made],
+        return MessageBatch([message.data for message in messages], [self._offset, self._made],
                         {field.name: [message.metadata.sequence.stream for message in messages]
                          for field in self._feed.metadata_columns})
 

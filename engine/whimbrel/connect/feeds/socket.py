@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, ThreadedClient
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import PlanError
@@ -48,7 +48,7 @@ class SocketFeed(Feed):
             raise PlanError(f"{shown!r} has no port.", where=f"feeds.socket({shown!r})", hint="tcp://host:port")
         super().__init__("socket", time=time, schema=schema, format=None, **told)
 
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         if self._address.scheme == "unix":
             link = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
             link.settimeout(_CONNECT_S)

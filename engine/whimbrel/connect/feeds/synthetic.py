@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.validation import is_seconds, is_whole
 from whimbrel.errors import PlanError
@@ -81,8 +81,8 @@ class SyntheticFeed(Feed):
         self.bursts, self.gaps = (None if spell is None else Spell(*spell) for spell in (bursts, gaps))
         super().__init__("synthetic", time="at", schema=_FIELDS, format=None, **told)
 
-    def connect(self, place: Place) -> Client:
-        return _Maker(self, int(place or 0))
+    def connect(self, offset: Offset) -> Client:
+        return _Maker(self, int(offset or 0))
 
     def chunk(self, number: int) -> pa.RecordBatch:
         """Rows of a chunk, in the order in which they come."""

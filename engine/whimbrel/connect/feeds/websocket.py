@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.library_logging import quiet_log
@@ -60,8 +60,8 @@ class WebSocketFeed(Feed):
         super().__init__("websocket", time=time, schema=schema,
                          format=format_of(format, f"feeds.websocket({without_secrets(url)!r})"), **told)
 
-    def connect(self, place: Place) -> Client:
-        headers = self.headers if place is None else {**self.headers, ROW: str(place[0]), RUN: place[1]}
+    def connect(self, offset: Offset) -> Client:
+        headers = self.headers if offset is None else {**self.headers, ROW: str(offset[0]), RUN: offset[1]}
         try:
             link = self._connect(self.url, additional_headers=headers, max_size=_MAX_BYTES, close_timeout=_CLOSE_S,
                                  ping_interval=None, logger=quiet_log("websocket"))

@@ -63,12 +63,12 @@ class FolderColumns:
 
     def in_order(self) -> list[Path]:
         """The files in the natural order of these values, nulls last, and of their names."""
-        def place(file: Path) -> tuple[Any, ...]:
+        def sort_key(file: Path) -> tuple[Any, ...]:
             values = ((value, natural(value) if isinstance(value, str) else value)
                       for value in self._values[file].values())
             return (*((value is None, 0 if value is None else key) for value, key in values), natural_path(file))
 
-        return sorted(self._values, key=place)
+        return sorted(self._values, key=sort_key)
 
     def ends(self, file: Path, name: str) -> Column | None:
         """The smallest and the largest value of a column in a file; None where it is no such column, or null."""

@@ -171,8 +171,8 @@ class OneSchema:
 
 
 def _type_in(schema: pa.Schema, name: str) -> str:
-    places = schema.get_all_field_indices(name)
-    return str(schema.field(places[0]).type) if len(places) == 1 else "there twice" if places else "missing"
+    indices = schema.get_all_field_indices(name)
+    return str(schema.field(indices[0]).type) if len(indices) == 1 else "there twice" if indices else "missing"
 
 
 def _holds(type_: pa.DataType, other: pa.DataType) -> bool:

@@ -99,7 +99,7 @@ class ReplayReader(Iterator["Batch | None"]):
         if chunk is not None:
             self._rows, self._due = chunk
             self._at = 0
-            self.due, self.upto = (self._arrivals.nanoseconds(int(self._due[place])) for place in (0, -1))
+            self.due, self.upto = (self._arrivals.nanoseconds(int(self._due[index])) for index in (0, -1))
             self._tell()
 
     def _tell(self) -> None:

@@ -210,8 +210,8 @@ def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.Da
 
 def row_named(first: int, lies_in: Callable[[int], str] | None, row: int) -> str:
     """A row of a batch by its number in the source, and by where it lies."""
-    place = "" if lies_in is None else lies_in(first + row)
-    return f"Row {first + row:,} ({place})" if place else f"Row {first + row:,}"
+    path = "" if lies_in is None else lies_in(first + row)
+    return f"Row {first + row:,} ({path})" if path else f"Row {first + row:,}"
 
 
 def _kind(type_: pa.DataType) -> str:

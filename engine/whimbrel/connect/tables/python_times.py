@@ -37,11 +37,11 @@ def with_nanoseconds(table: pa.Table, columns: Sequence[Any], *, where: str) -> 
     >>> with_nanoseconds(pa.table({"t": given}), [given], where="").schema.field("t").type
     TimestampType(timestamp[ns])
     """
-    for place, (field, values) in enumerate(zip(table.schema, columns, strict=False)):
+    for index, (field, values) in enumerate(zip(table.schema, columns, strict=False)):
         python = isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object)
         if not python or not _has_times(field.type) or not any(map(_is_finer, values)):
             continue
-        table = table.set_column(place, field.name, _in_ns(values, field, where))
+        table = table.set_column(index, field.name, _in_ns(values, field, where))
     return table
 
 

@@ -23,11 +23,11 @@ def until(true: Callable[[], object], what: str = "") -> None:
 
 
 @contextlib.contextmanager
-def reading(feed: Stream, place: object = None) -> Iterator[FeedReader]:
+def reading(feed: Stream, offset: object = None) -> Iterator[FeedReader]:
     """A feed that is being read."""
     source = feed.node.op
     assert isinstance(source, Source)
-    found = source.read(source.schema.names, SourceOffset(0, place))
+    found = source.read(source.schema.names, SourceOffset(0, offset))
     assert isinstance(found, FeedReader)
     try:
         yield found

@@ -85,8 +85,8 @@ def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Serve
         with redis.Redis(port=redis_server.port) as connection:
             connection.xadd("fields", {"at": 3, "x": 30})
         assert values(found, 1, "x") == [30]
-        place = found.place
-    with reading(feed, place) as found, redis.Redis(port=redis_server.port) as connection:
+        offset = found.offset
+    with reading(feed, offset) as found, redis.Redis(port=redis_server.port) as connection:
         connection.xadd("fields", {"at": 4, "x": 40})
         assert values(found, 1, "x") == [40]
 
@@ -97,9 +97,9 @@ def test_the_latest_entry_is_looked_for_once(redis_server: servers.Server) -> No
     with redis.Redis(port=redis_server.port) as connection:
         connection.xadd("newest", {"at": 1, "x": 10})
         with reading(feed) as found:
-            until(lambda: next(found) is None and found.place is not None)
+            until(lambda: next(found) is None and found.offset is not None)
         connection.xadd("newest", {"at": 2, "x": 20})
-    with reading(feed, found.place) as found:
+    with reading(feed, found.offset) as found:
         assert values(found, 1, "at") == [2]
 
 
@@ -112,16 +112,16 @@ def test_what_a_redis_stream_no_longer_has_is_counted(redis_server: servers.Serv
         connection.xtrim("short", maxlen=3, approximate=False)  # before anybody read
         with reading(feed) as found:
             assert values(found, 3, "at") == [3, 4, 5]
-            place = json.loads(json.dumps(found.place))
+            offset = json.loads(json.dumps(found.offset))
         connection.xtrim("short", maxlen=0, approximate=False)  # what was read is not missed
         for at in range(6, 16):
             connection.xadd("short", {"at": at, "x": at})
         for kept, lost in ((10, {}), (4, {"entries that the stream no longer had": 6})):
             connection.xtrim("short", maxlen=kept, approximate=False)
-            with reading(feed, place) as found:
+            with reading(feed, offset) as found:
                 assert values(found, kept, "at") == [*range(16 - kept, 16)]
                 assert found.state.lost == lost
-                last = found.place
+                last = found.offset
         connection.delete("short")
         connection.xadd("short", {"at": 1, "x": 1}, id="1-1")
     with reading(feed, last) as found:
@@ -277,9 +277,9 @@ def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server)
         nats_server.start()
         on_nats(nats_server, lambda log: log.publish("rows.b", row(3)))
         assert values(found, 1, "at") == [3]
-        place = found.place
+        offset = found.offset
     on_nats(nats_server, lambda log: log.publish("rows.b", row(4)))
-    with reading(feed, place) as found:
+    with reading(feed, offset) as found:
         assert values(found, 1, "at") == [4]
 
 
@@ -292,9 +292,9 @@ def test_the_latest_message_is_looked_for_once(nats_server: servers.Server) -> N
     on_nats(nats_server, start_from)
     feed = wb.feeds.nats("newest", f"nats://127.0.0.1:{nats_server.port}", start_from="latest", **QUICK)
     with reading(feed) as found:
-        until(lambda: next(found) is None and found.place is not None)
+        until(lambda: next(found) is None and found.offset is not None)
     on_nats(nats_server, lambda log: log.publish("newest", row(2)))
-    with reading(feed, found.place) as found:
+    with reading(feed, found.offset) as found:
         assert values(found, 1, "at") == [2]
 
 
@@ -321,7 +321,7 @@ def test_a_nats_stream_that_is_made_anew_is_read_from_its_beginning(nats_server:
     with reading(feed, 7) as found:
         assert values(found, 1, "at") == [4]
     on_nats(nats_server, lambda log: stream_of(log, "again", 5, 6))
-    with reading(feed, found.place) as found:
+    with reading(feed, found.offset) as found:
         assert values(found, 2, "at") == [5, 6]
 
 
@@ -346,8 +346,8 @@ def test_a_nats_consumer_that_is_gone_is_made_anew(nats_server: servers.Server,
 def test_what_a_nats_stream_no_longer_has_is_counted(nats_server: servers.Server) -> None:
     on_nats(nats_server, lambda log: stream_of(log, "short", *range(1, 11), max_msgs=3))
     feed = wb.feeds.nats("short", f"nats://127.0.0.1:{nats_server.port}", **QUICK)
-    for place, lost in ((7, {}), (2, {"messages of any subject that the stream no longer had": 5})):
-        with reading(feed, place) as found:
+    for offset, lost in ((7, {}), (2, {"messages of any subject that the stream no longer had": 5})):
+        with reading(feed, offset) as found:
             assert values(found, 3, "at") == [8, 9, 10]
             assert found.state.lost == lost
 

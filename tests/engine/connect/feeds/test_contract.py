@@ -29,22 +29,22 @@ FIELDS = {"at": "int64", "x": "int64"}
 class Line(Client):
     """A connection of :class:`Wire`."""
 
-    def __init__(self, wire: Wire, place: int) -> None:
-        self.wire, self.place = wire, place
+    def __init__(self, wire: Wire, offset: int) -> None:
+        self.wire, self.offset = wire, offset
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         if self.wire.cut.is_set():
             raise ConnectionError("cut")
-        if self.place < len(self.wire.messages):
-            self.place += 1
-            return MessageBatch([self.wire.messages[self.place - 1]], self.place)
+        if self.offset < len(self.wire.messages):
+            self.offset += 1
+            return MessageBatch([self.wire.messages[self.offset - 1]], self.offset)
         if self.wire.ends:
             raise EOFError
         time.sleep(min(timeout_s, 0.01))
         return None
 
-    def acknowledge(self, place: int) -> None:
-        self.wire.safe.append(place)
+    def acknowledge(self, offset: int) -> None:
+        self.wire.safe.append(offset)
 
     def close(self) -> None:
         self.wire.closed += 1
@@ -60,11 +60,11 @@ class Wire(Feed):
         told = {"schema": FIELDS, "time": "at", "format": format_of("json", ""), "retry_backoff_s": (0.01, 0.05)} | told
         super().__init__("wire", **told)  # type: ignore[arg-type]
 
-    def connect(self, place: int | None) -> Client:
+    def connect(self, offset: int | None) -> Client:
         if self.cut.is_set():
             raise ConnectionRefusedError("refused")
         self.connected += 1
-        return Line(self, place or 0)
+        return Line(self, offset or 0)
 
 
 def stream(wire: Wire) -> Stream:
@@ -168,7 +168,7 @@ def test_without_a_message_the_schema_must_be_said() -> None:
 
 def test_a_broker_that_is_not_there_is_named_when_a_schema_is_needed() -> None:
     class Nobody(Wire):
-        def connect(self, place: int | None) -> Client:
+        def connect(self, offset: int | None) -> Client:
             raise ConnectionRefusedError("refused by kafka://ann:secret@host")
 
     with pytest.raises(SourceError, match="refused by") as raised:
@@ -408,7 +408,7 @@ def test_the_broker_learns_what_is_safe() -> None:
 
 def test_a_fault_that_no_trying_mends_fails_the_query() -> None:
     class Broken(Wire):
-        def connect(self, place: int | None) -> Client:
+        def connect(self, offset: int | None) -> Client:
             raise RuntimeError("the topic password=hunter2 is not yours")
 
     run = stream(Broken()).start()

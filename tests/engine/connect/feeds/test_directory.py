@@ -45,9 +45,9 @@ def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -
         assert values(found, 2, "at") == [1, 2]
         put(tmp_path, f"b.{suffix}", 3)
         assert values(found, 1, "at") == [3]
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     put(tmp_path, f"c.{suffix}", 4)
-    with reading(feed, place) as found:
+    with reading(feed, offset) as found:
         assert values(found, 1, "at") == [4]
 
 
@@ -68,13 +68,13 @@ def test_places_in_a_directory_share_its_names_and_each_goes_on_where_it_is(tmp_
     assert isinstance(source, Feed)
     with closing(source.connect(None)) as client:
         deliveries = [client.receive(0) for _ in range(18)]
-    places = [each.place for each in deliveries if each]
-    assert len({id(place["new"]) for place in places}) == len({id(place["done"]) for place in places}) == 1
+    offsets = [each.offset for each in deliveries if each]
+    assert len({id(offset["new"]) for offset in offsets}) == len({id(offset["done"]) for offset in offsets}) == 1
     (tmp_path / "2.jsonl").unlink()
     put(tmp_path, "00.jsonl", 9)
-    for place, first in ((places[7], 4), (places[8], 5), (places[17], 9)):  # behind a file, at its end, behind all
+    for offset, first in ((offsets[7], 4), (offsets[8], 5), (offsets[17], 9)):  # behind a file, at its end, behind all
         left = [9, *range(first, 9)]
-        with reading(feed, json.loads(json.dumps(place))) as found:
+        with reading(feed, json.loads(json.dumps(offset))) as found:
             assert values(found, len(left), "at") == left
 
 
@@ -149,16 +149,16 @@ def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -
         until(lambda: next(found) is None and found.state.dead_letters == {"a file cannot be read": 1})
         put(tmp_path, "a.parquet", 1)
         assert values(found, 1, "at") == [1]
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     for again in range(2):
-        with reading(feed, place) as found:
+        with reading(feed, offset) as found:
             if not again:
                 whole.write_bytes(written)
                 os.utime(whole, (2, 2))
                 assert values(found, 1, "at") == [2]
             put(tmp_path, f"c{again}.parquet", 3)
             assert values(found, 1, "at") == [3]
-            place = json.loads(json.dumps(found.place))
+            offset = json.loads(json.dumps(found.offset))
             assert not found.state.lost
 
 

@@ -69,8 +69,8 @@ def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
         for _ in range(cut):
             batch = next(found, None)
             before += [] if batch is None else batch.column("n").to_arrow().to_pylist()
-        place = json.loads(json.dumps(found.place))
-    with reading(both, place) as found:
+        offset = json.loads(json.dumps(found.offset))
+    with reading(both, offset) as found:
         assert before + values(found, 99, "n") == list(range(60))
 
 
@@ -167,11 +167,11 @@ def test_keys_of_any_type_are_in_a_checkpoint(keys: Any, way: dict[str, Any]) ->
     both = wb.from_arrow(rows, time="at").then(more, **way)
     with reading(both) as found:
         assert values(found, 3, "n") == [7, 8, 9]
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     for _ in range(2):
-        with reading(both, place) as found:
-            place = json.loads(json.dumps(found.place))
-    with reading(both, place) as found:
+        with reading(both, offset) as found:
+            offset = json.loads(json.dumps(found.offset))
+    with reading(both, offset) as found:
         assert values(found, 99, "n") == []
 
 

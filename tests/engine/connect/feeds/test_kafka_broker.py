@@ -65,9 +65,9 @@ def test_a_topic_goes_on_when_its_broker_does(broker: servers.Server) -> None:
         send(broker, "lasting", 3)
         assert values(found, 1, "offset") == values(member, 1, "offset") == [2]
         until(lambda: member.state.connection == "live")
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     send(broker, "lasting", 4)
-    with reading(asked, place) as found:
+    with reading(asked, offset) as found:
         assert values(found, 1, "x") == [40]
 
 
@@ -96,26 +96,26 @@ def test_a_member_that_comes_back_does_not_read_what_others_have_read(broker: se
     with reading(feed(broker, "returned", group="r")) as found:
         assert values(found, 2, "at") == [1, 2]
         next(found)
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     send(broker, "returned", 3, 4)
     with reading(feed(broker, "returned", group="r")) as other:
         assert values(other, 2, "at") == [3, 4]
         next(other)
     send(broker, "returned", 5)
-    with reading(feed(broker, "returned", group="r"), place) as found:
+    with reading(feed(broker, "returned", group="r"), offset) as found:
         assert values(found, 1, "at") == [5]
 
 
 def test_a_member_whose_last_checkpoint_is_lost_goes_on_from_the_one_before(broker: servers.Server) -> None:
     """What the broker was told by itself is of the lost one."""
-    asked, places = feed(broker, "lost", group="l"), []
+    asked, offsets = feed(broker, "lost", group="l"), []
     with reading(asked) as found:
         for at in range(3):
             send(broker, "lost", at)
             assert values(found, 1, "at") == [at]
             next(found)
-            places.append(json.loads(json.dumps(found.place)))
-    with reading(asked, places[0]) as found:
+            offsets.append(json.loads(json.dumps(found.offset)))
+    with reading(asked, offsets[0]) as found:
         assert values(found, 2, "at") == [1, 2]
 
 
@@ -175,7 +175,7 @@ def test_partitions_that_are_added_are_read_from_their_beginning(broker: servers
     send(broker, "growing", 1)
     with reading(feed(broker, "growing", start_from="latest",
                       config={"topic.metadata.refresh.interval.ms": 200})) as found:
-        until(lambda: next(found) is None and found.place is not None)
+        until(lambda: next(found) is None and found.offset is not None)
         client = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
         added, = client.create_partitions([admin.NewPartitions("growing", 2)]).values()
         added.result(20)
@@ -213,14 +213,14 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Se
     asked = feed(broker, topic, group=group, start_from="latest", config={"topic.metadata.refresh.interval.ms": 200})
     with reading(asked, {"0": 0}) as found:
         assert values(found, 10, "x") == [10 * at for at in range(10)]
-        until(lambda: next(found) is None and "topic" in found.place)
-        place = json.loads(json.dumps(found.place))
+        until(lambda: next(found) is None and "topic" in found.offset)
+        offset = json.loads(json.dumps(found.offset))
         make_anew(broker, topic, *range(100, 100 + again))
         seen = values(found, again, "x")
         until(lambda: found.state.lost == {"a topic that began anew": 1})
         while seen[-again:] != new:  # those behind the old offsets may have come before
             seen += values(found, 1, "x")
-    with reading(asked, place) as found:
+    with reading(asked, offset) as found:
         assert values(found, again, "x") == new
         until(lambda: found.state.lost == {"a topic that began anew": 1})
 

@@ -65,11 +65,11 @@ def test_a_topic_is_read_in_the_order_of_each_partition_and_on_from_its_offsets(
         assert sorted(values(found, 10, "at")) == list(range(10))  # type: ignore[type-var]
         until(lambda: next(found) is None and found.state.messages == 12)
         assert sum(found.state.dead_letters.values()) == 2
-        place = json.loads(json.dumps(found.place))
-        assert place["0"] == 5
-        assert place["1"] == 7
+        offset = json.loads(json.dumps(found.offset))
+        assert offset["0"] == 5
+        assert offset["1"] == 7
     cluster.send("plain", row(10), partition=1)
-    with reading(feed, place) as found:
+    with reading(feed, offset) as found:
         batch, = rows(found, 1)
         assert [batch.column(name).values[0] for name in ("at", "partition", "offset")] == [10, 1, 7]
 
@@ -86,13 +86,13 @@ def test_a_backlog_of_many_partitions_comes_in_the_order_of_its_timestamps(
     feed = wb.feeds.kafka(topic, cluster.servers, time="at", schema=FIELDS, reorder_latency=3)
     with reading(feed) as found:
         first = values(found, 1000, "at")
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
         whole: Any = [*first, *values(found, 3000 - len(first), "at")]
         assert sorted(whole) == list(range(3000))
         assert whole == sorted(whole) or (stamps > 1 and max(abs(at - number) for number, at in enumerate(whole)) <= 2)
         cluster.send(topic, row(3001), partition=1)
         assert values(found, 1, "at") == [3001]
-    with reading(feed, place) as found:
+    with reading(feed, offset) as found:
         assert sorted(values(found, 3001 - len(first), "at")) == [*range(len(first), 3000), 3001]
 
 
@@ -158,7 +158,7 @@ def test_tombstones_of_a_compacted_topic_are_no_rows(cluster: Cluster, tombstone
     with reading(wb.feeds.kafka(topic, cluster.servers, tombstones=tombstones, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
         assert sum(found.state.dead_letters.values()) == letters
-        assert found.place["0"] == 3
+        assert found.offset["0"] == 3
 
 
 def arrow(at: int) -> bytes:
@@ -253,11 +253,11 @@ def test_the_latest_is_said_once_for_all_partitions(cluster: Cluster) -> None:
         cluster.send("newest", row(partition), partition=partition)
     feed = wb.feeds.kafka("newest", cluster.servers, start_from="latest", **QUICK)
     with reading(feed) as found:
-        until(lambda: next(found) is None and found.place is not None)
-        place = json.loads(json.dumps(found.place))
-        assert (place["0"], place["1"]) == (1, 1)
+        until(lambda: next(found) is None and found.offset is not None)
+        offset = json.loads(json.dumps(found.offset))
+        assert (offset["0"], offset["1"]) == (1, 1)
     cluster.send("newest", row(7), partition=1)
-    with reading(feed, place) as found:
+    with reading(feed, offset) as found:
         assert values(found, 1, "at") == [7]
 
 

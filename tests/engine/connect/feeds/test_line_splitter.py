@@ -45,9 +45,9 @@ def test_a_line_that_is_too_long_is_a_letter_and_takes_no_other_with_it(
     with reading(feed) as found:
         assert values(found, 2, "at") == [1, 2]
         until(lambda: next(found) is None and found.state.dead_letters == {"a line is longer than 64 MiB": 1})
-        place = found.place
+        offset = found.offset
     with log.open("ab") as more:
         more.write(listen.lines(3))
     if kind == "tail":
-        with reading(feed, place) as found:
+        with reading(feed, offset) as found:
             assert [at for batch in rows(found, 1) for at in batch.column("at").to_arrow().to_pylist()] == [3]

@@ -235,8 +235,8 @@ def test_a_page_that_stays_cut_is_one_letter_after_a_restart_too() -> None:
         feed = wb.feeds.http(url, every=0.01, cursor="at", **QUICK)
         with reading(feed) as found:
             assert values(found, 1, "at") == [1]
-            place = json.loads(json.dumps(found.place))
-        with reading(feed, place) as found:
+            offset = json.loads(json.dumps(found.offset))
+        with reading(feed, offset) as found:
             before = len(asked)
             until(lambda: next(found) is None and len(asked) > before + 2)
             assert found.state.dead_letters == {}

@@ -185,9 +185,9 @@ def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server:
         until(lambda: servers.accepts(servers.postgres_url(server)))
         do(server, "INSERT INTO lasting VALUES (2)")
         assert values(found, 1, "id") == [2]
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     do(server, "INSERT INTO lasting VALUES (3)", "INSERT INTO lasting VALUES (4)")
-    with reading(feed, place) as found:
+    with reading(feed, offset) as found:
         assert values(found, 2, "id") == [3, 4]
 
 

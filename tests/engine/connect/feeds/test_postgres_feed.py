@@ -50,8 +50,8 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:02+00', 3)""")
         assert values(found, 1, "x") == [3.0]
-        place = found.place
-    with reading(feed, place) as found, psycopg.connect(url, autocommit=True) as connection:
+        offset = found.offset
+    with reading(feed, offset) as found, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("""INSERT INTO "Rows" (at, x) VALUES ('2024-01-01 00:00:03+00', 4)""")
         assert values(found, 1, "x") == [4.0]
 
@@ -73,9 +73,9 @@ def test_a_table_that_begins_anew_is_read_from_its_beginning_and_one_that_was_co
                 connection.execute("INSERT INTO numbered VALUES (%s, 3)", (id_,))
                 assert values(found, 1, "id") == [id_]
             assert found.state.lost == ({"a table that began anew": 1} if 1 in goes_on else {})
-            place = json.loads(json.dumps(found.place))
+            offset = json.loads(json.dumps(found.offset))
         connection.execute("INSERT INTO numbered VALUES (4, 4)")
-        with reading(feed, place) as found:
+        with reading(feed, offset) as found:
             assert values(found, 1, "id") == [4]
 
 
@@ -89,7 +89,7 @@ def test_a_time_of_infinity_costs_its_row(postgres_server: servers.Server) -> No
     with reading(wb.feeds.postgres("endless", url, time="at", cursor="id", every=0.01)) as found:
         assert values(found, 2, "id") == [1, 5]
         assert found.state.dead_letters == {"a time that is infinite or out of range": 3}
-        assert found.place[0] == 5
+        assert found.offset[0] == 5
 
 
 def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(postgres_server: servers.Server) -> None:
@@ -140,12 +140,12 @@ def test_rows_that_share_a_value_are_all_read(value: str, text: str, postgres_se
                      '{{}}' FROM generate_series(0, {count - 1}) AS g ORDER BY random()""")
     feed = wb.feeds.postgres("tied", url, time="seen", cursor="seen", every=0.01, queue_rows=5_000)
     read: list[object] = []
-    place = None
+    offset = None
     while len(read) < count:  # also by another connection, from wherever this one was
-        with reading(feed, place) as found:
+        with reading(feed, offset) as found:
             read += values(found, 1, "id")
-            place = json.loads(json.dumps(found.place))
-    with reading(feed, place) as found:
+            offset = json.loads(json.dumps(found.offset))
+    with reading(feed, offset) as found:
         assert [next(found) for _ in range(3)] == [None] * 3
     assert sorted(read) == [*range(count)]
 
@@ -161,9 +161,9 @@ def test_a_cursor_may_be_bytes(postgres_server: servers.Server) -> None:
             assert values(found, 2, "at") == [1, 2]
             connection.execute("INSERT INTO in_bytes VALUES ('\\xff00', 3)")
             assert values(found, 1, "at") == [3]
-            place = json.loads(json.dumps(found.place))
+            offset = json.loads(json.dumps(found.offset))
         connection.execute("INSERT INTO in_bytes VALUES ('\\xff01', 4)")
-        with reading(feed, place) as found:
+        with reading(feed, offset) as found:
             assert values(found, 1, "at") == [4]
 
 

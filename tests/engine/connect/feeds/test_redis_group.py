@@ -94,13 +94,13 @@ def test_a_stream_that_is_made_anew_with_lower_ids_is_read(server: servers.Serve
             filled(connection, key, 3)
             assert values(found, 3, "at") == [1, 2, 3]
             next(found)
-            place = json.loads(json.dumps(found.place))
+            offset = json.loads(json.dumps(found.offset))
             connection.delete(key)
             connection.xadd(key, {"at": 4, "x": 4}, id="5-1")
             assert values(found, 1, "at") == [4]
         connection.delete(key)
         connection.xadd(key, {"at": 5, "x": 5}, id="5-1")
-        with reading(asked, place) as found:
+        with reading(asked, offset) as found:
             assert values(found, 1, "at") == [5]
             assert found.state.lost == {"a stream that began anew": 1}
 
@@ -223,13 +223,13 @@ def test_what_a_dead_member_held_is_taken_over_when_that_is_safe(server: servers
             assert values(found, 100, "at") == [*range(201, 301)]
             time.sleep(0.7)
             assert held(connection, "left")["dead_letters"] == 200
-            found.keeps_place = True  # from now on somebody else says what is safe, as checkpoints do
-            until(lambda: next(found) is None and found.place[1])
+            found.saves_offset = True  # from now on somebody else says what is safe, as checkpoints do
+            until(lambda: next(found) is None and found.offset[1])
             assert held(connection, "left")["dead_letters"] == 200
-            found.acknowledge(found.place)
+            found.acknowledge(found.offset)
             assert values(found, 200, "at") == [*range(1, 201)]
             assert held(connection, "left") == {"dead_letters": 0, "me": 200}
-            found.acknowledge(json.loads(json.dumps(found.place)))
+            found.acknowledge(json.loads(json.dumps(found.offset)))
             until(lambda: held(connection, "left") == {"dead_letters": 0, "me": 0})
 
 
@@ -240,16 +240,16 @@ def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers
         connection.xreadgroup("g", "dead_letters", {"again": ">"}, count=200)
         got: list[Any] = []
         with reading(member(server, "again", claim_idle=0.5)) as found:
-            found.keeps_place = True
+            found.saves_offset = True
             got += values(found, 100, "at")
-            until(lambda: next(found) is None and found.place[1])
-            found.acknowledge(found.place)
+            until(lambda: next(found) is None and found.offset[1])
+            found.acknowledge(found.offset)
             some = rows(found, 1)
             got += [at for batch in some for at in batch.column("at").to_arrow().to_pylist()]
             assert 100 < len(got) < 300
-            place = json.loads(json.dumps(found.place))
+            offset = json.loads(json.dumps(found.offset))
             until(lambda: held(connection, "again")["dead_letters"] == 0)  # and more are claimed, which nobody has seen
-        with reading(member(server, "again", claim_idle=0.5), place) as found:
+        with reading(member(server, "again", claim_idle=0.5), offset) as found:
             got += values(found, 300 - len(got), "at")
             assert sorted(got) == [*range(1, 301)]
             until(lambda: next(found) is None and held(connection, "again") == {"dead_letters": 0, "me": 0})

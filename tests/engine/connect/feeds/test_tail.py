@@ -42,11 +42,11 @@ def append(path: Path, text: bytes) -> None:
         file.write(text)
 
 
-def place_behind(log: Path, count: int) -> Any:
+def offset_after(log: Path, count: int) -> Any:
     """Where a reading stands behind so many rows."""
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         rows(found, count)
-        return json.loads(json.dumps(found.place))
+        return json.loads(json.dumps(found.offset))
 
 
 def nothing_missed(found: FeedReader) -> bool:
@@ -85,14 +85,14 @@ def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(log: 
     log.write_bytes(lines(1, 2))
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     with log.open("ab") as file:
         file.write(lines(3))
     if moved:
         rotated(log)
         log.write_bytes(lines(4))
         os.utime(log.with_name("log.jsonl.1"), (1, 1))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+    with reading(wb.feeds.tail(log, **QUICK), offset) as found:
         assert values(found, 1 + moved, "at") == [3, 4][:1 + moved]
 
 
@@ -114,13 +114,13 @@ def test_a_file_that_is_written_anew_and_begins_as_before_is_another_one(log: Pa
     feed = wb.feeds.tail(log, **QUICK)
     with reading(feed) as found:
         assert values(found, 102, "at") == [*same, 1, 2]
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
         log.write_bytes(lines(*again))  # the same file, longer than before
         if while_read:
             assert values(found, 202, "at") == again
             assert sum(found.state.lost.values()) == 1
     if not while_read:
-        with reading(feed, place) as found:
+        with reading(feed, offset) as found:
             assert values(found, 202, "at") == again
             assert sum(found.state.lost.values()) == 1
 
@@ -139,8 +139,8 @@ def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(log: Path) 
         file.flush()
         assert values(found, 2, "at") == [2, 3]
         assert sum(found.state.dead_letters.values()) == 1
-        place = found.place
-    with log.open("ab") as file, reading(feed, place) as found:
+        offset = found.offset
+    with log.open("ab") as file, reading(feed, offset) as found:
         file.write(gzip.compress(lines(4)))
         file.flush()
         assert values(found, 1, "at") == [4]
@@ -157,9 +157,9 @@ def test_what_is_no_gzip_between_members_is_a_letter_also_when_it_is_read_again(
         append(log, gzip.compress(lines(4)))
         assert values(found, 2, "at") == [3, 4]
         assert found.state.dead_letters == {"bytes that are no gzip": 3}
-        place = json.loads(json.dumps(found.place))
+        offset = json.loads(json.dumps(found.offset))
     append(log, gzip.compress(lines(5)))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+    with reading(wb.feeds.tail(log, **QUICK), offset) as found:
         assert values(found, 1, "at") == [5]
         assert nothing_missed(found)
 
@@ -222,11 +222,11 @@ def test_a_last_line_without_its_end_is_read_when_its_file_is_left(log: Path, la
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_file_that_was_filled_again_is_known_by_its_head(log: Path, in_place: bool) -> None:
     log.write_bytes(lines(1, 2))
-    place = place_behind(log, 2)
+    offset = offset_after(log, 2)
     if not in_place:
         log.unlink()
     log.write_bytes(lines(4, 5, 6))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+    with reading(wb.feeds.tail(log, **QUICK), offset) as found:
         assert values(found, 3, "at") == [4, 5, 6]
         until(lambda: sum(found.state.lost.values()) == 1)
         assert str(found.state) == "live, 1 lost"
@@ -234,11 +234,11 @@ def test_a_file_that_was_filled_again_is_known_by_its_head(log: Path, in_place: 
 
 def test_a_file_that_is_copied_and_cut_loses_nothing(log: Path) -> None:
     log.write_bytes(lines(1, 2))
-    place = place_behind(log, 2)
+    offset = offset_after(log, 2)
     append(log, lines(3))
     shutil.copy(log, log.with_name("log.jsonl.1"))
     log.write_bytes(lines(4))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+    with reading(wb.feeds.tail(log, **QUICK), offset) as found:
         assert values(found, 2, "at") == [3, 4]
         assert nothing_missed(found)
 
@@ -288,7 +288,7 @@ def test_a_file_that_was_empty_and_is_cut_without_a_copy_is_said_to_have_been(lo
 
 def test_a_file_that_was_compressed_is_read_on_at_its_byte(log: Path) -> None:
     log.write_bytes(lines(*range(100)))
-    place = place_behind(log, 100)
+    offset = offset_after(log, 100)
     append(log, lines(100))
     packed = log.with_name("log.jsonl.2.gz")
     packed.write_bytes(gzip.compress(log.read_bytes()))
@@ -297,17 +297,17 @@ def test_a_file_that_was_compressed_is_read_on_at_its_byte(log: Path) -> None:
     log.unlink()
     log.with_name("log.jsonl.1").write_bytes(lines(101))
     log.write_bytes(lines(102))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+    with reading(wb.feeds.tail(log, **QUICK), offset) as found:
         assert values(found, 3, "at") == [100, 101, 102]
         assert nothing_missed(found)
 
 
 def test_what_was_begun_behind_a_file_that_is_gone_is_read(log: Path) -> None:
     log.write_bytes(lines(1))
-    place = place_behind(log, 1)
+    offset = offset_after(log, 1)
     log.unlink()
     log.with_name("log.jsonl.1").write_bytes(lines(3))
     log.write_bytes(lines(4))
-    with reading(wb.feeds.tail(log, **QUICK), place) as found:
+    with reading(wb.feeds.tail(log, **QUICK), offset) as found:
         assert values(found, 2, "at") == [3, 4]
         until(lambda: sum(found.state.lost.values()) == 1)

@@ -20,7 +20,7 @@ from whimbrel.connect.feeds.formats.csv_format import Csv
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, decode, format_of
 from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, LineSplitter
 from whimbrel.connect.feeds.formats.string_records import TextColumns
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.natural_sort import natural_path
@@ -80,8 +80,8 @@ class DirectoryFeed(Feed):
                                 hint="*.parquet, *.arrow, *.jsonl or *.csv")
         super().__init__("directory", time=time, schema=schema, format=format_, **told)
 
-    def connect(self, place: Place) -> Client:
-        return _Visitor(self, place or {})
+    def connect(self, offset: Offset) -> Client:
+        return _Visitor(self, offset or {})
 
 
 class _Visitor(Client):
@@ -91,17 +91,17 @@ class _Visitor(Client):
     never changed, so that places share them, and a place costs the same however many files there are.
     """
 
-    def __init__(self, feed: DirectoryFeed, place: dict[str, Any]) -> None:
+    def __init__(self, feed: DirectoryFeed, offset: dict[str, Any]) -> None:
         self._feed = feed
-        self._known = {*place.get("done", ()), *place.get("new", ())[:place.get("read", 0)]}
+        self._known = {*offset.get("done", ()), *offset.get("new", ())[:offset.get("read", 0)]}
         self._done: list[str] = sorted(self._known)
         self._new: list[str] = []
         self._read = 0
-        self._file: str | None = place.get("file")
-        self._items = int(place.get("items", 0))
+        self._file: str | None = offset.get("file")
+        self._items = int(offset.get("items", 0))
         self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
         self._tries: dict[str, int] = {}
-        self._refused: dict[str, list[int]] = place.get("refused", {})
+        self._refused: dict[str, list[int]] = offset.get("refused", {})
         self._files: dict[str, int] = {}
         self.lost: Counter[str] = Counter()
 
@@ -120,7 +120,7 @@ class _Visitor(Client):
             self._parts = None
             return self._leave(self._file)
         self._items += len(part)
-        return MessageBatch(part, self._place())
+        return MessageBatch(part, self._offset())
 
     def _next(self) -> bool:
         """Open the file that comes next."""
@@ -170,7 +170,7 @@ class _Visitor(Client):
         self._known.add(name)
         self._read += 1
         self._file, self._items = None, 0
-        return MessageBatch([], self._place())
+        return MessageBatch([], self._offset())
 
     def _failed(self, error: Exception) -> MessageBatch | None:
         assert self._file is not None
@@ -185,7 +185,7 @@ class _Visitor(Client):
             del self._tries[self._file]
         return self._leave(self._file)
 
-    def _place(self) -> Place:
+    def _offset(self) -> Offset:
         return {"done": self._done, "new": self._new, "read": self._read, "file": self._file, "items": self._items,
                 "refused": self._refused}
 

@@ -14,7 +14,7 @@ from whimbrel.connect.feeds.files.gzip_members import GzipMembers
 from whimbrel.connect.feeds.files.rotation import HEAD_BYTES, Identity, RotatedFiles
 from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, LineSplitter
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterQueue
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
@@ -57,21 +57,21 @@ class TailFeed(Feed):
         super().__init__("tail", time=time, schema=schema, format=format_of(format, f"feeds.tail({str(path)!r})"),
                          **told)
 
-    def connect(self, place: Place) -> Client:
-        return _Follower(self.path, place, self.letters)
+    def connect(self, offset: Offset) -> Client:
+        return _Follower(self.path, offset, self.letters)
 
 
 class _Follower(Client):
     """Reads files one after the other. Its place: which file, and how many bytes of its text were lines."""
 
-    def __init__(self, path: Path, place: Place, letters: DeadLetterQueue) -> None:
+    def __init__(self, path: Path, offset: Offset, letters: DeadLetterQueue) -> None:
         self._path, self._letters = path, letters
         self._file: IO[bytes] | None = None
         self.lost: Counter[str] = Counter()
-        if place is None:
+        if offset is None:
             self._open(path, 0)
         else:
-            self._go_on(Identity(**place["file"]), place["bytes"])
+            self._go_on(Identity(**offset["file"]), offset["bytes"])
 
     def _go_on(self, known: Identity, text_bytes: int) -> None:
         """Read on behind so much of a file, wherever it is now; what was begun after it, if it is gone."""

@@ -19,7 +19,7 @@ from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.formats.line_splitter import LineSplitter
 from whimbrel.connect.feeds.http.http_request import opened
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, ThreadedClient
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import checked_seconds
@@ -71,25 +71,25 @@ class HttpFeed(Feed):
         super().__init__("http", time=time, schema=schema,
                          format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **told)
 
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         over = threading.Event()
-        return ThreadedClient(_Poller(self, place or {}).pages(over), over.set, answered=False)
+        return ThreadedClient(_Poller(self, offset or {}).pages(over), over.set, answered=False)
 
 
 class _Poller:
     """Its place: the last cursor, the ETag of the last page, and digests of what could not be read in it."""
 
-    def __init__(self, feed: HttpFeed, place: dict[str, Any]) -> None:
+    def __init__(self, feed: HttpFeed, offset: dict[str, Any]) -> None:
         self._feed = feed
-        self._cursor, self._tag = place.get("cursor"), place.get("tag")
-        self._unread: set[str] = set(place.get("unread", ()))
+        self._cursor, self._tag = offset.get("cursor"), offset.get("tag")
+        self._unread: set[str] = set(offset.get("unread", ()))
 
     def pages(self, over: threading.Event) -> Iterator[MessageBatch | None]:
         """One after the other, until it is over."""
         while not over.is_set():
             messages = self._asked()
-            place = {"cursor": self._cursor, "tag": self._tag, "unread": sorted(self._unread)}
-            yield MessageBatch(messages, place) if messages else None
+            offset = {"cursor": self._cursor, "tag": self._tag, "unread": sorted(self._unread)}
+            yield MessageBatch(messages, offset) if messages else None
             over.wait(self._feed.every)
 
     def _asked(self) -> list[bytes]:
@@ -179,14 +179,14 @@ class SseFeed(Feed):
         super().__init__("sse", time=time, schema=schema,
                          format=format_of(format, f"feeds.sse({without_secrets(url)!r})"), **told)
 
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         closing = ExitStack()
-        return ThreadedClient(self._received(closing, place), closing.close, answered=False, together=True)
+        return ThreadedClient(self._received(closing, offset), closing.close, answered=False, together=True)
 
-    def _received(self, closing: ExitStack, place: Place) -> Iterator[MessageBatch | None]:
+    def _received(self, closing: ExitStack, offset: Offset) -> Iterator[MessageBatch | None]:
         headers = {"Accept": _EVENTS, **self.headers}
-        if place is not None:
-            headers["Last-Event-ID"] = place.encode().decode("latin-1")  # in which headers are written, byte by byte
+        if offset is not None:
+            headers["Last-Event-ID"] = offset.encode().decode("latin-1")  # in which headers are written, byte by byte
         with opened(self.url, headers, self.headers, _STALL_S) as page:
             closing.callback(page.close)
             if page.status == _NO_MORE:
@@ -194,9 +194,9 @@ class SseFeed(Feed):
             if (kind := page.headers.get_content_type()) != _EVENTS:
                 raise ConnectionError(f"no event stream: {kind}")
             yield None
-            yield from self._events(page, place)
+            yield from self._events(page, offset)
 
-    def _events(self, page: Any, place: Place) -> Iterator[MessageBatch]:
+    def _events(self, page: Any, offset: Offset) -> Iterator[MessageBatch]:
         data: list[bytes] = []
         name, long = b"", 0
         for line in _lines(page):
@@ -209,14 +209,14 @@ class SseFeed(Feed):
                     del data[1:]
             elif field == b"id":
                 if b"\0" not in value:  # as the standard says
-                    place = value.decode(errors="replace")
+                    offset = value.decode(errors="replace")
             elif field == b"event":
                 name = value
             elif not field and not value:
                 if long > _MAX_BYTES:
                     self.letters.refuse(data[0], "an event is longer than 64 MiB")
                 elif data and (self.event is None or (name or b"message") == self.event.encode()):
-                    yield MessageBatch([b"\n".join(data)], place)
+                    yield MessageBatch([b"\n".join(data)], offset)
                 data, name, long = [], b"", 0
         raise ConnectionError("the page has ended")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whimbrel.connect.feeds.kafka.kafka_catch_up import TimestampMerge
 from whimbrel.connect.feeds.kafka.kafka_topic_id import TopicId
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 
 if TYPE_CHECKING:
     from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
@@ -36,11 +36,11 @@ TOPIC, _MEMBER = "topic", "member"
 class Consumer(Client):
     """Its place: by partition, the offset of the next message; where known, the topic's id; in a group, who it is."""
 
-    def __init__(self, feed: KafkaFeed, place: dict[str, Any]) -> None:
+    def __init__(self, feed: KafkaFeed, offset: dict[str, Any]) -> None:
         self._feed, self._library = feed, feed.library
-        self._place: dict[str, int] = {number: offset for number, offset in place.items() if number.isdecimal()}
-        self._topic: str | None = place.get(TOPIC)
-        self._member = None if feed.group is None else place.get(_MEMBER) or str(uuid.uuid4())
+        self._offsets: dict[str, int] = {number: next_ for number, next_ in offset.items() if number.isdecimal()}
+        self._topic: str | None = offset.get(TOPIC)
+        self._member = None if feed.group is None else offset.get(_MEMBER) or str(uuid.uuid4())
         self._since: dict[str, int] = {}  # of a member: where it began, which is nothing to tell the broker
         self._read_to: dict[int, int] = {}  # where ends were met, which may be far behind the last message handed on
         self._has_new_id = self._began_anew = self._is_member = False
@@ -72,8 +72,8 @@ class Consumer(Client):
             feed.check_partitions(len(numbers))
             self._go_on_in_the_same_topic()
             if feed.group is None:
-                if feed.start_from == "latest" and not place:
-                    self._place = {str(number): self._ends(number)[1] for number in numbers}
+                if feed.start_from == "latest" and not offset:
+                    self._offsets = {str(number): self._ends(number)[1] for number in numbers}
                     self.begins = self._where()
                 self._consumer.assign([self._partition(number) for number in numbers])
                 self._backlog = TimestampMerge(numbers) if len(numbers) > 1 else None
@@ -92,7 +92,7 @@ class Consumer(Client):
         told = self._id.answer(_ATTEMPT_S)
         if told in (None, self._topic):
             return
-        self._topic, self._place, self._began_anew = told, {}, True
+        self._topic, self._offsets, self._began_anew = told, {}, True
         self.lost["a topic that began anew"] += 1
         self.begins = self._where()
 
@@ -109,7 +109,7 @@ class Consumer(Client):
     def _where(self) -> dict[str, Any]:
         self._has_new_id = False
         known = {TOPIC: self._topic, _MEMBER: self._member}
-        return {**self._place, **{name: value for name, value in known.items() if value is not None}}
+        return {**self._offsets, **{name: value for name, value in known.items() if value is not None}}
 
     def _partitions(self) -> list[int]:
         known: Any = None
@@ -137,12 +137,12 @@ class Consumer(Client):
     def _partition(self, number: int) -> Any:
         """Where a partition is read from; one that the place does not name was added since, and is read whole."""
         start_from = self._library.OFFSET_BEGINNING if self._feed.group is None else self._library.OFFSET_STORED
-        return self._library.TopicPartition(self._feed.topic, number, self._place.get(str(number), start_from))
+        return self._library.TopicPartition(self._feed.topic, number, self._offsets.get(str(number), start_from))
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
         self.waiting_for, self._is_member = "", True
-        self._learn_of_others([each for each in partitions if str(each.partition) in self._place])
-        self._since = {number: self._place.get(number, -1) for number in (str(each.partition) for each in partitions)}
+        self._learn_of_others([each for each in partitions if str(each.partition) in self._offsets])
+        self._since = {number: self._offsets.get(number, -1) for number in (str(each.partition) for each in partitions)}
         consumer.assign([self._partition(each.partition) for each in partitions])
 
     def _learn_of_others(self, partitions: Sequence[Any]) -> None:
@@ -151,14 +151,14 @@ class Consumer(Client):
             told = self._consumer.committed(partitions, timeout=_ATTEMPT_S) if partitions else ()
         except self._library.KafkaException as error:
             raise ConnectionError(error.args[0].str()) from error
-        self._place.update({str(each.partition): each.offset for each in told
-                            if each.metadata != self._member and each.offset > self._place[str(each.partition)]})
+        self._offsets.update({str(each.partition): each.offset for each in told
+                              if each.metadata != self._member and each.offset > self._offsets[str(each.partition)]})
 
     def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
         """They belong to another member now, which goes on where the broker was told; others come when all agree."""
         self.waiting_for = _GROUP
         for each in partitions:
-            self._place.pop(str(each.partition), None)
+            self._offsets.pop(str(each.partition), None)
             self._since.pop(str(each.partition), None)
             self._read_to.pop(each.partition, None)
 
@@ -277,7 +277,7 @@ class Consumer(Client):
 
     def _stand(self, messages: Sequence[Any]) -> None:
         last = {message.partition(): message.offset() for message in _apart(messages)[1]}
-        self._place.update({str(number): offset + 1 for number, offset in last.items()})
+        self._offsets.update({str(number): offset + 1 for number, offset in last.items()})
 
     def _look_for_partitions(self) -> None:
         """Those that were added are read, too; a group finds them itself."""
@@ -306,11 +306,11 @@ class Consumer(Client):
         for message in lost:
             number, low, high = message.partition(), *self._ends(message.partition())
             self._read_to.pop(number, None)
-            wanted = self._place.get(str(number), message.offset())
+            wanted = self._offsets.get(str(number), message.offset())
             if wanted is None or wanted < 0:
-                self._place[str(number)] = high if self._feed.start_from == "latest" and not self._began_anew else low
+                self._offsets[str(number)] = high if self._feed.start_from == "latest" and not self._began_anew else low
                 continue
-            self._place[str(number)] = low
+            self._offsets[str(number)] = low
             if wanted < low:
                 self.lost["messages that the broker no longer had"] += low - wanted
             else:
@@ -335,7 +335,7 @@ class Consumer(Client):
         behind = 0
         for partition in self._consumer.assignment():
             low, high = self._consumer.get_watermark_offsets(partition, cached=True)
-            offset = self._place.get(str(partition.partition))
+            offset = self._offsets.get(str(partition.partition))
             if offset is None and self._feed.group is None:  # it is read whole, and nothing was handed on yet
                 offset = max(low, 0)
             if offset is not None and self._backlog is None:  # messages that a transaction took back are no rows
@@ -343,13 +343,13 @@ class Consumer(Client):
             behind += 0 if offset is None else max(high - offset, 0)
         self._behind, self._behind_at = behind, monotonic() + _BEHIND_S
 
-    def acknowledge(self, place: Place) -> None:
-        if self._feed.group is None or not place:
+    def acknowledge(self, offset: Offset) -> None:
+        if self._feed.group is None or not offset:
             return
-        offsets = [self._library.TopicPartition(self._feed.topic, int(number), offset, self._member)
-                   for number, offset in place.items() if number in self._since and offset > self._since[number]]
-        if offsets:
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        read = [self._library.TopicPartition(self._feed.topic, int(number), next_, self._member)
+                for number, next_ in offset.items() if number in self._since and next_ > self._since[number]]
+        if read:
+            self._consumer.commit(offsets=read, asynchronous=True)
 
     @property
     def lag_rows(self) -> int | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.kafka.kafka_consumer import LOOK_S, TOPIC, Consumer
-from whimbrel.connect.feeds.runtime.client import Client, Place
+from whimbrel.connect.feeds.runtime.client import Client, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice
@@ -98,15 +98,15 @@ class KafkaFeed(Feed):
                             hint="give a lag: partition=wb.PartitionWatermarks("
                                  f'by={self.disorder.partition!r}, max_lag="1h")')
 
-    def connect(self, place: Place) -> Client:
-        return Consumer(self, place or {})
+    def connect(self, offset: Offset) -> Client:
+        return Consumer(self, offset or {})
 
     def look(self) -> Client:
         alone = copy(self)
         alone.group, alone.start_from = None, "earliest"
         return alone.connect(None)
 
-    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+    def offset_after(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Offset:
         if (within, offset) != ("partition", "offset") or {"partition", "offset"} - {*self.metadata_columns.names}:
             return None
         return {str(partition): number + 1 for partition, number in last.items()}
@@ -138,6 +138,6 @@ class KafkaFeed(Feed):
                                    'metadata_columns=["partition", "offset"]; or say how they overlap '
                                    'by keys= and dedup_window=, or cutover=')
 
-    def is_another(self, before: Place, after: Place) -> bool:
-        topics = {place.get(TOPIC) for place in (before, after) if isinstance(place, dict)}
+    def is_another(self, before: Offset, after: Offset) -> bool:
+        topics = {offset.get(TOPIC) for offset in (before, after) if isinstance(offset, dict)}
         return len(topics - {None}) == 2

@@ -14,7 +14,7 @@ from whimbrel.connect.addresses import PATIENCE, checked_conninfo
 from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.postgres.pgoutput import Change, Relation, Truncation, changes
 from whimbrel.connect.feeds.postgres.postgres_feed import UNTOLD_TIME, columns_of, plain
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_name, checked_seconds
@@ -110,8 +110,8 @@ class PostgresChangesFeed(Feed):
             untold = {name for name, in generated}
         return pa.schema([field for field in known if field.name not in untold])
 
-    def connect(self, place: Place) -> Client:
-        return _Changes(self, place)
+    def connect(self, offset: Offset) -> Client:
+        return _Changes(self, offset)
 
 
 class _Changes(Client):
@@ -121,7 +121,7 @@ class _Changes(Client):
     safe.
     """
 
-    def __init__(self, feed: PostgresChangesFeed, place: int | None) -> None:
+    def __init__(self, feed: PostgresChangesFeed, offset: int | None) -> None:
         from psycopg.adapt import Transformer
 
         self._feed, self._wait_s = feed, 0.0
@@ -132,12 +132,12 @@ class _Changes(Client):
         self._known: Relation | None = None
         self._link = feed.open()
         try:
-            safe = self._prepare(place)
+            safe = self._prepare(offset)
             self._copy = f"{feed.slot}_{self._link.info.backend_pid}"
             self._ask("SELECT pg_copy_logical_replication_slot(%s, %s, true)", feed.slot, self._copy)
-            self._place = safe if place is None else place
-            if self._place > safe:
-                self._ask(_ADVANCE, self._copy, _lsn(self._place))
+            self._offset = safe if offset is None else offset
+            if self._offset > safe:
+                self._ask(_ADVANCE, self._copy, _lsn(self._offset))
         except BaseException:
             self._link.close()
             raise
@@ -147,18 +147,18 @@ class _Changes(Client):
     def _ask(self, words: str, *told: Any) -> list[Any]:
         return self._link.execute(words, told, binary=True).fetchall()  # as text, bytes take twice the room
 
-    def _prepare(self, place: int | None) -> int:
+    def _prepare(self, offset: int | None) -> int:
         """Have a publication and a slot, one feed after the other; how far the slot is."""
         self._link.execute("SELECT pg_advisory_lock(hashtext('whimbrel'))")
         try:
-            return self._prepared(place)
+            return self._prepared(offset)
         finally:
             self._link.execute("SELECT pg_advisory_unlock(hashtext('whimbrel'))")
 
-    def _prepared(self, place: int | None) -> int:
+    def _prepared(self, offset: int | None) -> int:
         feed = self._feed
         safe = self._read_to(feed.slot)
-        if place is not None and (safe is None or safe > place):
+        if offset is not None and (safe is None or safe > offset):
             raise SourceError(f"The slot {feed.slot!r} {'is gone' if safe is None else 'has read on'}: "
                               "changes are missing.", where=feed.call, hint="begin anew, with other checkpoints")
         self._publish()
@@ -222,13 +222,13 @@ class _Changes(Client):
 
     def _moved_on(self) -> MessageBatch | None:
         """The place behind what the log has of others."""
-        passed = self._read_on() - self._place
+        passed = self._read_on() - self._offset
         at_end = passed < self._span
         self._wait_s = self._feed.every if at_end else 0.0
         self._span = _STEP_BYTES if at_end else 2 * self._span  # what a long transaction begins with is read each time
         if passed < _STEP_BYTES:
             return None
-        self._place += passed
+        self._offset += passed
         return self._delivery([], {name: [] for name in _BESIDE})
 
     def _read_to(self, slot: str) -> int | None:
@@ -239,7 +239,7 @@ class _Changes(Client):
 
     def _read_on(self) -> int:
         """How far its own copy of the slot has read."""
-        return self._read_to(self._copy) or self._place
+        return self._read_to(self._copy) or self._offset
 
     def _deliveries(self) -> Iterator[MessageBatch]:
         """What the log tells further on, in whole transactions: together, until they are many or long."""
@@ -267,7 +267,7 @@ class _Changes(Client):
                 continue
             for name, value in (("committed", each.committed_us), ("lsn", each.end)):
                 metadata_columns[name] += [value] * (len(rows) - len(metadata_columns[name]))
-            self._place, self._span, found = each.end, _STEP_BYTES, True
+            self._offset, self._span, found = each.end, _STEP_BYTES, True
             if self._bytes >= MAX_BYTES or len(rows) >= _MAX_ROWS:
                 yield self._delivery(rows, metadata_columns)
                 rows, metadata_columns, found = [], {name: [] for name in _BESIDE}, False
@@ -276,12 +276,12 @@ class _Changes(Client):
 
     def _delivery(self, rows: list[dict[str, Any]], metadata_columns: dict[str, list[Any]]) -> MessageBatch:
         bytes_, self._bytes = self._bytes, 0
-        return MessageBatch(rows, self._place,
+        return MessageBatch(rows, self._offset,
                             {field.name: metadata_columns[field.name] for field in self._feed.metadata_columns}, bytes_)
 
     def _messages(self) -> Iterator[bytes]:
         """What the log tells further on, as it comes: however much that is, little of it is here at once."""
-        told = (self._copy, _lsn(self._place + self._span), self._feed.publication)
+        told = (self._copy, _lsn(self._offset + self._span), self._feed.publication)
         for data, in self._link.cursor().stream(
                 "SELECT data FROM pg_logical_slot_get_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1',"
                 " 'publication_names', %s)", told, binary=True):
@@ -327,9 +327,9 @@ class _Changes(Client):
                 row[name] = plain(value, fields.field(name).type)
         return row
 
-    def acknowledge(self, place: Place) -> None:
+    def acknowledge(self, offset: Offset) -> None:
         """Passed on when all that was asked for has come: until then the connection is taken."""
-        self._taken = max(self._taken, place or 0)
+        self._taken = max(self._taken, offset or 0)
 
     def _pass_on(self) -> None:
         if self._taken > self._safe:
@@ -343,10 +343,10 @@ class _Changes(Client):
                 link.execute(_ADVANCE, (self._feed.slot, _lsn(self._taken)))
 
 
-def _lsn(place: int) -> str:
+def _lsn(offset: int) -> str:
     """A place as PostgreSQL writes it.
 
     >>> _lsn(0x16_0000_2A90)
     '16/2A90'
     """
-    return f"{place >> 32:X}/{place & 0xFFFFFFFF:X}"
+    return f"{offset >> 32:X}/{offset & 0xFFFFFFFF:X}"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.python_records import Records
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place, size
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, size
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_name, checked_seconds
@@ -89,10 +89,10 @@ class PostgresFeed(Feed):
         """A connection in which each statement is a transaction."""
         return self.library.connect(self.url, autocommit=True, **PATIENCE)
 
-    def connect(self, place: Place) -> Client:
-        return _Table(self, place)
+    def connect(self, offset: Offset) -> Client:
+        return _Table(self, offset)
 
-    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+    def offset_after(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Offset:
         return last.get(None) if offset == self.cursor else None
 
 
@@ -131,7 +131,7 @@ def _literal(value: Any) -> str:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 
 
-def _as_place(value: Any) -> int | str:
+def _as_offset(value: Any) -> int | str:
     return value if isinstance(value, int) else _literal(value)
 
 
@@ -168,21 +168,21 @@ class _Table(Client):
     read in parts, and how many were had is the third item of the place.
     """
 
-    def __init__(self, feed: PostgresFeed, place: Place) -> None:
+    def __init__(self, feed: PostgresFeed, offset: Offset) -> None:
         from psycopg import sql
         from psycopg.rows import dict_row
 
         self._feed = feed
         self._storage: int | None
         self._had: int | None
-        self._place, self._storage, self._had = (
-            (*place, None)[:3] if isinstance(place, list) else (place, None, None))
+        self._offset, self._storage, self._had = (
+            (*offset, None)[:3] if isinstance(offset, list) else (offset, None, None))
         self.lost: Counter[str] = Counter()
         self._link = feed.open()
         self._rows = self._link.cursor(row_factory=dict_row)
         settled = [] if feed.visibility_delay is None else [
             sql.SQL("{} < now() - %(visibility_delay)s::interval").format(sql.Identifier(feed.settle_by))]
-        newer = sql.SQL("{} > %(place)s").format(sql.Identifier(feed.cursor))
+        newer = sql.SQL("{} > %(offset)s").format(sql.Identifier(feed.cursor))
 
         columns = sql.SQL(", ").join(map(sql.Identifier, feed.value_fields.names))
         by_cursor, none = sql.Identifier(feed.cursor), sql.SQL("0")
@@ -194,10 +194,10 @@ class _Table(Client):
 
         known = sql.SQL("{} IS NOT NULL").format(sql.Identifier(feed.cursor))
         self._first, self._further = ask([known, *settled]), ask([newer, *settled])
-        alike = sql.SQL("{} = %(place)s").format(sql.Identifier(feed.cursor))  # any type has a text, not each an order
+        alike = sql.SQL("{} = %(offset)s").format(sql.Identifier(feed.cursor))  # any type has a text, not each an order
         self._alike = ask([alike, *settled], sql.SQL('ROW({})::text COLLATE "C"').format(columns),
                           sql.Placeholder("had"))
-        self._has_older = sql.SQL("SELECT max({}) < %(place)s FROM {}").format(
+        self._has_older = sql.SQL("SELECT max({}) < %(offset)s FROM {}").format(
             sql.Identifier(feed.cursor), sql.Identifier(*feed.table))
         self._name = sql.Identifier(*feed.table).as_string(self._link)
         self._wait_s = 0.0
@@ -208,8 +208,8 @@ class _Table(Client):
             self._wait_s -= timeout_s
             return None
         self._look_whether_it_began_anew()
-        ask = self._first if self._place is None else self._further if self._had is None else self._alike
-        told = {"place": self._place, "visibility_delay": self._feed.visibility_delay, "most": _MAX_ROWS + 1,
+        ask = self._first if self._offset is None else self._further if self._had is None else self._alike
+        told = {"offset": self._offset, "visibility_delay": self._feed.visibility_delay, "most": _MAX_ROWS + 1,
                 "had": self._had}
         try:
             found, bytes_, next_row = self._found(ask, told)
@@ -225,10 +225,10 @@ class _Table(Client):
         if not found:
             return None
         self._make_plain(found)
-        place = [self._place, self._storage, self._had]
+        offset = [self._offset, self._storage, self._had]
         if self._had is None:
-            place = self._place if self._storage is None else place[:2]
-        return MessageBatch([row for row in found if self._is_told(row)], place, counted=bytes_)
+            offset = self._offset if self._storage is None else offset[:2]
+        return MessageBatch([row for row in found if self._is_told(row)], offset, counted=bytes_)
 
     def _stand_behind_whole_values(self, found: list[dict[str, Any]], next_row: Mapping[str, Any] | None) -> None:
         """Leave out rows whose value the next row has, too: the next look begins with them."""
@@ -238,21 +238,21 @@ class _Table(Client):
             while found and found[-1][cursor] == cut:
                 found.pop()
             if not found:
-                self._place, self._had = _as_place(cut), 0
+                self._offset, self._had = _as_offset(cut), 0
         if found:
-            self._place = _as_place(found[-1][cursor])
+            self._offset = _as_offset(found[-1][cursor])
 
     def _look_whether_it_began_anew(self) -> None:
         """Read a table from its beginning that was emptied or made anew, and numbers its rows from before the place."""
         storage, = self._link.execute("SELECT pg_relation_filenode(to_regclass(%s))::int8", (self._name,)).fetchone()
         if storage in (None, self._storage):
             return
-        if self._storage is not None and self._place is not None:
-            is_older, = self._link.execute(self._has_older, {"place": self._place}).fetchone()
+        if self._storage is not None and self._offset is not None:
+            is_older, = self._link.execute(self._has_older, {"offset": self._offset}).fetchone()
             if is_older is None:  # it has no rows yet
                 return
             if is_older:
-                self._place = self._had = None
+                self._offset = self._had = None
                 self.lost["a table that began anew"] += 1
         self._storage = storage
 

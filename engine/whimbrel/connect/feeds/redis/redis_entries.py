@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Place, size
+from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, size
 
 if TYPE_CHECKING:
     from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
@@ -42,7 +42,7 @@ class Entries(Client):
 
     @property
     @abstractmethod
-    def place(self) -> Place:
+    def offset(self) -> Offset:
         """Where to read on."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Entries(Client):
         values = [{name.decode(errors="replace"): value for name, value in fields.items()} if field is None
                   else fields.get(field, b"") for _, fields in here]
         metadata_columns = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.metadata_columns}
-        return MessageBatch(values, self.place, metadata_columns, long)
+        return MessageBatch(values, self.offset, metadata_columns, long)
 
     @property
     def newest(self) -> bytes | None:

@@ -15,7 +15,7 @@ from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.formats.string_records import TextRecords
 from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, parts
 from whimbrel.connect.feeds.redis.redis_group import RedisConsumer
-from whimbrel.connect.feeds.runtime.client import Client, Place
+from whimbrel.connect.feeds.runtime.client import Client, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice, check_name, checked_seconds
@@ -87,8 +87,8 @@ class RedisFeed(Feed):
                          format=TextRecords() if field is None else format_of(format, where),
                          metadata_columns=pa.schema([("id", pa.string())] if with_id else []), **told)
 
-    def connect(self, place: Place) -> Client:
-        return _Alone(self, place) if self.group is None else RedisConsumer(self, place)
+    def connect(self, offset: Offset) -> Client:
+        return _Alone(self, offset) if self.group is None else RedisConsumer(self, offset)
 
     def look(self) -> Client:
         return _Alone(self, "0-0")
@@ -97,15 +97,15 @@ class RedisFeed(Feed):
 class _Alone(Entries):
     """Its place: the id of the last entry, and how many had been added with it, if that is known."""
 
-    def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
+    def __init__(self, feed: RedisFeed, offset: str | list[Any] | None) -> None:
         self._last: str | None
         self._number: int | None
-        self._last, self._number = place if isinstance(place, list) else (place, None)
+        self._last, self._number = offset if isinstance(offset, list) else (offset, None)
         self._look_at = 0.0
         super().__init__(feed)
 
     @property
-    def place(self) -> Place:
+    def offset(self) -> Offset:
         return [self._last, self._number]
 
     def begin(self) -> None:
@@ -122,7 +122,7 @@ class _Alone(Entries):
             self._number = None if added is None else added if latest else added - told["length"]
         elif added is None or self._number is None or not self._looked_behind(self._last, self._number, told):
             return
-        self.begins = self.place
+        self.begins = self.offset
 
     def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
         entries = self.of(self.link.xread({self.stream: self._last}, count=count, block=wait_ms))
@@ -137,15 +137,15 @@ class _Alone(Entries):
                 self._number += len(entries)
         return entries
 
-    def _looked_behind(self, place: str, number: int, told: dict[str, Any]) -> bool:
+    def _looked_behind(self, offset: str, number: int, told: dict[str, Any]) -> bool:
         """Whether some of what comes behind a place is gone; then it stands behind that."""
         added, first = told["entries-added"], told["first-entry"]
-        anew = parts(told["last-generated-id"]) < parts(place.encode())
+        anew = parts(told["last-generated-id"]) < parts(offset.encode())
         if anew or added < number:
             self.lost["a stream that began anew"] += 1
-            self._last, self._number = "0-0" if anew else place, added - told["length"]
+            self._last, self._number = "0-0" if anew else offset, added - told["length"]
             return True
-        gone = added - number - told["length"] if first is None or parts(first[0]) > parts(place.encode()) else 0
+        gone = added - number - told["length"] if first is None or parts(first[0]) > parts(offset.encode()) else 0
         if gone > 0:
             self.lost["entries that the stream no longer had"] += gone
             self._number = number + gone

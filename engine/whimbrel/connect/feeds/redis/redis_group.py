@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, is_gone, parts
-from whimbrel.connect.feeds.runtime.client import MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import MessageBatch, Offset
 from whimbrel.errors import SourceError
 
 if TYPE_CHECKING:
@@ -33,23 +33,23 @@ class RedisConsumer(Entries):
     Parameters
     ----------
     feed : RedisFeed
-    place : str or list, optional
+    offset : str or list, optional
     """
 
-    def __init__(self, feed: RedisFeed, place: str | list[Any] | None) -> None:
+    def __init__(self, feed: RedisFeed, offset: str | list[Any] | None) -> None:
         self._group: Any = feed.group
-        self._given: Place = place
-        self._last, ids, claimed = [*place, 0][:3] if isinstance(place, list) else (place, [], 0)
+        self._given: Offset = offset
+        self._last, ids, claimed = [*offset, 0][:3] if isinstance(offset, list) else (offset, [], 0)
         self._to_claim: list[str] = ids[claimed:]
         self._claimed = 0
-        self._held: deque[tuple[Place, bytes]] = deque()
+        self._held: deque[tuple[Offset, bytes]] = deque()
         self._own = True  # at first it is given what it has read before, then what nobody has
         self._said, self._safe, self._idle_ms = not self._to_claim, False, 0
         self._look_at = 0.0 if feed.claim_after_s is not None else inf
         super().__init__(feed)
 
     @property
-    def place(self) -> Place:
+    def offset(self) -> Offset:
         return [self._last, self._to_claim, self._claimed]
 
     def begin(self) -> None:
@@ -57,7 +57,7 @@ class RedisConsumer(Entries):
         if self._last is not None and newest is not None and parts(newest) < parts(self._last.encode()):
             self.lost["a stream that began anew"] += 1
             self._last, self._to_claim = "0-0", []
-            self.begins = self.place
+            self.begins = self.offset
         first = "0-0" if newest is None or self.feed.start_from == "earliest" else "$"
         try:
             self.link.xgroup_create(self.stream, self._group, mkstream=True,
@@ -119,8 +119,8 @@ class RedisConsumer(Entries):
                 self._look_at = inf  # before Redis 6.2, which cannot be asked
         if not self._said:
             self._said = True
-            self._hold(self.place, [])
-            return MessageBatch([], self.place)
+            self._hold(self.offset, [])
+            return MessageBatch([], self.offset)
         return super().take(timeout_s)
 
     def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
@@ -137,7 +137,7 @@ class RedisConsumer(Entries):
         return self.of(self.link.xreadgroup(self._group, self.feed.consumer, {self.stream: behind}, count, wait_ms))
 
     def delivery(self, entries: Sequence[Entry], long: int) -> MessageBatch:
-        self._hold(self.place, [id_ for id_, _ in entries])
+        self._hold(self.offset, [id_ for id_, _ in entries])
         return super().delivery(entries, long)
 
     def _look_for_members_that_are_gone(self) -> None:
@@ -163,18 +163,18 @@ class RedisConsumer(Entries):
             self._last = max(self._last.encode(), id_, key=parts).decode()
         return self.delivery(entries, self.measured(entries))
 
-    def _hold(self, place: Place, ids: Sequence[bytes]) -> None:
-        self._held.append((place, b" ".join(ids)))  # a third of what they take one by one
+    def _hold(self, offset: Offset, ids: Sequence[bytes]) -> None:
+        self._held.append((offset, b" ".join(ids)))  # a third of what they take one by one
 
-    def acknowledge(self, place: Place) -> None:
-        if all(place != behind for behind, _ in self._held):
+    def acknowledge(self, offset: Offset) -> None:
+        if all(offset != behind for behind, _ in self._held):
             return
-        behind: Place = None
-        while behind != place:
+        behind: Offset = None
+        while behind != offset:
             behind, ids = self._held.popleft()
             if ids:
                 self._acknowledge(ids.split())
-        self._safe = self._safe or (isinstance(place, list) and place[1] == self._to_claim)
+        self._safe = self._safe or (isinstance(offset, list) and offset[1] == self._to_claim)
 
     def _acknowledge(self, ids: list[bytes]) -> None:
         try:

@@ -19,7 +19,7 @@ from whimbrel.connect.feeds.formats.arrow_format import as_batch
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.runtime.backoff import Backoff
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place, raised, words
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, raised, words
 from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReader
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus, Link
 from whimbrel.connect.feeds.runtime.partition_activity import PartitionActivity
@@ -46,21 +46,21 @@ class BufferedFeedReader(FeedReader):
     ----------
     feed : Feed
     columns : tuple of str
-    place : JSON value
+    offset : JSON value
     rows : int
         How many rows were read before it.
     """
 
-    def __init__(self, feed: Feed, columns: tuple[str, ...], place: Place, rows: int = 0) -> None:
+    def __init__(self, feed: Feed, columns: tuple[str, ...], offset: Offset, rows: int = 0) -> None:
         self._rows_before = rows
-        self.feed, self.columns, self.place, self.relief = feed, columns, place, feed.relief
-        self._queue: deque[tuple[pa.Table, int, Place]] = deque()
+        self.feed, self.columns, self.offset, self.relief = feed, columns, offset, feed.relief
+        self._queue: deque[tuple[pa.Table, int, Offset]] = deque()
         self._waiting = self._waiting_bytes = 0
         self._changed = threading.Condition()
         self._stop, self._received_all, self._let_go = threading.Event(), threading.Event(), threading.Event()
         self._over = False
         self._error: WhimbrelError | None = None
-        self._safe: Place = None
+        self._safe: Offset = None
         self._tell_safe = False
         self._state = FeedStatus()
         self._retry_at = 0.0
@@ -78,8 +78,8 @@ class BufferedFeedReader(FeedReader):
     def __next__(self) -> Batch | None:
         if self._thread is None:  # not before: whoever has a place to go on from asks for another reading
             self._begin()
-        if not self.keeps_place and self.place is not None:
-            self.acknowledge(self.place)
+        if not self.saves_offset and self.offset is not None:
+            self.acknowledge(self.offset)
         with self._changed:
             if not self._queue and not self._over and self.bell is None:
                 self._changed.wait(_POLL_S)
@@ -90,7 +90,7 @@ class BufferedFeedReader(FeedReader):
                     raise StopIteration
                 return None
             self._ask_for_relief()
-            parts, self.place = self._taken()
+            parts, self.offset = self._taken()
             self._changed.notify_all()
         rows = as_batch(pa.concat_tables(parts))  # here, since the thread that receives has more to do
         if not rows.num_rows:
@@ -111,26 +111,26 @@ class BufferedFeedReader(FeedReader):
 
     def _begin(self) -> None:
         self._came_at = monotonic()
-        self._thread = threading.Thread(target=self._listen, args=(self.place,), name=f"whimbrel-{self.feed.name}",
+        self._thread = threading.Thread(target=self._listen, args=(self.offset,), name=f"whimbrel-{self.feed.name}",
                                         daemon=True)
         self._thread.start()
 
-    def _taken(self) -> tuple[list[pa.Table], Place]:
+    def _taken(self) -> tuple[list[pa.Table], Offset]:
         """Rows that wait, as many as a batch has; fewer where they are long."""
         max_bytes = self.feed.pace.queue_bytes // 4
         parts: list[pa.Table] = []
         rows = bytes_ = 0
-        place: Place = None
+        offset: Offset = None
         while self._queue:
             more, size, behind = self._queue[0]
             if parts and (rows + more.num_rows > BATCH_ROWS or bytes_ + size > max_bytes):
                 break
-            rows, bytes_, place = rows + more.num_rows, bytes_ + size, behind
+            rows, bytes_, offset = rows + more.num_rows, bytes_ + size, behind
             parts.append(more)
             self._queue.popleft()
         self._waiting -= rows
         self._waiting_bytes -= bytes_
-        return parts, place
+        return parts, offset
 
     def _ask_for_relief(self) -> None:
         """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
@@ -177,11 +177,11 @@ class BufferedFeedReader(FeedReader):
                 return None
             return self._heard.slowest(since)
 
-    def acknowledge(self, place: Place) -> None:
+    def acknowledge(self, offset: Offset) -> None:
         """Everything up to a place is safe."""
         with self._changed:
-            self._tell_safe = self._tell_safe or place != self._safe
-            self._safe = place
+            self._tell_safe = self._tell_safe or offset != self._safe
+            self._safe = offset
 
     def rest(self) -> Iterator[Batch]:
         self._stop_receiving()
@@ -189,8 +189,8 @@ class BufferedFeedReader(FeedReader):
             batch = next(self)
             if batch is not None:
                 yield batch
-        if not self.keeps_place and self.place is not None:
-            self.acknowledge(self.place)
+        if not self.saves_offset and self.offset is not None:
+            self.acknowledge(self.offset)
 
     def close(self) -> None:
         self._let_go.set()
@@ -215,14 +215,14 @@ class BufferedFeedReader(FeedReader):
 
     # What the thread does.
 
-    def _listen(self, place: Place) -> None:
+    def _listen(self, offset: Offset) -> None:
         backoff = Backoff(*self.feed.pace.retry_backoff_s)
         try:
             while not self._stop.is_set():
                 try:
-                    place = self._connected(place, backoff)
+                    offset = self._connected(offset, backoff)
                 except _Lost as lost:
-                    place = lost.place
+                    offset = lost.offset
                     if hint := fatal_reason(lost.error, before=self._answered):
                         raise self._unread(lost.error, hint) from shown_cause(lost.error)
                     self._wait(backoff, lost.error)
@@ -246,31 +246,31 @@ class BufferedFeedReader(FeedReader):
         return SourceError(f"{self.feed.name} cannot be read: {without_secrets(error).rstrip('.')}.",
                            where=self.feed.call, hint=hint)
 
-    def _connected(self, place: Place, backoff: Backoff) -> Place:
+    def _connected(self, offset: Offset, backoff: Backoff) -> Offset:
         """Receive until nothing more can come, or whoever reads has gone."""
         client: Client | None = None
         lost = Counter(self._state.lost)
         try:
-            client = self.feed.connect(place)
+            client = self.feed.connect(offset)
             self._set(lost=lost + Counter(client.lost), **_link(client))
             if client.begins is not None:
-                place = client.begins
-                self._enqueue(self.feed.fields.empty_table(), place, client)
+                offset = client.begins
+                self._enqueue(self.feed.fields.empty_table(), offset, client)
             while not self._stop.is_set():
                 try:
                     delivery = self._ask(client)
                 except EOFError:
-                    return place
+                    return offset
                 if delivery is not None:
                     backoff.reset()
                     self._set(attempts=0)
                     self._take_in(delivery, client)
-                    place = delivery.place
+                    offset = delivery.offset
                 self._set(lag_rows=client.lag_rows, lost=lost + Counter(client.lost) if client.lost
                           else lost, **_link(client))
                 self._pass_on_what_is_safe(client)
         except self.feed.lost as error:
-            raise _Lost(place, error) from error
+            raise _Lost(offset, error) from error
         finally:
             if client is not None:
                 if self._stop.is_set():
@@ -278,7 +278,7 @@ class BufferedFeedReader(FeedReader):
                     self._let_go.wait()
                     self._pass_on_what_is_safe(client)
                 client.close()
-        return place
+        return offset
 
     def _ask(self, client: Client) -> MessageBatch | None:
         self._asked_at = monotonic()
@@ -291,10 +291,10 @@ class BufferedFeedReader(FeedReader):
 
     def _pass_on_what_is_safe(self, client: Client) -> None:
         with self._changed:
-            place, told = self._safe, self._tell_safe
+            offset, told = self._safe, self._tell_safe
             self._tell_safe = False
         if told:
-            client.acknowledge(place)
+            client.acknowledge(offset)
 
     def _wait(self, backoff: Backoff, error: Exception) -> None:
         wait_s = backoff.wait_s()
@@ -312,7 +312,7 @@ class BufferedFeedReader(FeedReader):
             state = self._state
             self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + delivery.bytes,
                                   messages=state.messages + (1 if whole else len(came)))
-        self._enqueue(rows, delivery.place, client)  # never in parts: there is no place within a delivery
+        self._enqueue(rows, delivery.offset, client)  # never in parts: there is no place within a delivery
 
     def _checked(self, delivery: MessageBatch) -> pa.Table:
         """Rows that the query may see; all others become letters."""
@@ -354,7 +354,7 @@ class BufferedFeedReader(FeedReader):
             feed.letters.refuse(_words(messages, number), why)
         return decoded
 
-    def _enqueue(self, rows: pa.Table, place: Place, client: Client) -> None:
+    def _enqueue(self, rows: pa.Table, offset: Offset, client: Client) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
         pace = self.feed.pace
         sheds_rows = pace.overload is not None and self.relief is None
@@ -363,7 +363,7 @@ class BufferedFeedReader(FeedReader):
         if not sheds_rows:
             self._hold_back(client, lambda: self._full() < 1)
         with self._changed:
-            self._queue.append((rows, size, place))
+            self._queue.append((rows, size, offset))
             self._waiting += rows.num_rows
             self._waiting_bytes += size
             if sheds_rows and self._full() > 1:
@@ -386,9 +386,9 @@ class BufferedFeedReader(FeedReader):
         assert self.feed.pace.overload is not None
         kept = self.feed.pace.overload.keep(waiting)
         self._shed[rule] += waiting.num_rows - kept.num_rows
-        size, place = _size(kept), self._queue[-1][2]
+        size, offset = _size(kept), self._queue[-1][2]
         self._queue.clear()
-        self._queue.append((pa.Table.from_batches([kept]), size, place))
+        self._queue.append((pa.Table.from_batches([kept]), size, offset))
         self._waiting, self._waiting_bytes = kept.num_rows, size
 
     def _given_up(self) -> dict[str, int]:
@@ -452,6 +452,6 @@ def _words(messages: Any, number: int) -> bytes:
 class _Lost(Exception):  # noqa: N818 - not an error that anybody sees
     """A connection was lost behind a place."""
 
-    def __init__(self, place: Place, error: Exception) -> None:
+    def __init__(self, offset: Offset, error: Exception) -> None:
         super().__init__()
-        self.place, self.error = place, error
+        self.offset, self.error = offset, error

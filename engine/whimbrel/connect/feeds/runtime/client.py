@@ -20,7 +20,7 @@ MAX_BYTES = 16 << 20
 """So much a client may have on its way: what nobody has asked it for yet, and what it asks for at once."""
 _CLOSE_S = 0.5
 
-Place = Any
+Offset = Any
 """Where a feed stands, as JSON: what it needs to be read on from there. None: the beginning, or unknown."""
 
 
@@ -32,7 +32,7 @@ class MessageBatch:
     ----------
     messages : sequence of bytes (or what else its format reads), or pyarrow.RecordBatch
         Values that a format makes rows of, or rows.
-    place : JSON value
+    offset : JSON value
         Where to read on behind them.
     metadata : mapping of str to list
         Columns that the broker knows and the value does not hold, such as key and offset: one item a message.
@@ -41,7 +41,7 @@ class MessageBatch:
     """
 
     messages: Sequence[Any] | pa.RecordBatch
-    place: Place = None
+    offset: Offset = None
     metadata: Mapping[str, list[Any]] = field(default_factory=dict)
     counted: int | None = None
 
@@ -73,7 +73,7 @@ class Client(ABC):
 
     answered: bool = True
     waiting_for: str = ""
-    begins: Place = None
+    begins: Offset = None
     lost: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Client(ABC):
             When nothing more can come, ever.
         """
 
-    def acknowledge(self, place: Place) -> None:  # noqa: B027 - most brokers do not ask
+    def acknowledge(self, offset: Offset) -> None:  # noqa: B027 - most brokers do not ask
         """Everything up to a place is safe: it will not be asked for again."""
 
     def stay(self) -> None:  # noqa: B027 - most brokers do not ask
@@ -143,16 +143,16 @@ class ThreadedClient(Client):
         return self._with_others(came) if self._together else came
 
     def _with_others(self, first: MessageBatch) -> MessageBatch:
-        messages, place = [*first.messages], first.place
+        messages, offset = [*first.messages], first.offset
         for _ in range(self._ready.qsize()):
             came = self._ready.get()
             if isinstance(came, Exception):
                 self._ready.put(came)
                 break
             messages += came.messages
-            place = came.place
+            offset = came.offset
             self._taken_bytes += came.bytes
-        return MessageBatch(messages, place)
+        return MessageBatch(messages, offset)
 
     def close(self) -> None:
         self._closed.set()

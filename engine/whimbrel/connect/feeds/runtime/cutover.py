@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.connect.feeds.runtime.client import Place
+from whimbrel.connect.feeds.runtime.client import Offset
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.kernels import KeyTable
 
@@ -44,7 +44,7 @@ class Cutover(ABC):
     def of_feed(self, rows: Batch) -> Batch:
         """Those of the feed that are told."""
 
-    def place_in(self, feed: Feed) -> Place:
+    def offset_in(self, feed: Feed) -> Offset:
         """Where the feed need not be read before, if it can tell; None for its beginning."""
         return None
 
@@ -98,8 +98,8 @@ class OffsetCutover(Cutover):
             fresh |= mask & (offsets > self._last.get(part, MIN_TIME))
         return rows if fresh.all() else rows.take(np.flatnonzero(fresh))
 
-    def place_in(self, feed: Feed) -> Place:
-        return feed.place_behind(self.offset, self.within, self._last)
+    def offset_in(self, feed: Feed) -> Offset:
+        return feed.offset_after(self.offset, self.within, self._last)
 
     def begin_anew(self) -> None:
         self._last = {}

@@ -17,7 +17,7 @@ from whimbrel.connect.addresses import shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.arrow_format import RecordBatchFormat
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, reason
 from whimbrel.connect.feeds.runtime.buffered_reader import BufferedFeedReader
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Place
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterQueue
 from whimbrel.connect.feeds.runtime.overload import Overload, WidenHop
 from whimbrel.connect.feeds.runtime.read_options import ReadOptions
@@ -188,10 +188,10 @@ class Feed(Source):
             check_name("name", told["name"], where=self.call)
 
     @abstractmethod
-    def connect(self, place: Place) -> Client:
+    def connect(self, offset: Offset) -> Client:
         """A connection that begins behind a place; None: where the feed begins, as the user said."""
 
-    def place_behind(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Place:
+    def offset_after(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Offset:
         """The place behind rows with these offsets, where the columns are those that the broker itself has."""
         return None
 
@@ -206,7 +206,7 @@ class Feed(Source):
     def check_parts(self) -> None:
         """Refuse parts that there may not be, if it is known now how many there are."""
 
-    def is_another(self, before: Place, after: Place) -> bool:
+    def is_another(self, before: Offset, after: Offset) -> bool:
         """Whether what is read was made anew between two places, so that offsets of one say nothing of the other."""
         return False
 
@@ -215,14 +215,14 @@ class Feed(Source):
         return self.connect(None)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        place = None
+        start = None
         if isinstance(offset, SourceOffset):
-            place = offset.place
+            start = offset.offset
         elif offset:
             raise SourceError(f"{self.name} cannot be read on from row {offset:,}.", where=self.call,
                               hint="a feed goes on from a checkpoint, which knows its place")
         self.schema.select(columns)
-        return BufferedFeedReader(self, tuple(columns), place, int(offset))
+        return BufferedFeedReader(self, tuple(columns), start, int(offset))
 
     def _sampled(self, seconds: float) -> pa.Schema:
         """The schema of the first messages that come."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 from whimbrel.batch import Batch
-from whimbrel.connect.feeds.runtime.client import Place
+from whimbrel.connect.feeds.runtime.client import Offset
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
 from whimbrel.plan import OverloadSignal
 
@@ -20,22 +20,22 @@ class FeedReader(Iterator["Batch | None"]):
 
     Attributes
     ----------
-    place : JSON value
+    offset : JSON value
         Behind the rows that were handed on.
     bell : threading.Event or None
         Rung when there is something. Whoever sets it waits by itself, and is not kept waiting for rows.
     relief : Relief or None
         What windows that hop wider are asked by. Whoever reads sets one of its own.
-    keeps_place : bool
+    saves_offset : bool
         Whoever reads says what is safe; otherwise the broker is told that rows are, when further ones are asked for.
     unworked : int
         Rows that were handed on, and that whoever reads has not worked on yet, as far as it says so.
     """
 
-    place: Place = None
+    offset: Offset = None
     bell: threading.Event | None = None
     relief: OverloadSignal | None = None
-    keeps_place: bool = False
+    saves_offset: bool = False
     unworked: int = 0
 
     @property
@@ -59,7 +59,7 @@ class FeedReader(Iterator["Batch | None"]):
         """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
 
     @abstractmethod
-    def acknowledge(self, place: Place) -> None:
+    def acknowledge(self, offset: Offset) -> None:
         """Everything up to a place is safe."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import cast
 
 from whimbrel.batch import Batch
-from whimbrel.connect.feeds.runtime.client import Place
+from whimbrel.connect.feeds.runtime.client import Offset
 from whimbrel.connect.feeds.runtime.cutover import Cutover
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReader
@@ -53,20 +53,20 @@ class HybridSource(Source):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
         self.feed.check_parts()
-        return _HandingOver(self, tuple(columns), offset.place if isinstance(offset, SourceOffset) else None)
+        return _HandingOver(self, tuple(columns), offset.offset if isinstance(offset, SourceOffset) else None)
 
 
 class _HandingOver(FeedReader):
     """Its place: rows of the history, what the seam remembers of them, and the place of the feed."""
 
-    def __init__(self, both: HybridSource, columns: tuple[str, ...], place: Place) -> None:
+    def __init__(self, both: HybridSource, columns: tuple[str, ...], offset: Offset) -> None:
         self._both, self._columns, self.relief = both, columns, both.relief
         self._needed = tuple(dict.fromkeys((*columns, *both.cutover.columns)))
         self._cutover = both.cutover.begin()
-        told = place or {"history": 0, "feed": None, "over": False}
-        self._history_rows, self._feed_place, self._over = told["history"], told["feed"], told["over"]
-        if place is not None:
-            self._cutover.restore(place["seam"])
+        told = offset or {"history": 0, "feed": None, "over": False}
+        self._history_rows, self._feed_offset, self._over = told["history"], told["feed"], told["over"]
+        if offset is not None:
+            self._cutover.restore(offset["cutover"])
         self._rows: Iterator[Batch | None] | None = None
         self._feed: FeedReader | None = None
         self._caught_up = self._closed = False
@@ -76,8 +76,8 @@ class _HandingOver(FeedReader):
         self._behind: deque[tuple[float, int]] = deque()
 
     @property
-    def place(self) -> Place:
-        return {"history": self._history_rows, "seam": self._cutover.state(), "feed": self._feed_place,
+    def offset(self) -> Offset:
+        return {"history": self._history_rows, "cutover": self._cutover.state(), "feed": self._feed_offset,
                 "over": self._over}
 
     @property
@@ -110,13 +110,13 @@ class _HandingOver(FeedReader):
 
     def _from_feed(self) -> Batch | None:
         if self._feed is None:
-            if self._feed_place is None:
-                self._feed_place = self._cutover.place_in(self._both.feed)
-            self._feed = cast(FeedReader, self._both.feed.read(self._needed, SourceOffset(0, self._feed_place)))
-            self._feed.bell, self._feed.keeps_place, self._feed.relief = self._bell, self.keeps_place, self.relief
-        before, batch = self._feed_place, next(self._feed)
-        self._feed_place = self._feed.place
-        if self._both.feed.is_another(before, self._feed_place):
+            if self._feed_offset is None:
+                self._feed_offset = self._cutover.offset_in(self._both.feed)
+            self._feed = cast(FeedReader, self._both.feed.read(self._needed, SourceOffset(0, self._feed_offset)))
+            self._feed.bell, self._feed.saves_offset, self._feed.relief = self._bell, self.saves_offset, self.relief
+        before, batch = self._feed_offset, next(self._feed)
+        self._feed_offset = self._feed.offset
+        if self._both.feed.is_another(before, self._feed_offset):
             self._cutover.begin_anew()
         return None if batch is None else self._told(batch)
 
@@ -163,16 +163,16 @@ class _HandingOver(FeedReader):
     def slowest(self) -> int | None:
         return None if self._feed is None else self._feed.slowest
 
-    def acknowledge(self, place: Place) -> None:
+    def acknowledge(self, offset: Offset) -> None:
         if self._feed is not None:
-            self._feed.keeps_place = True
-            if place["feed"] is not None:
-                self._feed.acknowledge(place["feed"])
+            self._feed.saves_offset = True
+            if offset["feed"] is not None:
+                self._feed.acknowledge(offset["feed"])
 
     def rest(self) -> Iterator[Batch]:
         if self._feed is not None:
             for batch in self._feed.rest():
-                self._feed_place = self._feed.place
+                self._feed_offset = self._feed.offset
                 kept = self._told(batch)
                 if kept is not None:
                     yield kept
