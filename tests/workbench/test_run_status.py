@@ -19,7 +19,7 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
     facts = dict(status_of("running", Metrics(feeds=feeds), None).facts)
     assert facts["feed flights"] == "reconnecting in 4 s (attempt 3: refused)"
     assert facts["feed weather"] == "catching up, 9 s to go"
-    assert facts["feed meters"] == "live, 4 refused, 1,200 shed"
+    assert facts["feed meters"] == "live, 4 dead letters, 1,200 shed"
     assert facts["feed log"] == "live, 1 lost"
     assert (facts["dead letters"], facts["lost"]) == ("4: no JSON (3)", "1: a file was cut")
     assert "dead letters" not in dict(status_of("running", Metrics(), None).facts)

@@ -13,7 +13,7 @@ _NAMED = re.compile(r"(?i:(?:password|passwd|token|secret|sasl[^\s=:]*)\s*[=:]\s
 _QUERY = re.compile(r"(?<=[?&])([^=&\s\"'?]+=)[^&\s\"']*")
 
 
-def without_secrets(said: object) -> str:
+def without_secrets(text: object) -> str:
     """The first line of what an error says, or an address: without users, passwords and values of a query.
 
     >>> without_secrets(OSError("cannot reach amqp://ann:1234@host, password=1234"))
@@ -21,10 +21,10 @@ def without_secrets(said: object) -> str:
     >>> without_secrets("https://host/rows?api_key=1234&page=2")
     'https://host/rows?api_key=***&page=***'
     """
-    text = str(said).strip().splitlines()
-    if not text:
-        return type(said).__name__
-    return _NAMED.sub("***", _QUERY.sub(r"\1***", _USER.sub("***", text[0])))[:200]
+    lines = str(text).strip().splitlines()
+    if not lines:
+        return type(text).__name__
+    return _NAMED.sub("***", _QUERY.sub(r"\1***", _USER.sub("***", lines[0])))[:200]
 
 
 def shown_cause(error: BaseException) -> BaseException | None:
@@ -47,7 +47,7 @@ def checked_url(url: str, *schemes: str) -> str:
     return url
 
 
-PATIENCE: Final[dict[str, Any]] = {"connect_timeout": 5, "tcp_user_timeout": 30_000}
+LIBPQ_TIMEOUTS: Final[dict[str, Any]] = {"connect_timeout": 5, "tcp_user_timeout": 30_000}
 """How long libpq waits: seconds for a connection, milliseconds for a machine that does not take what it is sent."""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 
-def quiet_log(name: str) -> logging.Logger:
+def info_logger(name: str) -> logging.Logger:
     """A logger for a library that writes down all that it sends when it is asked for details: it never is.
 
-    >>> quiet_log("websocket").isEnabledFor(logging.DEBUG)
+    >>> info_logger("websocket").isEnabledFor(logging.DEBUG)
     False
     """
     log = logging.getLogger(f"whimbrel.{name}")

@@ -10,7 +10,7 @@ from whimbrel.errors import PlanError, near_match
 from whimbrel.plan.source import LatePolicy, OrderingSpec
 
 
-def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, *, default: int | None,
+def ordering_spec(reorder_latency: Duration | None, late: str | None, unit: TickUnit, *, default: int | None,
             where: str) -> OrderingSpec:
     """The disorder of a source.
 
@@ -32,7 +32,7 @@ def promise(reorder_latency: Duration | None, late: str | None, unit: TickUnit, 
 
     Examples
     --------
-    >>> promise("2m", None, "s", default=0, where="")
+    >>> ordering_spec("2m", None, "s", default=0, where="")
     OrderingSpec(reorder_latency=120, late='raise', partition=None, lag=None, every=1)
     """
     policies = get_args(LatePolicy)

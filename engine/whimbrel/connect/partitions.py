@@ -90,22 +90,22 @@ def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks |
     """
     if partition is None:
         return disorder
-    told = PartitionWatermarks(partition) if isinstance(partition, str) else partition
-    if not isinstance(told, PartitionWatermarks):
+    watermarks = PartitionWatermarks(partition) if isinstance(partition, str) else partition
+    if not isinstance(watermarks, PartitionWatermarks):
         raise PlanError(f"partition={partition!r} names no partitions.", where=where,
                         hint='give partition="device", or partition=wb.PartitionWatermarks(by="device", max_lag="1m")')
-    _check_column(told.by, schema, where)
-    lag = None if told.max_lag is None else duration_ticks(told.max_lag, schema.unit, where=where)
-    every = 1 if told.every is None else duration_ticks(told.every, schema.unit, where=where)
+    _check_column(watermarks.by, schema, where)
+    lag = None if watermarks.max_lag is None else duration_ticks(watermarks.max_lag, schema.unit, where=where)
+    every = 1 if watermarks.every is None else duration_ticks(watermarks.every, schema.unit, where=where)
     if lag is not None and lag < 0:
-        raise PlanError(f"max_lag={told.max_lag!r} is negative.", where=where,
+        raise PlanError(f"max_lag={watermarks.max_lag!r} is negative.", where=where,
                         hint='say how far a partition may be behind the newest row, such as "1m", or 0')
     if every <= 0:
-        raise PlanError(f"every={told.every!r} is no period.", where=where, hint='such as every="10s"')
-    if told.every is not None and lag is None:
-        raise PlanError(f"every={told.every!r} moves nothing: without a lag there is no low watermark.", where=where,
-                        hint='such as wb.PartitionWatermarks(by="device", max_lag="1m", every="10s")')
-    return replace(disorder, partition=told.by, lag=lag, every=every)
+        raise PlanError(f"every={watermarks.every!r} is no period.", where=where, hint='such as every="10s"')
+    if watermarks.every is not None and lag is None:
+        raise PlanError(f"every={watermarks.every!r} needs max_lag: without it there is no low watermark.", where=where,
+                        hint='Use wb.PartitionWatermarks(by="device", max_lag="1m", every="10s").')
+    return replace(disorder, partition=watermarks.by, lag=lag, every=every)
 
 
 def _check_column(name: str, schema: Schema, where: str) -> None:

@@ -91,14 +91,14 @@ def smallest_and_largest(group: pq.RowGroupMetaData, fields: pa.Schema, name: st
     if number is None or not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_string(type_)
                               or pa.types.is_date(type_) or pa.types.is_timestamp(type_)):
         return None
-    told: Any = group.column(number).statistics
-    if told is None or not told.has_min_max or told.physical_type == "INT96":
+    statistics: Any = group.column(number).statistics
+    if statistics is None or not statistics.has_min_max or statistics.physical_type == "INT96":
         return None
     try:
         if pa.types.is_timestamp(type_) and type_.unit == "ns":  # Python's times are too coarse
-            if "nanoseconds" not in str(told.logical_type):
+            if "nanoseconds" not in str(statistics.logical_type):
                 return None
-            return Column.from_arrow(pa.array([told.min_raw, told.max_raw], pa.int64()).cast(type_))
-        return Column.from_arrow(pa.array([told.min, told.max], type_))
+            return Column.from_arrow(pa.array([statistics.min_raw, statistics.max_raw], pa.int64()).cast(type_))
+        return Column.from_arrow(pa.array([statistics.min, statistics.max], type_))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None

@@ -9,6 +9,6 @@ RUN: Final = "whimbrel-run"
 """The headers that say from which row on, and of which run."""
 
 FINISHED: Final = 1000
-REFUSED: Final = 1008
+POLICY_VIOLATION: Final = 1008
 FAILED: Final = 1011
 """Why a WebSocket is closed (RFC 6455, 7.4.1)."""

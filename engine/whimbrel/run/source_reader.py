@@ -108,7 +108,7 @@ class SourceReader:
                 if isinstance(stream, ReplayReader) and self.pipeline.ingresses[number].rows]
         for stream in read:
             while stream.due is None:
-                stream.look()
+                stream.peek()
         return max((stream.due for stream in read if stream.due is not None), default=-NEVER)
 
     def _follow(self) -> None:
@@ -257,7 +257,7 @@ class SourceReader:
         """Sources as they are to be asked; of replays only that whose row comes next."""
         replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, ReplayReader)}
         for stream in replays.values():
-            stream.look()
+            stream.peek()
         first = min(replays, key=lambda number: (number not in self._rest, replays[number].following), default=None)
         later = replays.keys() - {first}
         return sorted(self._streams.keys() - later, key=lambda source: (self._newest(source), source))

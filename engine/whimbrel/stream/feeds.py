@@ -85,7 +85,7 @@ def dead_letters(feed: Stream) -> Stream:
     if not isinstance(source, Feed):
         raise PlanError("Dead letters are asked of a feed.", where="dead_letters(...)",
                         hint="give a feed as it was made, without further steps")
-    return Stream(Node(DeadLetterSource(source.name, source.letters)))
+    return Stream(Node(DeadLetterSource(source.name, source.dead_letters)))
 
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",

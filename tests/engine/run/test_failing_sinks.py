@@ -129,7 +129,7 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
 def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
     servers = f"127.0.0.1:{free_port()}"
     sink = wb.sinks.kafka("none", servers)
-    sink.patience_s = 2.0
+    sink.retry_timeout_s = 2.0
     run = query().start(sink=sink)
     until(lambda: run.metrics.sink_error == f"no broker answers at {servers}")
     assert repr(run) == f"<Run running; its sink waits: no broker answers at {servers}>"

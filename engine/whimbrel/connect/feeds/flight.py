@@ -39,7 +39,7 @@ class FlightFeed(Feed):
     """
 
     def __init__(self, address: str, ticket: str = "", *, time: str, token: str | None = None,
-                 schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+                 schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         from pyarrow import flight
 
         self._flight: Any = flight
@@ -47,7 +47,7 @@ class FlightFeed(Feed):
         self._refusals = (flight.FlightUnauthenticatedError, flight.FlightUnauthorizedError)
         self.lost = (OSError, EOFError, TimeoutError, flight.FlightUnavailableError, flight.FlightTimedOutError,
                      flight.FlightCancelledError, flight.FlightInternalError)
-        super().__init__("flight", time=time, schema=schema, format=None, **told)
+        super().__init__("flight", time=time, schema=schema, format=None, **options)
 
     def connect(self, offset: Offset) -> Client:
         flight = self._flight
@@ -78,8 +78,8 @@ class FlightFeed(Feed):
                 raise self._refused(error, "what the server says is about its side, not this one") from None
             rows: pa.RecordBatch = chunk.data
             if chunk.app_metadata is not None:  # the number of its first row, and of which run, where the server knows
-                told, _, run = chunk.app_metadata.to_pybytes().decode().partition(" ")
-                row = int(told)
+                first_row, _, run = chunk.app_metadata.to_pybytes().decode().partition(" ")
+                row = int(first_row)
             row += rows.num_rows
             if rows.num_rows:
                 yield MessageBatch(rows, [row, run] if run else row)

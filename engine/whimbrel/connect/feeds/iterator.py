@@ -59,7 +59,7 @@ class IteratedFeed(Feed):
     """
 
     def __init__(self, items: Callable[[], Items] | Items, *, time: str, schema: Fields | None = None,
-                 format: str | None = None, **told: Unpack[FeedOptions]) -> None:
+                 format: str | None = None, **options: Unpack[FeedOptions]) -> None:
         self._items = items
         self._read: Items | None = None  # an iterator that was read: it gives nothing again
         self._first_cause: Exception | None = None
@@ -68,7 +68,7 @@ class IteratedFeed(Feed):
                               where=f"feeds.iterator(..., time={time!r})",
                               hint="give schema=...; or a function that makes the iterator")
         super().__init__("iterator", time=time, schema=schema,
-                         format=Records() if format is None else format_of(format, "feeds.iterator(...)"), **told)
+                         format=Records() if format is None else format_of(format, "feeds.iterator(...)"), **options)
 
     def connect(self, offset: Offset) -> Client:
         items = self._items() if callable(self._items) else self._items

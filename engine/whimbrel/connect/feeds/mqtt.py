@@ -62,7 +62,7 @@ class MqttFeed(Feed):
     def __init__(self, topic: str, url: str = "mqtt://127.0.0.1:1883", *, time: str, qos: Literal[0, 1, 2] = 1,
                  session: str | None = None, with_topic: bool = False, format: str | Format = "json",
                  schema: Fields | None = None, tls_context: ssl.SSLContext | None = None,
-                 options: Mapping[str, Any] | None = None, **told: Unpack[FeedOptions]) -> None:
+                 options: Mapping[str, Any] | None = None, **feed_options: Unpack[FeedOptions]) -> None:
         try:
             from paho.mqtt import client
         except ImportError:
@@ -73,9 +73,9 @@ class MqttFeed(Feed):
         self.library: Any = client
         self.topic, self.url, self.qos = topic, urlsplit(checked_url(url, "mqtt", "mqtts")), qos
         self.session, self.tls_context, self.options = session, tls_context, options or {}
-        told.setdefault("name", topic)
+        feed_options.setdefault("name", topic)
         super().__init__("mqtt", time=time, schema=schema, format=format_of(format, where),
-                         metadata_columns=pa.schema([("topic", pa.string())] if with_topic else []), **told)
+                         metadata_columns=pa.schema([("topic", pa.string())] if with_topic else []), **feed_options)
 
     def connect(self, offset: Offset) -> Client:
         return _Subscriber(self)

@@ -59,7 +59,7 @@ class NatsFeed(Feed):
 
     def __init__(self, subject: str, url: str = "nats://127.0.0.1:4222", *, time: str, stream: str | None = None,
                  start_from: Literal["earliest", "latest"] = "earliest", with_sequence: bool = False,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         try:
             import nats
             from nats.errors import Error
@@ -71,9 +71,9 @@ class NatsFeed(Feed):
         self.lost = (OSError, EOFError, TimeoutError, Error)
         self.subject, self.url = subject, checked_url(url, "nats", "tls", "ws", "wss")
         self.stream, self.start_from = stream, start_from
-        told.setdefault("name", subject)
+        options.setdefault("name", subject)
         super().__init__("nats", time=time, schema=schema, format=format_of(format, f"feeds.nats({subject!r})"),
-                         metadata_columns=pa.schema([("sequence", pa.int64())] if with_sequence else []), **told)
+                         metadata_columns=pa.schema([("sequence", pa.int64())] if with_sequence else []), **options)
 
     def connect(self, offset: Offset) -> Client:
         return _Puller(self, offset)

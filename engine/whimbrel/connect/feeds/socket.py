@@ -41,12 +41,13 @@ class SocketFeed(Feed):
 
     lost = (OSError, EOFError, TimeoutError, pa.ArrowException)
 
-    def __init__(self, address: str, *, time: str, schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+    def __init__(self, address: str, *, time: str, schema: Fields | None = None,
+                 **options: Unpack[FeedOptions]) -> None:
         self._address = urlsplit(checked_url(address, "tcp", "unix"))
         if self._address.scheme == "tcp" and self._address.port is None:
             shown = without_secrets(address)
             raise PlanError(f"{shown!r} has no port.", where=f"feeds.socket({shown!r})", hint="tcp://host:port")
-        super().__init__("socket", time=time, schema=schema, format=None, **told)
+        super().__init__("socket", time=time, schema=schema, format=None, **options)
 
     def connect(self, offset: Offset) -> Client:
         if self._address.scheme == "unix":

@@ -50,7 +50,7 @@ class SyntheticFeed(Feed):
     gaps : (float, float), optional
         Every so many seconds, for so many seconds, no rows come.
     seed : int
-    **told
+    **feed_options
         What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
 
     Examples
@@ -63,7 +63,7 @@ class SyntheticFeed(Feed):
 
     def __init__(self, rate: float = 1000.0, *, rows: int | None = None, speed: float = 1.0, keys: int = 10,
                  disorder: float = 0.0, late_by: float = 1.0, bursts: tuple[float, float] | None = None,
-                 gaps: tuple[float, float] | None = None, seed: int = 0, **told: Unpack[FeedOptions]) -> None:
+                 gaps: tuple[float, float] | None = None, seed: int = 0, **options: Unpack[FeedOptions]) -> None:
         for name, value, fine, hint in (
                 ("rate", rate, is_seconds(rate), "rows per second, above 0"),
                 ("speed", speed, speed == float("inf") or is_seconds(speed), 'above 0, or float("inf")'),
@@ -77,9 +77,9 @@ class SyntheticFeed(Feed):
             if not fine:
                 raise PlanError(f"{name}={value!r} cannot be.", where="feeds.synthetic(...)", hint=hint)
         self.rate, self.speed, self.keys, self.seed, self.max_rows = rate, speed, keys, seed, rows
-        self.disorder_share, self.late_by_s = disorder, late_by
+        self.disorder_fraction, self.late_by_s = disorder, late_by
         self.bursts, self.gaps = (None if spell is None else Spell(*spell) for spell in (bursts, gaps))
-        super().__init__("synthetic", time="at", schema=_FIELDS, format=None, **told)
+        super().__init__("synthetic", time="at", schema=_FIELDS, format=None, **options)
 
     def connect(self, offset: Offset) -> Client:
         return _Maker(self, int(offset or 0))
@@ -89,8 +89,8 @@ class SyntheticFeed(Feed):
         chance = np.random.default_rng([self.seed, number])
         row = np.arange(number * _CHUNK_ROWS, (number + 1) * _CHUNK_ROWS)
         at_s = self.second(row)
-        late_s = np.where(chance.random(_CHUNK_ROWS) < self.disorder_share, chance.random(_CHUNK_ROWS) * self.late_by_s,
-                          0.0)
+        is_late = chance.random(_CHUNK_ROWS) < self.disorder_fraction
+        late_s = np.where(is_late, chance.random(_CHUNK_ROWS) * self.late_by_s, 0.0)
         time = pa.array(_START_US + np.floor(np.maximum(at_s - late_s, 0.0) * 1e6).astype(np.int64))
         key = pa.DictionaryArray.from_arrays(chance.integers(0, self.keys, _CHUNK_ROWS).astype(np.int32),
                                              [f"k{each}" for each in range(self.keys)]).cast(pa.string())
@@ -113,9 +113,9 @@ class SyntheticFeed(Feed):
         return second
 
 
-def _is_spell(told: object) -> bool:
-    return told is None or (isinstance(told, tuple | list) and len(told) == 2 and all(map(is_seconds, told))
-                            and told[1] < told[0])
+def _is_spell(value: object) -> bool:
+    return value is None or (isinstance(value, tuple | list) and len(value) == 2 and all(map(is_seconds, value))
+                            and value[1] < value[0])
 
 
 class _Maker(Client):

@@ -12,8 +12,8 @@ from whimbrel.connect.feeds.formats.decode import Format, format_of
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
-from whimbrel.connect.library_logging import quiet_log
-from whimbrel.connect.row_numbers import FAILED, FINISHED, REFUSED, ROW, RUN
+from whimbrel.connect.library_logging import info_logger
+from whimbrel.connect.row_numbers import FAILED, FINISHED, POLICY_VIOLATION, ROW, RUN
 from whimbrel.errors import MissingExtraError, SourceError
 
 _MAX_BYTES = 64 << 20
@@ -46,7 +46,7 @@ class WebSocketFeed(Feed):
     """
 
     def __init__(self, url: str, *, time: str, hello: str | None = None, headers: Mapping[str, str] | None = None,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         try:
             from websockets.exceptions import InvalidStatus, WebSocketException
             from websockets.sync.client import connect
@@ -58,20 +58,20 @@ class WebSocketFeed(Feed):
         self.url, self.hello = checked_url(url, "ws", "wss"), hello
         self.headers = dict(headers or {})
         super().__init__("websocket", time=time, schema=schema,
-                         format=format_of(format, f"feeds.websocket({without_secrets(url)!r})"), **told)
+                         format=format_of(format, f"feeds.websocket({without_secrets(url)!r})"), **options)
 
     def connect(self, offset: Offset) -> Client:
         headers = self.headers if offset is None else {**self.headers, ROW: str(offset[0]), RUN: offset[1]}
         try:
             link = self._connect(self.url, additional_headers=headers, max_size=_MAX_BYTES, close_timeout=_CLOSE_S,
-                                 ping_interval=None, logger=quiet_log("websocket"))
+                                 ping_interval=None, logger=info_logger("websocket"))
         except self._not_let_in as error:
             if error.response.status_code not in _REFUSED:
                 raise
-            raise self.refused(_words(error.response), "give the token, or what else it asks for") from None
+            raise self.server_error(_words(error.response), "give the token, or what else it asks for") from None
         return _Socket(self, link)
 
-    def refused(self, why: str, hint: str = "what the server says is about its side, not this one") -> SourceError:
+    def server_error(self, why: str, hint: str = "what the server says is about its side, not this one") -> SourceError:
         """What a server says of its side, or of who asks."""
         shown = without_secrets(self.url)
         return SourceError(f"{shown} gives no rows: {why.rstrip('.')}.", where=f"feeds.websocket({shown!r})", hint=hint)
@@ -84,9 +84,9 @@ class _Socket(Client):
         self._feed = feed
         self._open = ExitStack()
         self._link = self._open.enter_context(connection)
-        told = self._link.response.headers
-        self._run: str | None = told.get(RUN)
-        self._row = int(told.get(ROW, 0))
+        options = self._link.response.headers
+        self._run: str | None = options.get(RUN)
+        self._row = int(options.get(ROW, 0))
         self._heard_at = monotonic()
         self._asked_at, self._pong = 0.0, None
         if feed.hello is not None:
@@ -128,9 +128,9 @@ class _Socket(Client):
     def _ended(self, error: Exception) -> Exception:
         """What it means that the connection is closed: only a server of ours says that its query is over."""
         frame = getattr(error, "rcvd", None)
-        if self._run is None or frame is None or frame.code not in (FINISHED, REFUSED, FAILED):
+        if self._run is None or frame is None or frame.code not in (FINISHED, POLICY_VIOLATION, FAILED):
             return error
-        return EOFError() if frame.code == FINISHED else self._feed.refused(frame.reason)
+        return EOFError() if frame.code == FINISHED else self._feed.server_error(frame.reason)
 
     def close(self) -> None:
         self._open.close()

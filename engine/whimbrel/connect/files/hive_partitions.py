@@ -50,16 +50,16 @@ class FolderColumns:
     """
 
     def __init__(self, directory: Path, files: Sequence[Path], *, where: str) -> None:
-        told = {file: _told(file.relative_to(directory).parent.parts) for file in files}
-        names = list(told[files[0]])
-        for file, values in told.items():
+        values_of = {file: _folder_values(file.relative_to(directory).parent.parts) for file in files}
+        names = list(values_of[files[0]])
+        for file, values in values_of.items():
             if list(values) != names:
                 raise SourceError(f"The folders of {str(file)!r} name {_listed(values)}, others {_listed(names)}.",
                                   where=where, hint="read folders apart that name different columns")
-        parsed = {name: _parsed([values[name] for values in told.values()]) for name in names}
+        parsed = {name: _parsed([values[name] for values in values_of.values()]) for name in names}
         self.fields = [pa.field(name, type_) for name, (type_, _) in parsed.items()]
         self._values = {file: {name: values[number] for name, (_, values) in parsed.items()}
-                        for number, file in enumerate(told)}
+                        for number, file in enumerate(values_of)}
 
     def in_order(self) -> list[Path]:
         """The files in the natural order of these values, nulls last, and of their names."""
@@ -88,10 +88,10 @@ class FolderColumns:
 
 def names_columns(directory: Path, file: Path) -> bool:
     """Whether the folders of a file name columns."""
-    return bool(_told(file.relative_to(directory).parent.parts))
+    return bool(_folder_values(file.relative_to(directory).parent.parts))
 
 
-def _told(folders: Iterable[str]) -> Mapping[str, str | None]:
+def _folder_values(folders: Iterable[str]) -> Mapping[str, str | None]:
     pairs = (folder.split("=", 1) for folder in folders if "=" in folder)
     return {unquote(name): None if value == _NULL else unquote(value) for name, value in pairs}
 

@@ -189,8 +189,8 @@ class ParquetFiles:
         group = footer.row_group(number)
 
         def ends(name: str) -> Column | None:
-            told = None if self._folders is None else self._folders.ends(file, name)
-            return self._one_schema.ends(file, group, name) if told is None else told
+            ends = None if self._folders is None else self._folders.ends(file, name)
+            return self._one_schema.ends(file, group, name) if ends is None else ends
 
         return ends
 

@@ -61,11 +61,11 @@ class OneSchema:
 
     def ends(self, file: Path, group: pq.RowGroupMetaData, name: str) -> Column | None:
         """The smallest and the largest value of a column in a row group, as far as its footer tells."""
-        told = smallest_and_largest(group, self._own.get(file, self.fields), name)
-        if told is None or file not in self._own:
-            return told
+        ends = smallest_and_largest(group, self._own.get(file, self.fields), name)
+        if ends is None or file not in self._own:
+            return ends
         try:
-            return Column.from_arrow(as_wider(told.to_arrow(), self.fields.field(name).type))
+            return Column.from_arrow(as_wider(ends.to_arrow(), self.fields.field(name).type))
         except pa.ArrowInvalid:
             raise self._out_of_reach(file, name) from None
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, Instant
-from whimbrel.connect.ordering import promise
+from whimbrel.connect.ordering import ordering_spec
 from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
 from whimbrel.connect.replay.arrival_time import ArrivalTime
 from whimbrel.connect.replay.clock_subscriber import NEVER
@@ -105,7 +105,7 @@ class Replay(Source):
         self.in_order = self._order == self.time and not self.file_order
         self.rows = source.rows if start is None and end is None else None
         known = source.disorder
-        promised = promise(reorder_latency, late or known.late, source.schema.unit, default=known.reorder_latency,
+        promised = ordering_spec(reorder_latency, late or known.late, source.schema.unit, default=known.reorder_latency,
                            where=where)
         promised = replace(known, reorder_latency=promised.reorder_latency, late=promised.late)
         self.disorder = in_partitions(promised, partition, source.schema, where=where)

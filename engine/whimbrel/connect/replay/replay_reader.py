@@ -56,14 +56,14 @@ class ReplayReader(Iterator["Batch | None"]):
         self._due: Ticks = np.empty(0, np.int64)
         self._at = 0
         self._follower: Follower | None = None
-        self._told = False
+        self._has_begun = False
         self.clock, self.speed, self.whole = clock, speed, whole
         self.due: int | None = None
         self.upto = self.came = -NEVER
 
     def __next__(self) -> Batch | None:
         follower = self._follower or follow([self])
-        self.look()
+        self.peek()
         if self.due == NEVER:
             follower.clock.end(follower)
             raise StopIteration
@@ -87,7 +87,7 @@ class ReplayReader(Iterator["Batch | None"]):
         if self._last is not None:
             follower.clock.reach(min(self._arrivals.nanoseconds(self._last), NEVER))
 
-    def look(self) -> None:
+    def peek(self) -> None:
         """Have rows at hand, if there are any yet; tells when the next one comes."""
         if self._rows is not None or self.due == NEVER:
             return
@@ -104,8 +104,8 @@ class ReplayReader(Iterator["Batch | None"]):
 
     def _tell(self) -> None:
         """Tell the clock where the log begins, once."""
-        if self._follower is not None and self.due is not None and not self._told:
-            self._told = True
+        if self._follower is not None and self.due is not None and not self._has_begun:
+            self._has_begun = True
             self._follower.clock.begin(self.due)
 
     def close(self) -> None:
@@ -138,8 +138,8 @@ def follow(replays: Sequence[ReplayReader], follower: Follower | None = None) ->
         raise PlanError("The replays of this query are on several clocks.", where="replay(..., clock=...)",
                         hint="give all the same clock, which has the speed: clock = wb.ReplayClock(speed=...)")
     if len(speeds) > 1:
-        told = ", ".join(f"{speed:g}" for speed in sorted(speeds))
-        raise PlanError(f"The replays of this query go at several speeds: {told}.",
+        speeds_text = ", ".join(f"{speed:g}" for speed in sorted(speeds))
+        raise PlanError(f"The replays of this query go at several speeds: {speeds_text}.",
                         where="replay(..., speed=...)", hint="all replays of a query follow one clock: give one speed")
     if follower is None:
         follower = Follower(next(iter(given.values()), None) or ReplayClock(*speeds or (USUAL_SPEED,)), replays)

@@ -74,14 +74,15 @@ class Published(Sink):
             self.closed = True
             self._news.notify_all()
 
-    def read(self, row: int, gone: Callable[[], bool], run: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
+    def read(self, row: int, is_disconnected: Callable[[], bool],
+             run: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
         """Rows from this number on, with the number of the first of each batch; waits for more until it is closed.
 
         Parameters
         ----------
         row : int
             0 stands for the one with which new readers begin.
-        gone : callable
+        is_disconnected : callable
             Whether the reader has left.
         run : str, optional
             The numbering that the reader knows; rows of another one are not those it waits for.
@@ -90,7 +91,7 @@ class Published(Sink):
             raise SinkError(f"Row {row} is one of an earlier run; this one counts from 0 again.", where="serve(...)",
                             hint="serve with checkpoints=: then a run goes on where it was, and its clients do")
         row = row or self.begins
-        while not gone():
+        while not is_disconnected():
             with self._news:
                 if row < self.first:
                     raise SinkError(f"Row {row} is forgotten; rows from {self.first} on are kept.", where="serve(...)",

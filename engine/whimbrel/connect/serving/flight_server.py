@@ -48,16 +48,18 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
         return []
 
     def do_get(self, context: Any, ticket: Any) -> Any:
-        told = context.get_middleware("caller").headers
+        caller_headers = context.get_middleware("caller").headers
         try:
-            row = max(0, int(told.get(ROW, ["0"])[0]))
+            row = max(0, int(caller_headers.get(ROW, ["0"])[0]))
         except ValueError:
             raise flight.FlightServerError(f"{ROW} is not a number") from None
-        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled, told.get(RUN, [""])[0]))
+        run = caller_headers.get(RUN, [""])[0]
+        return flight.GeneratorStream(self._rows.schema, self._read(row, context.is_cancelled, run))
 
-    def _read(self, row: int, gone: Callable[[], bool], run: str) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
+    def _read(self, row: int, is_disconnected: Callable[[], bool],
+              run: str) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
         try:
-            for first, rows in self._rows.read(row, gone, run):
+            for first, rows in self._rows.read(row, is_disconnected, run):
                 yield rows, pa.py_buffer(f"{first} {self._rows.run}".encode())
         except WhimbrelError as error:
             raise flight.FlightServerError(str(error)) from None
@@ -73,10 +75,10 @@ class _Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: Any, headers: Any) -> Any:
-        told = {name.lower(): values for name, values in headers.items()}
-        if not hmac.compare_digest(str(told.get("authorization", [""])[0]).encode(), self._expected):
+        caller_headers = {name.lower(): values for name, values in headers.items()}
+        if not hmac.compare_digest(str(caller_headers.get("authorization", [""])[0]).encode(), self._expected):
             raise flight.FlightUnauthenticatedError("The token is missing, or another one.")
-        return _Caller(told)
+        return _Caller(caller_headers)
 
 
 class _Caller(flight.ServerMiddleware):  # type: ignore[misc]

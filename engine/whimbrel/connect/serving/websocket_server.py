@@ -9,8 +9,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from whimbrel.connect.library_logging import quiet_log
-from whimbrel.connect.row_numbers import FAILED, REFUSED, ROW, RUN
+from whimbrel.connect.library_logging import info_logger
+from whimbrel.connect.row_numbers import FAILED, POLICY_VIOLATION, ROW, RUN
 from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, WhimbrelError
@@ -47,15 +47,15 @@ class WebSocketServer:
         self._left: type[Exception] = ConnectionClosed
         self._server: Any = serve(self._talk, host, port, origins=[None, *origins],
                                   process_request=self._check, process_response=self._number,
-                                  logger=quiet_log("websocket"))
+                                  logger=info_logger("websocket"))
         self.address = f"ws://{host}:{self._server.socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="whimbrel-websocket", daemon=True)
         self._thread.start()
 
     def _check(self, connection: Any, request: Any) -> Any:
         asked = parse_qs(urlsplit(request.path).query)
-        told = request.headers.get("Authorization", "").removeprefix("Bearer ") or asked.get("token", [""])[0]
-        if not hmac.compare_digest(told.encode(), self._token):
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ") or asked.get("token", [""])[0]
+        if not hmac.compare_digest(token.encode(), self._token):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "The token is missing, or another one.\n")
         return None
 
@@ -77,7 +77,7 @@ class WebSocketServer:
         except self._left:
             return
         except (ValueError, WhimbrelError) as error:
-            connection.close(REFUSED, _first_line(error))
+            connection.close(POLICY_VIOLATION, _first_line(error))
             return
         failed = self._failure()
         if failed is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.connect.sinks.nanosecond_times import told_apart
+from whimbrel.connect.sinks.nanosecond_times import with_exact_times
 
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
@@ -21,7 +21,7 @@ def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
     >>> [text for _, text in json_rows(pa.record_batch({"start": [1], "x": [float("nan")]}))]
     [b'{"start":1,"x":null}']
     """
-    for row in told_apart(rows).to_pylist():
+    for row in with_exact_times(rows).to_pylist():
         yield row, json.dumps(_numbers(row), default=_text, ensure_ascii=False, separators=(",", ":")).encode()
 
 

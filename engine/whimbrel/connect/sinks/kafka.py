@@ -38,11 +38,11 @@ class KafkaSink(Sink):
 
     Attributes
     ----------
-    patience_s : float
+    retry_timeout_s : float
         How long brokers that take nothing are waited for; then the query fails.
     """
 
-    patience_s: float = 30.0
+    retry_timeout_s: float = 30.0
 
     def __init__(self, topic: str, servers: str = "127.0.0.1:9092", *, key: str | None = None,
                  config: Mapping[str, Any] | None = None) -> None:
@@ -105,8 +105,8 @@ class KafkaSink(Sink):
         silent_s = now - self._heard
         if self.stopped.is_set():
             self._stop_seen = min(self._stop_seen, now)
-        return (bool(self._errors) or silent_s > self.patience_s or
-                min(silent_s, now - self._stop_seen) > min(_GRACE_S, self.patience_s))
+        return (bool(self._errors) or silent_s > self.retry_timeout_s or
+                min(silent_s, now - self._stop_seen) > min(_GRACE_S, self.retry_timeout_s))
 
     def _failing(self, error: Any) -> None:
         codes = self._library.KafkaError

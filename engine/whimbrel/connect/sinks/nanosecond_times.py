@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def told_apart(rows: pa.RecordBatch) -> pa.RecordBatch:
+def with_exact_times(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The rows, with times that microseconds cannot tell as texts, and spans as seconds.
 
     Without this Arrow asks for pandas.
@@ -14,16 +14,16 @@ def told_apart(rows: pa.RecordBatch) -> pa.RecordBatch:
     Examples
     --------
     >>> spans, times = pa.array([1_500], pa.duration("ns")), pa.array([1], pa.timestamp("ns", "Europe/Berlin"))
-    >>> told_apart(pa.record_batch({"at": times, "took": spans})).to_pylist()
+    >>> with_exact_times(pa.record_batch({"at": times, "took": spans})).to_pylist()
     [{'at': '1970-01-01T01:00:00.000000001+01:00', 'took': 1.5e-06}]
     """
-    return pa.RecordBatch.from_arrays([_told(column) for column in rows.columns], names=rows.schema.names)
+    return pa.RecordBatch.from_arrays([_readable(column) for column in rows.columns], names=rows.schema.names)
 
 
-def _told(column: pa.Array) -> pa.Array:
+def _readable(column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_list(kind):
-        within = _told(column.values)
+        within = _readable(column.values)
         return column if within is column.values else pa.ListArray.from_arrays(
             column.offsets, within, mask=column.is_null() if column.null_count else None)
     if getattr(kind, "unit", None) != "ns":

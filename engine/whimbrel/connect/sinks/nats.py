@@ -44,7 +44,7 @@ class NatsSink(ServerSink):
         self.lost = (OSError, errors.ConnectionClosedError, errors.ConnectionReconnectingError, errors.NoServersError,
                      errors.NoRespondersError, errors.StaleConnectionError, errors.UnexpectedEOF,
                      NoStreamResponseError, ServiceUnavailableError)
-        self.refused = (errors.Error,)
+        self.permanent_errors = (errors.Error,)
         self.name, self._url = subject, checked_url(url, "nats", "tls", "ws", "wss")
 
     def _connect(self, schema: pa.Schema, rows: int) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.connect.addresses import PATIENCE, checked_conninfo
-from whimbrel.connect.sinks.nanosecond_times import told_apart
+from whimbrel.connect.addresses import LIBPQ_TIMEOUTS, checked_conninfo
+from whimbrel.connect.sinks.nanosecond_times import with_exact_times
 from whimbrel.connect.sinks.retrying_sink import ServerSink
 from whimbrel.connect.validation import check_name, column_names
 from whimbrel.errors import MissingExtraError, SinkError, near_match
@@ -51,7 +51,7 @@ class PostgresSink(ServerSink):
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "sinks.postgres()") from None
         self._library: Any = psycopg
-        self.lost, self.refused = (OSError, psycopg.OperationalError), (psycopg.Error,)
+        self.lost, self.permanent_errors = (OSError, psycopg.OperationalError), (psycopg.Error,)
         where = f"sinks.postgres({table!r}, key={key!r})"
         check_name("table", table, where=where)
         self.name, self._url, self._key = table, checked_conninfo(url), column_names("key", key, where=where)
@@ -75,7 +75,7 @@ class PostgresSink(ServerSink):
             sql.SQL(", ").join([sql.Placeholder()] * len(schema)), key,
             sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(others)) if others else sql.SQL("NOTHING"))
         self._parts: list[pa.RecordBatch] = []
-        self._link = self._library.connect(self._url, **PATIENCE)
+        self._link = self._library.connect(self._url, **LIBPQ_TIMEOUTS)
         self._link.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(
             table, sql.SQL(", ").join(columns), key))
         self._link.commit()
@@ -101,9 +101,9 @@ class PostgresSink(ServerSink):
                 row = pc.index(pc.match_substring(column, "\0"), True).as_py()
                 why = "a text with the character 0, which PostgreSQL does not hold"
             if row >= 0:
-                told = told_apart(rows.slice(row, 1)).to_pylist()[0]
-                key = ", ".join(f"{name} = {told[name]}" for name in self._key if name != field.name)
-                raise SinkError(f"{self.name} cannot be written: {field.name!r} is {told[field.name]!r}"
+                values = with_exact_times(rows.slice(row, 1)).to_pylist()[0]
+                key = ", ".join(f"{name} = {values[name]}" for name in self._key if name != field.name)
+                raise SinkError(f"{self.name} cannot be written: {field.name!r} is {values[field.name]!r}"
                                 f"{f' where {key}' if key else ''}, {why}.", where=f"sinks.postgres({self.name!r})",
                                 hint=hint)
 

@@ -37,7 +37,7 @@ class RedisSink(ServerSink):
             raise MissingExtraError("redis", "redis", "sinks.redis()") from None
         self._library: Any = redis
         self.lost = (OSError, redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
-        self.refused = (redis.RedisError,)
+        self.permanent_errors = (redis.RedisError,)
         self.name, self._url = stream, checked_url(url, "redis", "rediss", "unix")
 
     def _connect(self, schema: pa.Schema, rows: int) -> None:

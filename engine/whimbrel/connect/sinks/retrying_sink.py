@@ -35,20 +35,20 @@ class ServerSink(Sink):
 
     Attributes
     ----------
-    patience_s : float
+    retry_timeout_s : float
         How long the server is waited for; then the query fails. Counted anew when it has acknowledged some rows.
     kind : str
         What it is called in ``wb.sinks``.
     lost : tuple of exception types
         What is raised while the server is away.
-    refused : tuple of exception types
+    permanent_errors : tuple of exception types
         What else its client raises, and would again.
     """
 
-    patience_s: float = 30.0
+    retry_timeout_s: float = 30.0
     kind: str
     lost: tuple[type[Exception], ...] = (OSError,)
-    refused: tuple[type[Exception], ...] = ()
+    permanent_errors: tuple[type[Exception], ...] = ()
     _talk: _Talk | None = None
 
     @property
@@ -57,7 +57,7 @@ class ServerSink(Sink):
         talk = self._talk
         if talk is None:
             return ""
-        return talk.last_error or ("the server takes what it missed" if talk.catching_up else "")
+        return talk.last_error or ("resending rows after a reconnect" if talk.catching_up else "")
 
     @abstractmethod
     def _connect(self, schema: pa.Schema, rows: int) -> None:
@@ -92,7 +92,7 @@ class ServerSink(Sink):
         self._talk, away, self._stop_seen = None, None, math.inf
         try:
             self._connect(schema, rows)
-        except (*self.lost, *self.refused) as error:
+        except (*self.lost, *self.permanent_errors) as error:
             if fatal_reason(error, before=False) or not isinstance(error, self.lost):
                 raise self._failed(error) from error
             away = error
@@ -110,9 +110,9 @@ class ServerSink(Sink):
         talk = self._talk
         assert talk is not None
         until = math.inf if self.checkpointed else time.monotonic() + (0 if talk.catching_up else _HOLD_S)
-        while (not talk.settled(_LOOK_S) and not talk.last_error and talk.silent_s < _HOLD_S
-               and time.monotonic() < until):
-            pass
+        while not talk.settled(_LOOK_S) and not talk.last_error:
+            if talk.silent_s >= _HOLD_S or time.monotonic() >= until:
+                break
         self._fail_if_vain(talk)
         return talk.settled(0)
 
@@ -130,17 +130,17 @@ class ServerSink(Sink):
 
     def _fail_if_vain(self, talk: _Talk) -> None:
         """Fail if talking has, or is waited for no longer."""
-        error, now, grace_s = talk.error, time.monotonic(), min(_GRACE_S, self.patience_s)
+        error, now, grace_s = talk.error, time.monotonic(), min(_GRACE_S, self.retry_timeout_s)
         if self.stopped.is_set():  # from then on it has some time: it may just have come back
             self._stop_seen = min(self._stop_seen, now)
-        vain = talk.silent_s > self.patience_s or min(talk.silent_s, now - self._stop_seen) > grace_s
+        vain = talk.silent_s > self.retry_timeout_s or min(talk.silent_s, now - self._stop_seen) > grace_s
         if error is None and vain:
             error = TimeoutError(talk.last_error or "the server does not answer")
         elif error is None and talk.catching_up and now - self._stop_seen > grace_s:
             error = TimeoutError("it was stopped before the server had what it missed")
         if error is None:
             return
-        if isinstance(error, (*self.lost, *self.refused)):
+        if isinstance(error, (*self.lost, *self.permanent_errors)):
             raise self._failed(error) from error
         raise error
 
@@ -245,7 +245,7 @@ class _Talk(threading.Thread):
                         raise self._away
                     self._deliver()
                 except self._sink.lost as error:
-                    self._connect_anew(error)
+                    self._reconnect(error)
         except Exception as error:  # noqa: BLE001 - it is raised where rows are written
             self.error = error
         finally:
@@ -276,7 +276,7 @@ class _Talk(threading.Thread):
             sink._settle()  # noqa: SLF001
             self.release(given - self._safe_rows)
 
-    def _connect_anew(self, error: Exception) -> None:
+    def _reconnect(self, error: Exception) -> None:
         """Be where the thread was before the connection was lost, all that was held safe."""
         sink, safe_rows, waits, until = self._sink, -1, Backoff(), 0.0
         self.catching_up = True
@@ -284,10 +284,10 @@ class _Talk(threading.Thread):
             if fatal_reason(error, before=True):
                 raise error
             if safe_rows != self._safe_rows:  # it was there: patience begins anew
-                waits, until = Backoff(_FIRST_S, _MAX_S), time.monotonic() + sink.patience_s
+                waits, until = Backoff(_FIRST_S, _MAX_S), time.monotonic() + sink.retry_timeout_s
                 safe_rows = self._safe_rows
             self._said = without_secrets(error)
-            self._begin_anew()
+            self._resend()
             try:
                 sink._leave()  # noqa: SLF001 - a part of it
                 sink._connect(self._schema, self._safe_rows)  # noqa: SLF001
@@ -303,7 +303,7 @@ class _Talk(threading.Thread):
             while time.monotonic() < try_at and not (self._over or self._stopped.is_set()):
                 time.sleep(_LOOK_S)
 
-    def _begin_anew(self) -> None:
+    def _resend(self) -> None:
         """Give what is held once more, but for what is safe."""
         with self._changed:
             if self._safe_part:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.ordering import promise
+from whimbrel.connect.ordering import ordering_spec
 from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, in_file_order, is_stated, refuse_wall_clock
@@ -65,7 +65,7 @@ class TimedSource(Source):
         self.arrival = arrival
         self.longest = 1 if end is None else None
         self.hidden = self.timeline.hidden
-        promised = promise(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
+        promised = ordering_spec(reorder_latency, late, self.schema.unit, default=self._default_latency(), where=where)
         self.disorder = in_partitions(promised, partition, self.schema, where=where)
         self.rows = rows
 

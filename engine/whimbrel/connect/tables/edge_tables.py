@@ -79,15 +79,15 @@ class EdgeTimeline(Timeline):
         other, valid = self._ticks(data.column(self.end), self.end, named)
         if valid is not None:
             other = np.where(valid, other, INF)
-        told = np.zeros(len(sync), np.bool_)
+        is_punctuation = np.zeros(len(sync), np.bool_)
         if self.punctuation is not None:
             column = Column.from_arrow(data.column(self.punctuation))
-            told = np.asarray(column.values) & column.validity()
-        wrong = (other == sync) & ~told
+            is_punctuation = np.asarray(column.values) & column.validity()
+        wrong = (other == sync) & ~is_punctuation
         if wrong.any():
             row = int(np.argmax(wrong))
             raise SourceError(f"{named(row)} lasts for nothing: {self.time!r} and {self.end!r} are both "
                               f"{data.column(self.time)[row]}.", where=self.where,
                               hint="an interval ends after it starts; an end edge comes after its start; rows count "
                                    "from 0")
-        return np.where(told, sync, other)
+        return np.where(is_punctuation, sync, other)

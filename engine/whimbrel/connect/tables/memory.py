@@ -119,7 +119,7 @@ class ArrowSource(ColumnarSource):
         if whole is not None:
             return whole.read(offset, self.table.num_rows)
         batches = super()._read(columns, offset)
-        return batches if self.known_gaps is None else self.known_gaps.told(batches, offset)
+        return batches if self.known_gaps is None else self.known_gaps.with_known_gaps(batches, offset)
 
     def _in_one_piece(self, columns: Sequence[str]) -> RecordExcerpts | None:
         """What reads these columns, where each lies in one piece."""
@@ -180,7 +180,7 @@ class RecordExcerpts(Excerpts):
 
     def read(self, first: int, stop: int) -> Iterator[Batch | None]:
         batches = self._batches(first, stop)
-        return batches if self._known_gaps is None else self._known_gaps.told(batches, first)
+        return batches if self._known_gaps is None else self._known_gaps.with_known_gaps(batches, first)
 
     @property
     def in_one_piece(self) -> Batch | None:

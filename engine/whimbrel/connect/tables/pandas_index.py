@@ -41,10 +41,10 @@ def names_no_index(column: str) -> bool:
 def index_columns(notes: Mapping[bytes, bytes] | None) -> list[str]:
     """Columns that hold an index, named or not; a range of numbers is in none."""
     try:
-        told: Any = json.loads((notes or {}).get(b"pandas", b"{}"))
+        notes_of_pandas: Any = json.loads((notes or {}).get(b"pandas", b"{}"))
     except ValueError:
         return []
-    levels = told.get("index_columns", []) if isinstance(told, dict) else []
+    levels = notes_of_pandas.get("index_columns", []) if isinstance(notes_of_pandas, dict) else []
     return [level for level in levels if isinstance(level, str)] if isinstance(levels, list) else []
 
 

@@ -21,7 +21,7 @@ class KnownGaps:
     def __init__(self) -> None:
         self._of: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def told(self, batches: Iterator[Batch | None], row: int) -> Iterator[Batch | None]:
+    def with_known_gaps(self, batches: Iterator[Batch | None], row: int) -> Iterator[Batch | None]:
         """These pieces, the first of which begins at a row, with the gaps of those that are in order."""
         for batch in batches:
             if batch is None or len(batch) < _WORTH_KNOWING:

@@ -33,7 +33,7 @@ def test_a_number_that_is_not_whole_is_no_integer() -> None:
     messages = [{"at": at, "x": x} for at, x in enumerate([1, 2.0, 2.5, Decimal(3), Decimal("3.5"), None])]
     found = decode(Records(), messages, pa.schema({"at": pa.int64(), "x": pa.int32()}))
     assert found.rows.to_pylist() == [messages[at] for at in (0, 1, 3, 5)]
-    assert found.refused == [(2, "'x' is no whole number"), (4, "'x' is no whole number")]
+    assert found.malformed == [(2, "'x' is no whole number"), (4, "'x' is no whole number")]
 
 
 def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:
@@ -43,7 +43,7 @@ def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:
     for known in (False, True):  # whether it has read such a message before
         for cut in {*range(len(whole))} - {end}:
             found = decode(format if known else format_of("arrow", ""), [whole, whole[:cut], whole], FIELDS)
-            assert (found.rows.num_rows, [number for number, _ in found.refused]) == (4, [1]), (known, cut)
+            assert (found.rows.num_rows, [number for number, _ in found.malformed]) == (4, [1]), (known, cut)
 
 
 def test_arrow_messages_of_any_kind_follow_each_other() -> None:
@@ -57,7 +57,7 @@ def test_arrow_messages_of_any_kind_follow_each_other() -> None:
         found = decode(format, messages, x)
         apart = [decode(format_of("arrow", ""), [message], x) for message in messages]
         assert found.rows.to_pylist() == [row for each in apart for row in each.rows.to_pylist()]
-        assert (found.each.tolist(), found.refused) == ([int(*each.each) for each in apart], [])
+        assert (found.each.tolist(), found.malformed) == ([int(*each.each) for each in apart], [])
 
 
 @pytest.mark.parametrize(("format", "bad"), [
@@ -70,8 +70,8 @@ def test_arrow_messages_of_any_kind_follow_each_other() -> None:
 ])
 def test_a_reason_is_shared_by_messages_that_are_wrong_alike(format: Format, bad: list[Any]) -> None:
     found = decode(format, bad, pa.schema({"at": pa.int8()}))
-    assert len(found.refused) == 2
-    assert len({why for _, why in found.refused}) == 1
+    assert len(found.malformed) == 2
+    assert len({why for _, why in found.malformed}) == 1
 
 
 @pytest.mark.parametrize(("message", "why"), [
@@ -80,4 +80,4 @@ def test_a_reason_is_shared_by_messages_that_are_wrong_alike(format: Format, bad
 def test_what_is_wrong_with_an_avro_record_is_said_in_words(message: bytes, why: str) -> None:
     format = wb.feeds.Avro({"type": "record", "name": "row", "fields": [
         {"name": "at", "type": "long"}, {"name": "x", "type": ["null", "string"]}]})
-    assert decode(format, [message], pa.schema({"at": pa.int64()})).refused == [(0, why)]
+    assert decode(format, [message], pa.schema({"at": pa.int64()})).malformed == [(0, why)]

@@ -31,7 +31,7 @@ S, US, NS = (pa.timestamp(unit) for unit in ("s", "us", "ns"))
 ], ids=repr)
 def test_what_the_column_cannot_hold_is_refused(type_: pa.DataType, value: Any) -> None:
     found = decode(Records(), [{"t": value}, {"t": None}], pa.schema({"t": type_}))
-    assert [number for number, _ in found.refused] == [0]
+    assert [number for number, _ in found.malformed] == [0]
     assert found.rows["t"].to_pylist() == [None]
 
 
@@ -47,7 +47,7 @@ def test_what_the_column_cannot_hold_is_refused(type_: pa.DataType, value: Any) 
 ], ids=repr)
 def test_what_it_can_hold_is_exact(type_: pa.DataType, value: Any, ticks: int | None) -> None:
     found = decode(Records(), [{"t": value}], pa.schema({"t": type_}))
-    assert not found.refused
+    assert not found.malformed
     assert found.rows["t"].cast(pa.int64()).to_pylist() == [ticks]
 
 
@@ -66,7 +66,7 @@ def test_seconds_as_a_float_are_no_microseconds_of_1970() -> None:
 @pytest.mark.parametrize("type_", [US, NS, pa.duration("us"), pa.date32(), pa.time64("us")], ids=str)
 def test_a_text_is_no_time_until_it_is_made_one(type_: pa.DataType) -> None:
     found = decode(Records(), [{"t": "2024-01-01T00:00:00"}], pa.schema({"t": type_}))
-    (_, reason), = found.refused
+    (_, reason), = found.malformed
     assert reason == f"'t' is a text: make it {type_} first, such as by datetime.fromisoformat"
 
 

@@ -22,7 +22,7 @@ def rows(count: int, **more: Any) -> wb.Stream:
 @pytest.mark.parametrize("stops", [True, False])
 def test_more_rows_than_are_held_do_not_wait_longer_for_brokers(stops: bool) -> None:
     sink = wb.sinks.kafka("full", f"127.0.0.1:{free_port()}", config={"queue.buffering.max.messages": 10})
-    sink.patience_s = 3600.0 if stops else 1.0
+    sink.retry_timeout_s = 3600.0 if stops else 1.0
     run = rows(100).start(sink=sink)
     if stops:
         until(lambda: run.metrics.sink_error)

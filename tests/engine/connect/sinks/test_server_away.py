@@ -220,7 +220,7 @@ def test_a_query_that_is_stopped_alone_waits_no_longer_for_its_server(held_rows:
     monkeypatch.setattr(retrying_sink, "_GRACE_S", 0.3)
     monkeypatch.setattr(retrying_sink, "_MAX_ROWS", held_rows)  # when it holds so many, all queries wait
     sink = wb.sinks.redis("out", f"redis://127.0.0.1:{servers.free_port()}")
-    sink.patience_s = 3600.0
+    sink.retry_timeout_s = 3600.0
     feed = then_one_by_one(ROWS)
     waiting, going = wb.start(feed, feed.select("at"), sinks=[sink, None])
     until(lambda: sink._talk is not None and sink._talk.held_rows >= ROWS // 2)
@@ -243,7 +243,7 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
     monkeypatch.setattr(retrying_sink, "_MAX_ROWS", ROWS // 4)  # when it holds so many, the run waits
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
-        sink.patience_s = 3600.0
+        sink.retry_timeout_s = 3600.0
         run = half_by_half(more := threading.Event()).start(sink=sink)
         until(lambda: len(redis_rows(server.port)) >= ROWS // 2 - 1)
         server.stop(signal.SIGKILL)
@@ -267,7 +267,7 @@ def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_
         sink_of(kind, server)
         relay = Relay(server.port, *[after_bytes] * times)
         sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{relay.port}")
-        sink.patience_s = 3.0 if kind == "mqtt" else 1.5
+        sink.retry_timeout_s = 3.0 if kind == "mqtt" else 1.5
         run = wb.from_arrow({"at": range(3_000)}, time="at").start(sink=sink)
         assert run.wait(PATIENCE_S)
         relay.close()
@@ -278,7 +278,7 @@ def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_
 @pytest.mark.parametrize("kind", ["mqtt", "nats", "redis"])
 def test_a_server_that_never_comes_ends_the_query(kind: str) -> None:
     sink = getattr(wb.sinks, kind)("out", f"{kind}://127.0.0.1:{servers.free_port()}")
-    sink.patience_s = 0.1
+    sink.retry_timeout_s = 0.1
     run = wb.from_arrow({"at": [1]}, time="at").start(sink=sink)
     assert ended(run, PATIENCE_S)
     assert "out cannot be written" in str(run.error)
@@ -347,7 +347,7 @@ def test_a_slow_way_to_a_server_is_not_a_silent_one(tmp_path: Path) -> None:
         until(lambda: servers.accepts(url))
         relay = _Slow(server.port)
         sink = wb.sinks.postgres("out", url.replace(str(server.port), str(relay.port)), key=["start"])
-        sink.patience_s = 2.0  # of some four seconds; a machine may be busy for one
+        sink.retry_timeout_s = 2.0  # of some four seconds; a machine may be busy for one
         run = log.start(sink=sink)
         assert run.wait(PATIENCE_S)
         relay.close()
@@ -361,7 +361,7 @@ def test_a_sink_that_waits_does_not_hold_up_its_neighbours(tmp_path: Path) -> No
     server = servers.redis(tmp_path / "redis")
     server.port = servers.free_port()
     more, sink = threading.Event(), wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
-    sink.patience_s = 3600.0
+    sink.retry_timeout_s = 3600.0
     asked = half_by_half(more)
     waiting, going = wb.start(asked, asked.where(wb.col.at % 2 == 0), sinks=[sink, wb.sinks.parquet(tmp_path / "out")])
     until(lambda: any((tmp_path / "out").glob("rows-*.parquet")) and waiting.metrics.sink_error)
@@ -392,7 +392,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
     more = threading.Event()
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
-        sink.patience_s = 3600.0 if checkpointed else 0.3
+        sink.retry_timeout_s = 3600.0 if checkpointed else 0.3
         asked = half_by_half(more)
         run = asked.start(sink=sink, **told)
         until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)

@@ -61,9 +61,9 @@ class DirectoryFeed(Feed):
     """
 
     def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,
-                 **told: Unpack[FeedOptions]) -> None:
+                 **options: Unpack[FeedOptions]) -> None:
         self.path, self.pattern = Path(path), pattern
-        told.setdefault("name", self.path.name)
+        options.setdefault("name", self.path.name)
         where = f"feeds.directory({str(path)!r}, pattern={pattern!r})"
         if not self.path.is_dir():
             raise PlanError(f"{str(path)!r} is no directory.", where=where, hint="make it first")
@@ -78,7 +78,7 @@ class DirectoryFeed(Feed):
             case suffix:
                 raise PlanError(f"Files named *{suffix} are not read.", where=where,
                                 hint="*.parquet, *.arrow, *.jsonl or *.csv")
-        super().__init__("directory", time=time, schema=schema, format=format_, **told)
+        super().__init__("directory", time=time, schema=schema, format=format_, **options)
 
     def connect(self, offset: Offset) -> Client:
         return _Visitor(self, offset or {})
@@ -101,7 +101,7 @@ class _Visitor(Client):
         self._items = int(offset.get("items", 0))
         self._parts: Iterator[list[bytes] | pa.RecordBatch] | None = None
         self._tries: dict[str, int] = {}
-        self._refused: dict[str, list[int]] = offset.get("refused", {})
+        self._bad_files: dict[str, list[int]] = offset.get("bad_files", {})
         self._files: dict[str, int] = {}
         self.lost: Counter[str] = Counter()
 
@@ -139,8 +139,9 @@ class _Visitor(Client):
         with os.scandir(self._feed.path) as entries:
             files = {each.name: each.inode() for each in entries
                      if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
-        changed = {name for name, written in self._refused.items() if name in files and self._written(name) != written}
-        self._refused = {name: written for name, written in self._refused.items() if name in files.keys() - changed}
+        changed = {name for name, written in self._bad_files.items()
+                   if name in files and self._written(name) != written}
+        self._bad_files = {name: written for name, written in self._bad_files.items() if name in files.keys() - changed}
         known = (self._known & files.keys()) - changed
         if replaced := sum(self._files.get(name, files[name]) != files[name] for name in known):
             self.lost["a file was replaced when it was read"] += replaced
@@ -179,15 +180,15 @@ class _Visitor(Client):
         if tries < _TRIES or _is_recent(written[0]):
             clock.sleep(1 / _TRIES)
             return None
-        self._feed.letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")
+        self._feed.dead_letters.refuse(f"{self._file}: {error}".encode(), "a file cannot be read")
         if self._items == 0:
-            self._refused = {**self._refused, self._file: written}
+            self._bad_files = {**self._bad_files, self._file: written}
             del self._tries[self._file]
         return self._leave(self._file)
 
     def _offset(self) -> Offset:
         return {"done": self._done, "new": self._new, "read": self._read, "file": self._file, "items": self._items,
-                "refused": self._refused}
+                "bad_files": self._bad_files}
 
     def close(self) -> None:
         self._parts = None
@@ -224,8 +225,8 @@ def _lines(path: Path, feed: DirectoryFeed) -> Iterator[list[bytes]]:
     with path.open("rb") as file:
         while data := file.read(_READ_BYTES):
             yield text.add(data)
-            while text.refused:
-                feed.letters.refuse(text.refused.pop(), TOO_LONG)
+            while text.too_long:
+                feed.dead_letters.refuse(text.too_long.pop(), TOO_LONG)
     yield text.end()
 
 
@@ -255,8 +256,8 @@ def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> 
                 return rows
     lines = [line for line in text.split(b"\n") if line.strip()]
     found = decode(format_, lines, schema)
-    for number, why in found.refused:
-        feed.letters.refuse(lines[number], why)
+    for number, why in found.malformed:
+        feed.dead_letters.refuse(lines[number], why)
     return as_batch(found.rows)
 
 

@@ -51,14 +51,14 @@ class TailFeed(Feed):
     """
 
     def __init__(self, path: FilePath, *, time: str, format: str | Format = "json", schema: Fields | None = None,
-                 **told: Unpack[FeedOptions]) -> None:
+                 **options: Unpack[FeedOptions]) -> None:
         self.path = Path(path)
-        told.setdefault("name", self.path.name)
+        options.setdefault("name", self.path.name)
         super().__init__("tail", time=time, schema=schema, format=format_of(format, f"feeds.tail({str(path)!r})"),
-                         **told)
+                         **options)
 
     def connect(self, offset: Offset) -> Client:
-        return _Follower(self.path, offset, self.letters)
+        return _Follower(self.path, offset, self.dead_letters)
 
 
 class _Follower(Client):
@@ -106,8 +106,8 @@ class _Follower(Client):
             self._open(copies[0], 0)
             return None
         lines = self._lines.add(text)
-        while self._lines.refused:
-            self._letters.refuse(self._lines.refused.pop(), TOO_LONG)
+        while self._lines.too_long:
+            self._letters.refuse(self._lines.too_long.pop(), TOO_LONG)
         if text:
             self._quiet_since = monotonic()
         elif not (later := self._later()):

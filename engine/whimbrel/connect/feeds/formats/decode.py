@@ -17,7 +17,7 @@ from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.errors import PlanError, near_match
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
-Refused = list[tuple[int, str]]
+Malformed = list[tuple[int, str]]
 
 UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOFError, OSError, RecursionError,
               struct.error, pa.ArrowException)
@@ -38,13 +38,13 @@ class Decoded:
         In as many pieces as they came in: they are put together where they are handed on.
     each : array of int
         Of each message: how many rows it gave.
-    refused : list of (int, str)
+    malformed : list of (int, str)
         Numbers of messages that are no rows, and why.
     """
 
     rows: pa.Table
     each: Index
-    refused: Refused
+    malformed: Malformed
 
     @property
     def message(self) -> Index:
@@ -74,7 +74,7 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
     """Rows of messages. Those that cannot be read are found by halving, so good ones stay fast."""
     parts: list[pa.Table] = []
     counts = np.zeros(len(messages), np.int64)
-    refused: Refused = []
+    malformed: Malformed = []
     left = [(0, len(messages))] if messages else []
     while left:  # a function that calls itself would hold the rows until garbage is collected
         start, stop = left.pop()
@@ -82,13 +82,13 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
             rows, counts[start:stop] = format_.parse(messages[start:stop], schema)
         except UNREADABLE as error:
             if stop - start == 1:
-                refused.append((start, reason(error)))
+                malformed.append((start, reason(error)))
             else:
                 middle = (start + stop) // 2
                 left += (middle, stop), (start, middle)
         else:
             parts.append(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
-    return Decoded(pa.concat_tables(parts) if parts else schema.empty_table(), counts, refused)
+    return Decoded(pa.concat_tables(parts) if parts else schema.empty_table(), counts, malformed)
 
 
 def reason(error: Exception) -> str:

@@ -18,7 +18,7 @@ class LineSplitter:
         Length of the lines that were given, with their ends.
     last : bytes
         What they end with, as it was written.
-    refused : list of bytes
+    too_long : list of bytes
         What lines of more than 64 MiB begin with, which are left out. Whoever makes letters of them clears it.
 
     Examples
@@ -30,7 +30,7 @@ class LineSplitter:
 
     def __init__(self) -> None:
         self.bytes, self.last = 0, b""
-        self.refused: list[bytes] = []
+        self.too_long: list[bytes] = []
         self._begun: list[bytes] = []  # the last line, of which nothing is kept once it is too long
         self._begun_bytes = 0
         self._begun_last = b""
@@ -67,5 +67,5 @@ class LineSplitter:
         if self._begun_bytes <= MAX_LINE_BYTES:
             self._begun.append(text)
         elif before <= MAX_LINE_BYTES:
-            self.refused.append(b"".join((*self._begun, text))[:_LAST_BYTES])
+            self.too_long.append(b"".join((*self._begun, text))[:_LAST_BYTES])
             self._begun = []

@@ -64,12 +64,12 @@ class HttpFeed(Feed):
 
     def __init__(self, url: str, *, time: str, every: float | Duration = 5.0,
                  cursor: str | None = None, headers: Mapping[str, str] | None = None,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         every_s = checked_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
         self.url, self.every, self.cursor = checked_url(url, "http", "https"), every_s, cursor
         self.headers = dict(headers or {})
         super().__init__("http", time=time, schema=schema,
-                         format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **told)
+                         format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **options)
 
     def connect(self, offset: Offset) -> Client:
         over = threading.Event()
@@ -110,7 +110,7 @@ class _Poller:
         unread, self._unread = self._unread, set()
         if len(text) > _MAX_BYTES:
             for letter in self._unreadable(text, unread):
-                self._feed.letters.refuse(letter, "a page is longer than 64 MiB")
+                self._feed.dead_letters.refuse(letter, "a page is longer than 64 MiB")
             return []
         try:
             messages = _rows(text)
@@ -173,11 +173,11 @@ class SseFeed(Feed):
     lost = HttpFeed.lost
 
     def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
-                 format: str | Format = "json", schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+                 format: str | Format = "json", schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         self.url, self.event = checked_url(url, "http", "https"), event
         self.headers = dict(headers or {})
         super().__init__("sse", time=time, schema=schema,
-                         format=format_of(format, f"feeds.sse({without_secrets(url)!r})"), **told)
+                         format=format_of(format, f"feeds.sse({without_secrets(url)!r})"), **options)
 
     def connect(self, offset: Offset) -> Client:
         closing = ExitStack()
@@ -214,7 +214,7 @@ class SseFeed(Feed):
                 name = value
             elif not field and not value:
                 if long > _MAX_BYTES:
-                    self.letters.refuse(data[0], "an event is longer than 64 MiB")
+                    self.dead_letters.refuse(data[0], "an event is longer than 64 MiB")
                 elif data and (self.event is None or (name or b"message") == self.event.encode()):
                     yield MessageBatch([b"\n".join(data)], offset)
                 data, name, long = [], b"", 0

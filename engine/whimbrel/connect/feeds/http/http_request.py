@@ -13,21 +13,21 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 _PORTS = {"http": 80, "https": 443}
 
 
-def opened(url: str, headers: Mapping[str, str], told: Iterable[str], timeout_s: float) -> Any:
+def opened(url: str, headers: Mapping[str, str], user_headers: Iterable[str], timeout_s: float) -> Any:
     """A page, or the error of its server, whose connection is not kept.
 
     Parameters
     ----------
     url : str
     headers : mapping
-    told : iterable of str
+    user_headers : iterable of str
         Names of those headers that the user gave: no other origin sees them, since any may be a secret.
     timeout_s : float
     """
     url, user = _apart(url)
     request = urllib.request.Request(url, headers={**user, **headers})  # noqa: S310 - checked
     try:
-        return urllib.request.build_opener(_Redirects([*told, *user])).open(request, timeout=timeout_s)
+        return urllib.request.build_opener(_Redirects([*user_headers, *user])).open(request, timeout=timeout_s)
     except urllib.error.HTTPError as error:
         error.close()
         raise
@@ -36,14 +36,14 @@ def opened(url: str, headers: Mapping[str, str], told: Iterable[str], timeout_s:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Goes where a server sends it; without what the user told the first one, where that is another."""
 
-    def __init__(self, told: Iterable[str]) -> None:
-        self._told = [*told]
+    def __init__(self, user_headers: Iterable[str]) -> None:
+        self._user_headers = [*user_headers]
 
     def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage,
                          newurl: str) -> urllib.request.Request | None:
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and _origin(newurl) != _origin(req.full_url):
-            for name in self._told:
+            for name in self._user_headers:
                 request.remove_header(name.capitalize())  # as it is kept
         return request
 
@@ -58,8 +58,8 @@ def _apart(url: str) -> tuple[str, dict[str, str]]:
     user, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, {}
-    told = base64.b64encode(unquote(user).encode()).decode()
-    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {told}"}
+    credentials = base64.b64encode(unquote(user).encode()).decode()
+    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {credentials}"}
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

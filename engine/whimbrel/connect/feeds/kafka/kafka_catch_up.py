@@ -9,7 +9,7 @@ from typing import Any
 
 _MAX_HELD = 200_000
 _MAX_BYTES = 64 << 20
-_PATIENCE_S = 10.0
+_MAX_IDLE_S = 10.0
 
 
 class TimestampMerge:
@@ -57,10 +57,10 @@ class TimestampMerge:
         """A partition has no more now."""
         self._behind.discard(number)
 
-    def silent(self, seconds: float) -> None:
+    def note_idle(self, seconds: float) -> None:
         """Nothing came; a partition that nobody serves is not waited for without end."""
         self._waited_s += seconds
-        if self._waited_s > _PATIENCE_S:
+        if self._waited_s > _MAX_IDLE_S:
             self._behind.clear()
 
     @property
@@ -100,11 +100,11 @@ class TimestampMerge:
         The one that all others wait for is wanted, whatever it holds.
         """
         messages, size = sum(map(len, self._held.values())), sum(self._bytes.values())
-        share = max(messages / _MAX_HELD, size / _MAX_BYTES)
-        if share <= 0.5:
+        fraction = max(messages / _MAX_HELD, size / _MAX_BYTES)
+        if fraction <= 0.5:
             return set()
         ahead = {number for number, held in self._held.items() if len(held) * len(self._held) > messages}
-        full = self.paused | ahead if share > 1 else self.paused
+        full = self.paused | ahead if fraction > 1 else self.paused
         return full - {min(self._behind, key=self._reached)} if self._behind else full
 
     @property

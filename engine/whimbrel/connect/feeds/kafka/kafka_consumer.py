@@ -89,21 +89,21 @@ class Consumer(Client):
         """Offsets are those of one topic: another one of its name is read from its beginning."""
         if self._topic is None:
             return
-        told = self._id.answer(_ATTEMPT_S)
-        if told in (None, self._topic):
+        topic_id = self._id.answer(_ATTEMPT_S)
+        if topic_id in (None, self._topic):
             return
-        self._topic, self._offsets, self._began_anew = told, {}, True
+        self._topic, self._offsets, self._began_anew = topic_id, {}, True
         self.lost["a topic that began anew"] += 1
         self.begins = self._where()
 
     def _look_at_topic(self, wait_s: float = 0.0) -> None:
         """Learn its id; another one than before is what a new connection begins with."""
-        told = self._id.answer(wait_s)
-        if told is None:
+        topic_id = self._id.answer(wait_s)
+        if topic_id is None:
             return
         if self._topic is None:
-            self._topic, self._has_new_id = told, True
-        if told != self._topic:
+            self._topic, self._has_new_id = topic_id, True
+        if topic_id != self._topic:
             raise ConnectionError(f"the topic {self._feed.topic!r} was deleted and made anew")
 
     def _where(self) -> dict[str, Any]:
@@ -148,10 +148,10 @@ class Consumer(Client):
     def _learn_of_others(self, partitions: Sequence[Any]) -> None:
         """Stand where others of the group have read to meanwhile. What it said itself, its own place knows better."""
         try:
-            told = self._consumer.committed(partitions, timeout=_ATTEMPT_S) if partitions else ()
+            committed = self._consumer.committed(partitions, timeout=_ATTEMPT_S) if partitions else ()
         except self._library.KafkaException as error:
             raise ConnectionError(error.args[0].str()) from error
-        self._offsets.update({str(each.partition): each.offset for each in told
+        self._offsets.update({str(each.partition): each.offset for each in committed
                               if each.metadata != self._member and each.offset > self._offsets[str(each.partition)]})
 
     def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
@@ -238,7 +238,7 @@ class Consumer(Client):
             asked = monotonic()
             came = self._next(left_s)
             if not came:
-                backlog.silent(monotonic() - asked)  # which may be less: what the library has to say wakes it
+                backlog.note_idle(monotonic() - asked)  # which may be less: what the library has to say wakes it
             for message in came:
                 if self._has_met_end(message):
                     backlog.at_end(message.partition())

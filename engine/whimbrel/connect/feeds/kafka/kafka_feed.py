@@ -71,7 +71,7 @@ class KafkaFeed(Feed):
                  start_from: Literal["earliest", "latest"] = "earliest", format: str | Format = "json",
                  metadata_columns: Sequence[str] = (), tombstones: Literal["drop", "dead_letter"] = "drop",
                  config: Mapping[str, Any] | None = None, schema: Fields | None = None,
-                 **told: Unpack[FeedOptions]) -> None:
+                 **options: Unpack[FeedOptions]) -> None:
         try:
             import confluent_kafka
         except ImportError:
@@ -89,9 +89,9 @@ class KafkaFeed(Feed):
         self.topic, self.servers, self.group, self.start_from = topic, servers, group, start_from
         self.drops_tombstones = tombstones == "drop"
         self.config = dict(config or {})
-        told.setdefault("name", topic)
+        options.setdefault("name", topic)
         super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
-                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **told)
+                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **options)
         if self.disorder.partition is not None and self.disorder.lag is None:
             raise PlanError("Nothing would settle: a topic does not end, and nobody knows how far a partition may lag.",
                             where=where,
@@ -101,7 +101,7 @@ class KafkaFeed(Feed):
     def connect(self, offset: Offset) -> Client:
         return Consumer(self, offset or {})
 
-    def look(self) -> Client:
+    def connect_for_sample(self) -> Client:
         alone = copy(self)
         alone.group, alone.start_from = None, "earliest"
         return alone.connect(None)

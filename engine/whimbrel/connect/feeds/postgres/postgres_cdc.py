@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from whimbrel.clock import Duration
-from whimbrel.connect.addresses import PATIENCE, checked_conninfo
+from whimbrel.connect.addresses import LIBPQ_TIMEOUTS, checked_conninfo
 from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.postgres.pgoutput import Change, Relation, Truncation, changes
 from whimbrel.connect.feeds.postgres.postgres_feed import UNTOLD_TIME, columns_of, plain
@@ -65,7 +65,7 @@ class PostgresChangesFeed(Feed):
         Seconds between two looks while there is nothing new.
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known, but for generated ones: the log does not tell them.
-    **told
+    **feed_options
         What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
@@ -73,7 +73,7 @@ class PostgresChangesFeed(Feed):
 
     def __init__(self, table: str, url: str, *, time: str, slot: str = "whimbrel", publication: str | None = None,
                  metadata_columns: Sequence[str] = ("change", "committed"), every: float | Duration = 0.1,
-                 schema: Fields | None = None, **told: Unpack[FeedOptions]) -> None:
+                 schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         try:
             import psycopg
         except ImportError:
@@ -89,15 +89,15 @@ class PostgresChangesFeed(Feed):
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError)
         self.table, self.url, self.every = table.split("."), checked_conninfo(url), every_s
         self.slot, self.publication = slot, publication or slot
-        told.setdefault("name", table)
+        options.setdefault("name", table)
         super().__init__("postgres_cdc", time=time, format=Records(),
                          schema=self._columns() if schema is None else schema,
-                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **told)
-        self.errors_of = frozenset(self.value_fields.names)
+                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **options)
+        self.read_columns = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction, and times are told in UTC."""
-        return self.library.connect(self.url, autocommit=True, options="-c TimeZone=UTC", **PATIENCE)
+        return self.library.connect(self.url, autocommit=True, options="-c TimeZone=UTC", **LIBPQ_TIMEOUTS)
 
     def _columns(self) -> pa.Schema:
         """Those of the table that the log tells."""
@@ -144,8 +144,8 @@ class _Changes(Client):
         self._safe = self._taken = safe
         self._types = Transformer(self._link)
 
-    def _ask(self, words: str, *told: Any) -> list[Any]:
-        return self._link.execute(words, told, binary=True).fetchall()  # as text, bytes take twice the room
+    def _ask(self, query: str, *values: Any) -> list[Any]:
+        return self._link.execute(query, values, binary=True).fetchall()  # as text, bytes take twice the room
 
     def _prepare(self, offset: int | None) -> int:
         """Have a publication and a slot, one feed after the other; how far the slot is."""
@@ -181,9 +181,9 @@ class _Changes(Client):
 
     def _tells(self) -> bool:
         """Whether the publication tells of a table of this name."""
-        told = self._ask("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s",
+        tables = self._ask("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s",
                          self._feed.publication)
-        return any(self._is_of(each) for each in told)
+        return any(self._is_of(each) for each in tables)
 
     def _is_of(self, name: Sequence[str]) -> bool:
         """Whether a table's name, in parts, is that of this feed."""
@@ -250,12 +250,12 @@ class _Changes(Client):
         for each in changes(self._messages()):
             if isinstance(each, Change):
                 try:
-                    row = self._told(each)
+                    row = self._row_of(each)
                 except SourceError:
                     if found:  # what was told before comes first
                         whole = len(metadata_columns["lsn"])
-                        yield self._delivery(rows[:whole], {name: told[:whole] for name,
-                                                            told in metadata_columns.items()})
+                        yield self._delivery(rows[:whole], {name: values[:whole] for name,
+                                                            values in metadata_columns.items()})
                     raise
                 if row is not None:
                     rows.append(row)
@@ -263,7 +263,7 @@ class _Changes(Client):
                 continue
             if isinstance(each, Truncation):
                 if any(self._is_of(relation.name) for relation in each.relations):
-                    self._feed.letters.refuse(b"TRUNCATE", _TRUNCATED)
+                    self._feed.dead_letters.refuse(b"TRUNCATE", _TRUNCATED)
                 continue
             for name, value in (("committed", each.committed_us), ("lsn", each.end)):
                 metadata_columns[name] += [value] * (len(rows) - len(metadata_columns[name]))
@@ -281,29 +281,29 @@ class _Changes(Client):
 
     def _messages(self) -> Iterator[bytes]:
         """What the log tells further on, as it comes: however much that is, little of it is here at once."""
-        told = (self._copy, _lsn(self._offset + self._span), self._feed.publication)
+        values = (self._copy, _lsn(self._offset + self._span), self._feed.publication)
         for data, in self._link.cursor().stream(
                 "SELECT data FROM pg_logical_slot_get_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1',"
-                " 'publication_names', %s)", told, binary=True):
+                " 'publication_names', %s)", values, binary=True):
             self._bytes += len(data)
             yield data
 
-    def _told(self, change: Change) -> dict[str, Any] | None:
+    def _row_of(self, change: Change) -> dict[str, Any] | None:
         """A row of the table; None of others, and of letters."""
         if not self._is_of(change.relation.name):
             return None
         self._check(change.relation)
         time = self._feed.time
-        if change.kind == "delete" and time in self._feed.errors_of and change.values.get(time) is None:
-            self._feed.letters.refuse(repr(change.values).encode(), _UNTIMED.format(time))
+        if change.kind == "delete" and time in self._feed.read_columns and change.values.get(time) is None:
+            self._feed.dead_letters.refuse(repr(change.values).encode(), _UNTIMED.format(time))
             return None
-        if self._feed.errors_of.isdisjoint(change.untold):
+        if self._feed.read_columns.isdisjoint(change.untold):
             try:
                 return self._row(change)
             except self._feed.library.DataError:  # the driver's word for times that Python does not have
-                self._feed.letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
+                self._feed.dead_letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
         else:
-            self._feed.letters.refuse(repr(change.values).encode(), _UNTOLD)
+            self._feed.dead_letters.refuse(repr(change.values).encode(), _UNTOLD)
         return None
 
     def _check(self, relation: Relation) -> None:

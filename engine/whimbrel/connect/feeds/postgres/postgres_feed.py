@@ -13,7 +13,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from whimbrel.clock import Duration
-from whimbrel.connect.addresses import PATIENCE, checked_conninfo, shown_cause, without_secrets
+from whimbrel.connect.addresses import LIBPQ_TIMEOUTS, checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, size
 from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
@@ -59,13 +59,13 @@ class PostgresFeed(Feed):
         A column of times at which rows were written. Default: the event time.
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known.
-    **told
+    **feed_options
         What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
     def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float | Duration = 0.5,
                  visibility_delay: str | None = None, settle_by: str | None = None, schema: Fields | None = None,
-                 **told: Unpack[FeedOptions]) -> None:
+                 **options: Unpack[FeedOptions]) -> None:
         try:
             import psycopg
         except ImportError:
@@ -79,15 +79,15 @@ class PostgresFeed(Feed):
                      remade.UndefinedColumn, remade.FeatureNotSupported)
         self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every_s
         self.visibility_delay, self.settle_by = visibility_delay, settle_by or time
-        told.setdefault("name", table)
+        options.setdefault("name", table)
         super().__init__("postgres", time=time, format=Records(),
-                         schema=columns_of(self.open, self.table) if schema is None else schema, **told)
+                         schema=columns_of(self.open, self.table) if schema is None else schema, **options)
         if cursor not in self.value_fields.names:
             raise PlanError(f"cursor={cursor!r} names no column.", where=self.call, hint="a column that grows")
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction."""
-        return self.library.connect(self.url, autocommit=True, **PATIENCE)
+        return self.library.connect(self.url, autocommit=True, **LIBPQ_TIMEOUTS)
 
     def connect(self, offset: Offset) -> Client:
         return _Table(self, offset)
@@ -209,13 +209,13 @@ class _Table(Client):
             return None
         self._look_whether_it_began_anew()
         ask = self._first if self._offset is None else self._further if self._had is None else self._alike
-        told = {"offset": self._offset, "visibility_delay": self._feed.visibility_delay, "most": _MAX_ROWS + 1,
+        parameters = {"offset": self._offset, "visibility_delay": self._feed.visibility_delay, "most": _MAX_ROWS + 1,
                 "had": self._had}
         try:
-            found, bytes_, next_row = self._found(ask, told)
+            found, bytes_, next_row = self._found(ask, parameters)
         except self._feed.library.DataError:
             _let_texts_stand(self._rows)
-            found, bytes_, next_row = self._found(ask, told)
+            found, bytes_, next_row = self._found(ask, parameters)
         if self._had is None:
             self._stand_behind_whole_values(found, next_row)
         else:
@@ -228,7 +228,7 @@ class _Table(Client):
         offset = [self._offset, self._storage, self._had]
         if self._had is None:
             offset = self._offset if self._storage is None else offset[:2]
-        return MessageBatch([row for row in found if self._is_told(row)], offset, counted=bytes_)
+        return MessageBatch([row for row in found if self._is_readable(row)], offset, counted=bytes_)
 
     def _stand_behind_whole_values(self, found: list[dict[str, Any]], next_row: Mapping[str, Any] | None) -> None:
         """Leave out rows whose value the next row has, too: the next look begins with them."""
@@ -257,11 +257,11 @@ class _Table(Client):
         self._storage = storage
 
     def _found(self, ask: Any,
-               told: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int, dict[str, Any] | None]:
+               parameters: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int, dict[str, Any] | None]:
         """Rows, about what they take, and the row behind them: as they come, until they are many or take much."""
         found: list[dict[str, Any]] = []
         bytes_ = 0
-        with closing(self._rows.stream(ask, told)) as coming:
+        with closing(self._rows.stream(ask, parameters)) as coming:
             for row in coming:
                 if len(found) == _MAX_ROWS or bytes_ >= MAX_BYTES:
                     return found, bytes_, row
@@ -276,10 +276,10 @@ class _Table(Client):
                 for row in rows:
                     row[column.name] = plain(row[column.name], wanted)
 
-    def _is_told(self, row: Mapping[str, Any]) -> bool:
+    def _is_readable(self, row: Mapping[str, Any]) -> bool:
         """Whether Python has all that the row tells; else it is a letter."""
         if any(isinstance(value, _Untold) for value in row.values()):
-            self._feed.letters.refuse(repr(row).encode(), UNTOLD_TIME)
+            self._feed.dead_letters.refuse(repr(row).encode(), UNTOLD_TIME)
             return False
         return True
 

@@ -57,22 +57,22 @@ class Entries(Client):
         try:
             return self.take(timeout_s)
         except self.library.ResponseError as error:
-            if is_gone(error):
+            if is_deleted(error):
                 raise ConnectionError(str(error)) from error
             raise
 
     def take(self, timeout_s: float) -> MessageBatch | None:
         """What has come, up to as many bytes as may be on their way."""
-        came: list[Entry] = []
+        found: list[Entry] = []
         long, wait_ms = 0, max(int(timeout_s * 1000), 1)
-        while long < MAX_BYTES and len(came) < _MAX_MESSAGES:
+        while long < MAX_BYTES and len(found) < _MAX_MESSAGES:
             asked = self.together
-            entries = self.next(asked, None if came else wait_ms)
-            came += entries
+            entries = self.next(asked, None if found else wait_ms)
+            found += entries
             long += self.measured(entries)
             if len(entries) < asked:
                 break
-        return self.delivery(came, long) if came else None
+        return self.delivery(found, long) if found else None
 
     def measured(self, entries: Sequence[Entry]) -> int:
         """Their bytes, by which it is known how many to ask for."""
@@ -94,25 +94,25 @@ class Entries(Client):
     def newest(self) -> bytes | None:
         """The highest id that the stream has given; None if there is no stream."""
         try:
-            told: bytes = self.link.xinfo_stream(self.stream)["last-generated-id"]
+            last_id: bytes = self.link.xinfo_stream(self.stream)["last-generated-id"]
         except self.library.ResponseError as error:
             if "no such key" not in str(error):
                 raise
             return None
-        return told
+        return last_id
 
-    def of(self, came: Any) -> Sequence[Entry]:
+    def of(self, reply: Any) -> Sequence[Entry]:
         """Entries of the one stream that was asked for, in either of the protocol's forms."""
-        if not came:
+        if not reply:
             return []
-        found = next(iter(came.values())) if isinstance(came, dict) else came[0][1]
+        found = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
         return found[0] if found and isinstance(found[0], list) else found
 
     def close(self) -> None:
         self.link.close()
 
 
-def is_gone(error: Exception) -> bool:
+def is_deleted(error: Exception) -> bool:
     """Whether the stream or its group was deleted: connecting again makes them anew."""
     return str(error).startswith(("NOGROUP", "UNBLOCKED the stream"))
 

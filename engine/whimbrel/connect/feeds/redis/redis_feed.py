@@ -54,7 +54,7 @@ class RedisFeed(Feed):
     with_id : bool
         Add the entry's id as the column ``id``.
     schema : pyarrow.Schema or mapping of str to type, optional
-    **told
+    **feed_options
         What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
     """
 
@@ -62,7 +62,7 @@ class RedisFeed(Feed):
                  start_from: Literal["earliest", "latest"] = "earliest", group: str | None = None,
                  consumer: str | None = None, claim_idle: float | Duration | None = 60.0, field: str | None = None,
                  format: str | Format = "json", with_id: bool = False, schema: Fields | None = None,
-                 **told: Unpack[FeedOptions]) -> None:
+                 **options: Unpack[FeedOptions]) -> None:
         try:
             import redis
         except ImportError:
@@ -82,15 +82,15 @@ class RedisFeed(Feed):
         self.stream, self.url, self.start_from = stream, checked_url(url, "redis", "rediss", "unix"), start_from
         self.group, self.consumer, self.field = group, platform.node() if consumer is None else consumer, field
         self.claim_after_s, self.forgets = claim_after_s, group is not None
-        told.setdefault("name", stream)
+        options.setdefault("name", stream)
         super().__init__("redis", time=time, schema=schema,
                          format=TextRecords() if field is None else format_of(format, where),
-                         metadata_columns=pa.schema([("id", pa.string())] if with_id else []), **told)
+                         metadata_columns=pa.schema([("id", pa.string())] if with_id else []), **options)
 
     def connect(self, offset: Offset) -> Client:
         return _Alone(self, offset) if self.group is None else RedisConsumer(self, offset)
 
-    def look(self) -> Client:
+    def connect_for_sample(self) -> Client:
         return _Alone(self, "0-0")
 
 
@@ -110,17 +110,17 @@ class _Alone(Entries):
 
     def begin(self) -> None:
         try:
-            told = self.link.xinfo_stream(self.stream)
+            info = self.link.xinfo_stream(self.stream)
         except self.library.ResponseError as error:
             if "no such key" not in str(error):
                 raise
-            told = {"length": 0, "entries-added": 0, "first-entry": None, "last-generated-id": b"0-0"}
-        added = told.get("entries-added")
+            info = {"length": 0, "entries-added": 0, "first-entry": None, "last-generated-id": b"0-0"}
+        added = info.get("entries-added")
         if self._last is None:
             latest = self.feed.start_from == "latest"
-            self._last = told["last-generated-id"].decode() if latest else "0-0"
-            self._number = None if added is None else added if latest else added - told["length"]
-        elif added is None or self._number is None or not self._looked_behind(self._last, self._number, told):
+            self._last = info["last-generated-id"].decode() if latest else "0-0"
+            self._number = None if added is None else added if latest else added - info["length"]
+        elif added is None or self._number is None or not self._looked_behind(self._last, self._number, info):
             return
         self.begins = self.offset
 
@@ -137,15 +137,15 @@ class _Alone(Entries):
                 self._number += len(entries)
         return entries
 
-    def _looked_behind(self, offset: str, number: int, told: dict[str, Any]) -> bool:
+    def _looked_behind(self, offset: str, number: int, info: dict[str, Any]) -> bool:
         """Whether some of what comes behind a place is gone; then it stands behind that."""
-        added, first = told["entries-added"], told["first-entry"]
-        anew = parts(told["last-generated-id"]) < parts(offset.encode())
+        added, first = info["entries-added"], info["first-entry"]
+        anew = parts(info["last-generated-id"]) < parts(offset.encode())
         if anew or added < number:
             self.lost["a stream that began anew"] += 1
-            self._last, self._number = "0-0" if anew else offset, added - told["length"]
+            self._last, self._number = "0-0" if anew else offset, added - info["length"]
             return True
-        gone = added - number - told["length"] if first is None or parts(first[0]) > parts(offset.encode()) else 0
+        gone = added - number - info["length"] if first is None or parts(first[0]) > parts(offset.encode()) else 0
         if gone > 0:
             self.lost["entries that the stream no longer had"] += gone
             self._number = number + gone

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, is_gone, parts
+from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, is_deleted, parts
 from whimbrel.connect.feeds.runtime.client import MessageBatch, Offset
 from whimbrel.errors import SourceError
 
@@ -180,7 +180,7 @@ class RedisConsumer(Entries):
         try:
             self.link.xack(self.stream, self._group, *ids)
         except self.library.ResponseError as error:
-            if not is_gone(error):
+            if not is_deleted(error):
                 raise
 
 

@@ -19,7 +19,7 @@ from whimbrel.connect.feeds.formats.arrow_format import as_batch
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Decoded, decode, reason
 from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.runtime.backoff import Backoff
-from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, raised, words
+from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, message_bytes, raised
 from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReader
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus, Link
 from whimbrel.connect.feeds.runtime.partition_activity import PartitionActivity
@@ -64,7 +64,7 @@ class BufferedFeedReader(FeedReader):
         self._tell_safe = False
         self._state = FeedStatus()
         self._retry_at = 0.0
-        self._dead_before = feed.letters.counts.copy()
+        self._dead_before = feed.dead_letters.counts.copy()
         self._shed: Counter[str] = Counter()
         self._clock = ArrivalClock()
         self._came_at = self._live_at = monotonic()
@@ -73,7 +73,7 @@ class BufferedFeedReader(FeedReader):
         self._closed = self._left = self._answered = False
         partition = feed.disorder.partition
         self._heard = None if partition is None or feed.pace.idle_after_s is None else PartitionActivity(partition)
-        feed.letters.begin()
+        feed.dead_letters.begin()
 
     def __next__(self) -> Batch | None:
         if self._thread is None:  # not before: whoever has a place to go on from asks for another reading
@@ -151,7 +151,7 @@ class BufferedFeedReader(FeedReader):
             return replace(self._state, connection="idle" if self._idle() else self._link_now(),
                            waiting_for=waiting_for,
                            queued_rows=self._waiting, queued_bytes=self._waiting_bytes, idle_s=self._quiet_s(),
-                           dead_letters=dict(self.feed.letters.counts - self._dead_before), shed=self._given_up(),
+                           dead_letters=dict(self.feed.dead_letters.counts - self._dead_before), shed=self._given_up(),
                            retry_in_s=max(self._retry_at - monotonic(), 0.0))
 
     @property
@@ -200,7 +200,7 @@ class BufferedFeedReader(FeedReader):
             self._thread.join(self._patience_s())
         if not self._closed:
             self._closed = True
-            self.feed.letters.end()
+            self.feed.dead_letters.end()
 
     def _stop_receiving(self) -> None:
         """From now on nothing comes; the connection stays until it is closed, for what is still to be acknowledged."""
@@ -291,9 +291,9 @@ class BufferedFeedReader(FeedReader):
 
     def _pass_on_what_is_safe(self, client: Client) -> None:
         with self._changed:
-            offset, told = self._safe, self._tell_safe
+            offset, is_new = self._safe, self._tell_safe
             self._tell_safe = False
-        if told:
+        if is_new:
             client.acknowledge(offset)
 
     def _wait(self, backoff: Backoff, error: Exception) -> None:
@@ -327,12 +327,12 @@ class BufferedFeedReader(FeedReader):
             ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
             arrays.append(pa.array(ticks).cast(feed.schema.time_type))
         rows = pa.Table.from_arrays(arrays, schema=feed.fields)
-        refused = feed.rules.refused(rows, now_ns) if rows.num_rows else []
-        if refused:
-            for why, mask in refused:
+        violations = feed.rules.violations(rows, now_ns) if rows.num_rows else []
+        if violations:
+            for why, mask in violations:
                 for row in np.flatnonzero(mask):
-                    feed.letters.refuse(_words(delivery.messages, int(decoded.message[row])), why)
-            rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in refused])))
+                    feed.dead_letters.refuse(_message_bytes(delivery.messages, int(decoded.message[row])), why)
+            rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in violations])))
         if rows.num_rows:
             self._came_at = monotonic()
         return rows
@@ -345,13 +345,13 @@ class BufferedFeedReader(FeedReader):
             try:
                 format_.parse(messages.slice(0, 0), feed.value_fields)
             except UNREADABLE as error:  # other columns, which is no fault of a row
-                feed.letters.refuse(str(messages.schema).encode(), reason(error))
+                feed.dead_letters.refuse(str(messages.schema).encode(), reason(error))
                 format_ = None
         if format_ is None:  # or only a place has moved
             return Decoded(feed.value_fields.empty_table(), np.empty(0, np.int64), [])
         decoded = decode(format_, messages, feed.value_fields)
-        for number, why in decoded.refused:
-            feed.letters.refuse(_words(messages, number), why)
+        for number, why in decoded.malformed:
+            feed.dead_letters.refuse(_message_bytes(messages, number), why)
         return decoded
 
     def _enqueue(self, rows: pa.Table, offset: Offset, client: Client) -> None:
@@ -442,11 +442,11 @@ def _size(rows: pa.Table | pa.RecordBatch) -> int:
     return rows.nbytes
 
 
-def _words(messages: Any, number: int) -> bytes:
+def _message_bytes(messages: Any, number: int) -> bytes:
     """A message, or a row of a record batch, for whoever reads letters."""
     if isinstance(messages, pa.RecordBatch):
         return repr(messages.slice(number, 1).to_pylist()[0]).encode()
-    return words(messages[number])
+    return message_bytes(messages[number])
 
 
 class _Lost(Exception):  # noqa: N818 - not an error that anybody sees

@@ -223,6 +223,6 @@ def size(message: Any) -> int:
     return int(getattr(message, "nbytes", 8))
 
 
-def words(message: Any) -> bytes:
+def message_bytes(message: Any) -> bytes:
     """A message as bytes, for whoever reads letters."""
     return message if isinstance(message, bytes) else repr(message).encode()

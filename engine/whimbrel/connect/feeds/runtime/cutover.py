@@ -49,7 +49,7 @@ class Cutover(ABC):
         return None
 
     @abstractmethod
-    def begin_anew(self) -> None:
+    def forget_offsets(self) -> None:
         """What the feed reads was made anew: from now on its offsets are not those of the history."""
 
     @abstractmethod
@@ -101,7 +101,7 @@ class OffsetCutover(Cutover):
     def offset_in(self, feed: Feed) -> Offset:
         return feed.offset_after(self.offset, self.within, self._last)
 
-    def begin_anew(self) -> None:
+    def forget_offsets(self) -> None:
         self._last = {}
 
     def state(self) -> str:
@@ -156,7 +156,7 @@ class TimeCutover(Cutover):
     def of_feed(self, rows: Batch) -> Batch:
         return self._kept(rows, np.asarray(rows.column(self.columns[0]).values) >= self.cut)
 
-    def begin_anew(self) -> None:
+    def forget_offsets(self) -> None:
         """It does not go by offsets."""
 
     def state(self) -> Any:
@@ -187,7 +187,7 @@ class KeyCutover(Cutover):
         self._oldest, self._newest = INF, MIN_TIME
         self._recent: list[Batch] = []
         self._table: KeyTable | None = None
-        self._told: list[pa.Array] | None = None
+        self._saved: list[pa.Array] | None = None
 
     def begin(self) -> KeyCutover:
         return KeyCutover(self.columns, self.span_ticks)
@@ -214,19 +214,19 @@ class KeyCutover(Cutover):
     def _known(self, like: Batch) -> KeyTable:
         """Numbers of the keys that the history has."""
         table = KeyTable([pa.int64(), *(like.schema.type_of(name) for name in self.columns)])
-        if self._told is not None:
-            sync, *columns = map(Column.from_arrow, self._told)
+        if self._saved is not None:
+            sync, *columns = map(Column.from_arrow, self._saved)
             if len(sync):
                 table.ids([sync, *columns], len(sync))
         for part in self._recent:
             table.ids(_key(part.sync, [part.column(name) for name in self.columns]), len(part))
         return table
 
-    def begin_anew(self) -> None:
+    def forget_offsets(self) -> None:
         """It does not go by offsets."""
 
     def state(self) -> list[Any]:
-        parts = [] if self._told is None else [self._told]
+        parts = [] if self._saved is None else [self._saved]
         parts += [[pa.array(rows.sync), *(_plain(rows.column(name).to_arrow()) for name in self.columns)]
                   for rows in self._recent]
         columns = [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
@@ -236,8 +236,8 @@ class KeyCutover(Cutover):
         return [self._oldest, self._newest, _text(*columns)]
 
     def restore(self, state: list[Any]) -> None:
-        self._oldest, self._newest, told = state
-        self._told = _arrays(told) or None
+        self._oldest, self._newest, saved = state
+        self._saved = _arrays(saved) or None
 
 
 def _key(sync: Any, columns: list[Column]) -> list[Column]:

@@ -65,7 +65,7 @@ class DeadLetterQueue:
             self._number += 1
             self._changed.notify_all()
 
-    def behind(self, number: int) -> tuple[list[DeadLetter], int]:
+    def read_from(self, number: int) -> tuple[list[DeadLetter], int]:
         """Letters from a number on, and the number of the next one. In place of those not kept is one that says so."""
         with self._changed:
             missing = self._number - number
@@ -109,19 +109,19 @@ class DeadLetterSource(Source):
     Parameters
     ----------
     name : str
-    letters : Letters
+    queue : DeadLetterQueue
     """
 
     live = True
     time = "at"
 
-    def __init__(self, name: str, letters: DeadLetterQueue) -> None:
+    def __init__(self, name: str, queue: DeadLetterQueue) -> None:
         self.name = f"dead letters of {name}"
         self.schema = Schema((Field("at", pa.timestamp("us")), Field("reason", pa.string()),
                               Field("message", pa.binary()), Field("size", pa.int64())), "us")
         self.disorder = OrderingSpec(0, "adjust")
         self.longest = 1
-        self._letters = letters
+        self._queue = queue
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
@@ -130,15 +130,15 @@ class DeadLetterSource(Source):
     def _read(self, columns: Sequence[str]) -> Iterator[Batch | None]:
         number = 0
         while True:
-            over = self._letters.ended
-            found, number = self._letters.behind(number)
+            over = self._queue.ended
+            found, number = self._queue.read_from(number)
             if found:
                 yield self._batch(found).select(columns)
             elif over:
                 return
             else:
                 yield None
-                self._letters.wait(number)
+                self._queue.wait(number)
 
     def _batch(self, letters: Sequence[DeadLetter]) -> Batch:
         at = np.array([letter.at_us for letter in letters], np.int64)

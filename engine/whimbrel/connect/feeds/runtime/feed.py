@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import count
 from time import monotonic
 from typing import Any, TypedDict, Unpack
@@ -22,7 +22,7 @@ from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterQueue
 from whimbrel.connect.feeds.runtime.overload import Overload, WidenHop
 from whimbrel.connect.feeds.runtime.read_options import ReadOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields, Rules, fields_given, fields_inferred
-from whimbrel.connect.ordering import promise
+from whimbrel.connect.ordering import ordering_spec
 from whimbrel.connect.partitions import PartitionWatermarks, by_of, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.connect.tables.pandas_index import data_fields
@@ -127,48 +127,48 @@ class Feed(Source):
     """How record batches become rows of the schema."""
 
     def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
-                 metadata_columns: pa.Schema | None = None, **told: Unpack[FeedOptions]) -> None:
+                 metadata_columns: pa.Schema | None = None, **options: Unpack[FeedOptions]) -> None:
         self.call = f"feeds.{kind}(..., time={time!r})"
-        self._check_names(told)
-        self.pace = ReadOptions.of(told, self.call)
-        self.name = told.get("name") or kind
+        self._check_names(options)
+        self.pace = ReadOptions.of(options, self.call)
+        self.name = options.get("name") or kind
         self.format = format
-        self.letters = DeadLetterQueue()
+        self.dead_letters = DeadLetterQueue()
         self.metadata_columns = pa.schema([]) if metadata_columns is None else metadata_columns
-        wanted = (time, told.get("end"), told.get("arrival"), by_of(told.get("partition")))
+        wanted = (time, options.get("end"), options.get("arrival"), by_of(options.get("partition")))
         self.value_fields = (fields_given(schema, self.call) if schema is not None else
                              fields_inferred(data_fields(self._sampled(self.pace.schema_sample_s), wanted), self.call))
         fields = pa.schema([*self.value_fields, *self.metadata_columns])
-        self.arrival_column = told.get("arrival_column")
-        time, made = self._made(time, told, fields.names)
+        self.arrival_column = options.get("arrival_column")
+        time, made = self._made(time, options, fields.names)
         fields = pa.schema([*fields, *made])
         if self.arrival_column is not None and not (made and self.arrival_column == time):
             fields = fields.append(pa.field(self.arrival_column, _clock_type(fields, time, self.call)))
         self.fields = fields
-        if in_file_order(told.get("arrival")):
+        if in_file_order(options.get("arrival")):
             raise PlanError("Rows of a feed come in the order of their arrival anyway.", where=self.call,
                             hint="leave arrival= out; wb.FILE_ORDER is for logs in files and tables")
-        self.arrival = told.get("arrival") or self.arrival_column
-        end = told.get("end")
+        self.arrival = options.get("arrival") or self.arrival_column
+        end = options.get("end")
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=self.arrival, where=self.call)
         self.schema, self.time = self.timeline.schema, time
         self.longest = 1 if end is None else None
         self.hidden = self.timeline.hidden
         self.disorder = in_partitions(
-            promise(told.get("reorder_latency"), told.get("late") or "drop", self.schema.unit, default=0,
-                    where=self.call), told.get("partition"), self.schema, where=self.call)
-        self.rules = Rules.of(self.timeline, told.get("max_ahead"))
+            ordering_spec(options.get("reorder_latency"), options.get("late") or "drop", self.schema.unit, default=0,
+                    where=self.call), options.get("partition"), self.schema, where=self.call)
+        self.rules = Rules.of(self.timeline, options.get("max_ahead"))
         if self.pace.overload is not None:
             self.pace.overload.check(self.schema.names, where=self.call)
         if isinstance(rule := self.pace.overload, WidenHop):
             self.relief = OverloadSignal(rule.ticks(self.schema.unit))
 
-    def _made(self, time: str, told: FeedOptions, names: Sequence[str]) -> tuple[str, list[pa.Field]]:
+    def _made(self, time: str, options: FeedOptions, names: Sequence[str]) -> tuple[str, list[pa.Field]]:
         """The event-time column, and that column where the feed makes it: of row numbers, or of the wall clock."""
         self.numbered = is_stated(time, SEQUENCE)
         if not self.numbered and not is_stated(time, WALL_CLOCK):
             return time, []
-        if told.get("end") is not None:
+        if options.get("end") is not None:
             raise PlanError("An end needs an event time of its own.", where=self.call,
                             hint="Name the event-time column, or leave end= out.")
         name, type_ = SEQUENCE_COLUMN, pa.int64()
@@ -178,14 +178,15 @@ class Feed(Source):
         check_free(name, names, self.call)
         return name, [pa.field(name, type_)]
 
-    def _check_names(self, told: FeedOptions) -> None:
+    def _check_names(self, options: FeedOptions) -> None:
         """Whether all that was told is something that a feed can be told."""
-        for name in told.keys() - FeedOptions.__annotations__.keys():
-            own = {*signature(type(self).__init__).parameters} - {"self", "told"}
+        for name in options.keys() - FeedOptions.__annotations__.keys():
+            own = {each.name for each in signature(type(self).__init__).parameters.values()
+                   if each.kind is not Parameter.VAR_KEYWORD} - {"self"}
             raise PlanError(f"{name}=... is nothing that this feed can be told.", where=self.call,
                             hint=near_match(name, sorted(own | FeedOptions.__annotations__.keys()), noun="option"))
-        if told.get("name") is not None:
-            check_name("name", told["name"], where=self.call)
+        if options.get("name") is not None:
+            check_name("name", options["name"], where=self.call)
 
     @abstractmethod
     def connect(self, offset: Offset) -> Client:
@@ -210,7 +211,7 @@ class Feed(Source):
         """Whether what is read was made anew between two places, so that offsets of one say nothing of the other."""
         return False
 
-    def look(self) -> Client:
+    def connect_for_sample(self) -> Client:
         """A connection for a sample, which takes nothing from others; default: where the feed begins."""
         return self.connect(None)
 
@@ -227,7 +228,7 @@ class Feed(Source):
     def _sampled(self, seconds: float) -> pa.Schema:
         """The schema of the first messages that come."""
         try:
-            client = self.look()
+            client = self.connect_for_sample()
             try:
                 return self._schema_of(self._sample(client, monotonic() + seconds))
             finally:

@@ -85,13 +85,15 @@ class FeedStatus:
         if self.connection == "reconnecting":
             return f"reconnecting in {self.retry_in_s:.0f} s (attempt {self.attempts}: {self.error})"
         over = self.connection == "failed" or (self.connection == "ended" and self.phase == "live")
-        told: list[str] = [self.phase] if self.phase and not over else []
+        parts: list[str] = [self.phase] if self.phase and not over else []
         if self.connection == "connecting" and self.waiting_for:
-            told.append(f"waiting for {self.waiting_for}")
-        told = told or [self.connection]
+            parts.append(f"waiting for {self.waiting_for}")
+        parts = parts or [self.connection]
         if self.phase == "catching up" and self.eta_s is not None:
-            told.append(f"{self.eta_s:.0f} s to go")
-        for counts, what in ((self.dead_letters, "refused"), (self.lost, "lost"), (self.shed, "shed")):
+            parts.append(f"{self.eta_s:.0f} s to go")
+        if dead := sum(self.dead_letters.values()):
+            parts.append(f"{dead:,} dead letter{'s' if dead > 1 else ''}")
+        for counts, what in ((self.lost, "lost"), (self.shed, "shed")):
             if count := sum(counts.values()):
-                told.append(f"{count:,} {what}")
-        return ", ".join(told)
+                parts.append(f"{count:,} {what}")
+        return ", ".join(parts)

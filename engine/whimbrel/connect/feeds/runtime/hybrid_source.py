@@ -63,8 +63,8 @@ class _HandingOver(FeedReader):
         self._both, self._columns, self.relief = both, columns, both.relief
         self._needed = tuple(dict.fromkeys((*columns, *both.cutover.columns)))
         self._cutover = both.cutover.begin()
-        told = offset or {"history": 0, "feed": None, "over": False}
-        self._history_rows, self._feed_offset, self._over = told["history"], told["feed"], told["over"]
+        saved = offset or {"history": 0, "feed": None, "over": False}
+        self._history_rows, self._feed_offset, self._over = saved["history"], saved["feed"], saved["over"]
         if offset is not None:
             self._cutover.restore(offset["cutover"])
         self._rows: Iterator[Batch | None] | None = None
@@ -117,10 +117,10 @@ class _HandingOver(FeedReader):
         before, batch = self._feed_offset, next(self._feed)
         self._feed_offset = self._feed.offset
         if self._both.feed.is_another(before, self._feed_offset):
-            self._cutover.begin_anew()
-        return None if batch is None else self._told(batch)
+            self._cutover.forget_offsets()
+        return None if batch is None else self._deduplicated(batch)
 
-    def _told(self, batch: Batch) -> Batch | None:
+    def _deduplicated(self, batch: Batch) -> Batch | None:
         """Rows of the feed that the history has not."""
         kept = self._cutover.of_feed(batch)
         self._duplicates += len(batch) - len(kept)
@@ -173,7 +173,7 @@ class _HandingOver(FeedReader):
         if self._feed is not None:
             for batch in self._feed.rest():
                 self._feed_offset = self._feed.offset
-                kept = self._told(batch)
+                kept = self._deduplicated(batch)
                 if kept is not None:
                     yield kept
 

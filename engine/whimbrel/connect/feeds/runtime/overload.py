@@ -36,19 +36,19 @@ class Sample(Overload):
     [3, 7]
     """
 
-    share: float
+    fraction: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.share, Real) or not 0 < self.share < 1:
-            raise PlanError(f"{self.share!r} is no share of the rows.", where=f"Sample({self.share!r})",
+        if not isinstance(self.fraction, Real) or not 0 < self.fraction < 1:
+            raise PlanError(f"{self.fraction!r} is no share of the rows.", where=f"Sample({self.fraction!r})",
                             hint="between 0 and 1, such as 0.1")
 
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        step = np.floor(np.arange(1, rows.num_rows + 1) * self.share)
+        step = np.floor(np.arange(1, rows.num_rows + 1) * self.fraction)
         return rows.filter(pa.array(np.diff(step, prepend=0) > 0))
 
     def __str__(self) -> str:
-        return f"sample {self.share:g}"
+        return f"sample {self.fraction:g}"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class ReadOptions:
     schema_sample_s: float
 
     @staticmethod
-    def of(told: Mapping[str, Any], where: str) -> ReadOptions:
+    def of(options: Mapping[str, Any], where: str) -> ReadOptions:
         """What the user told, or the usual.
 
         Raises
@@ -40,10 +40,11 @@ class ReadOptions:
         PlanError
             When one of them cannot be.
         """
-        idle = told.get("idle_timeout")
+        idle = options.get("idle_timeout")
         idle_s = None if idle is None else checked_seconds("idle_timeout", idle, where=where)
-        made = ReadOptions(idle_s, told.get("queue_rows", 1 << 18), told.get("queue_bytes", 64 << 20),
-                    told.get("overload"), told.get("retry_backoff_s", (0.25, 5.0)), told.get("schema_sample_s", 5.0))
+        made = ReadOptions(idle_s, options.get("queue_rows", 1 << 18), options.get("queue_bytes", 64 << 20),
+                           options.get("overload"), options.get("retry_backoff_s", (0.25, 5.0)),
+                           options.get("schema_sample_s", 5.0))
         retry = made.retry_backoff_s
         for name, value, fine, hint in (
                 ("queue_rows", made.queue_rows, is_whole(made.queue_rows) and made.queue_rows >= 1,

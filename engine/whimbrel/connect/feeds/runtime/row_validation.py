@@ -72,23 +72,24 @@ class Rules:
     Parameters
     ----------
     timeline : Timeline
-    ahead_ticks : int, optional
+    max_ahead_ticks : int, optional
         How far a row's time may be ahead of the clock by which rows arrive.
     """
 
     timeline: Timeline
-    ahead_ticks: int | None
+    max_ahead_ticks: int | None
 
     @staticmethod
-    def of(timeline: Timeline, ahead: Duration | None) -> Rules:
-        """`ahead` as users write it."""
+    def of(timeline: Timeline, max_ahead: Duration | None) -> Rules:
+        """`max_ahead` as users write it."""
         unit = timeline.schema.unit
-        return Rules(timeline, None if ahead is None else duration_ticks(ahead, unit, where=timeline.where))
+        return Rules(timeline, None if max_ahead is None else duration_ticks(max_ahead, unit, where=timeline.where))
 
-    def refused(self, rows: pa.Table, now_ns: int) -> list[tuple[str, Mask]]:
+    def violations(self, rows: pa.Table, now_ns: int) -> list[tuple[str, Mask]]:
         """Reasons, each with the rows that it refuses; a row is refused once."""
         time = rows.column(self.timeline.time)
-        maximum = INF if self.ahead_ticks is None else now_ticks(now_ns, self.timeline.schema.unit) + self.ahead_ticks
+        now = now_ticks(now_ns, self.timeline.schema.unit)
+        maximum = INF if self.max_ahead_ticks is None else now + self.max_ahead_ticks
         if self.timeline.end is None and not time.null_count and self._within(time, maximum):
             return []
         times = _ticks(time, self.timeline.schema.time_type)
@@ -106,7 +107,7 @@ class Rules:
             fine &= ~found[-1][1]
             found.append(("end out of range", fine & (ends >= _FURTHEST) & (ends < INF) & known))
             fine &= ~found[-1][1]
-        if self.ahead_ticks is not None:
+        if self.max_ahead_ticks is not None:
             taken = ", as seconds since 1970" if ticks_per_second(self.timeline.schema.unit) is None else ""
             found.append((f"time is ahead of the clock{taken}", fine & (times > maximum)))
         return [(reason, rows) for reason, rows in found if rows.any()]
