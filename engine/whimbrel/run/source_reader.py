@@ -15,7 +15,8 @@ from whimbrel.clock import INF, MIN_TIME, as_ticks, finest
 from whimbrel.connect import ReplayReader, follow
 from whimbrel.connect.feeds.runtime.feed_reader import FeedReader
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
-from whimbrel.connect.replay.clock_subscriber import NEVER, Follower
+from whimbrel.connect.replay.clock_protocol import NEVER
+from whimbrel.connect.replay.clock_subscriber import Follower
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.operators.windows.adaptive_window import WideningKernel
 from whimbrel.plan import FilteredSource, OverloadSignal, Source, SourceOffset, UnsortedSource, WithOrdering

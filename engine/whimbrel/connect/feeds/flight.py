@@ -10,7 +10,8 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import SourceError
 
@@ -31,7 +32,7 @@ class FlightFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the stream, which is asked for now.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Notes
     -----

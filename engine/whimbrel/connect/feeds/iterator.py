@@ -13,11 +13,11 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.addresses import shown_cause, without_secrets
-from whimbrel.connect.feeds.formats.decode import format_of
 from whimbrel.connect.feeds.formats.python_records import Records
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, raised, size
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
-from whimbrel.connect.feeds.runtime.read_options import ReadOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions, ReadOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import SourceError
 
@@ -47,7 +47,7 @@ class IteratedFeed(Feed):
     format : str or Format, optional
         Of bytes.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class IteratedFeed(Feed):
         once = not callable(self._items)
         self._first_cause = None
         self._read = items if once or isinstance(items, Iterator | AsyncIterator) else None
-        return _Gathering(items, int(offset or 0), self.pace, lambda error: self._failed(error, once=once))
+        return _Gathering(items, int(offset or 0), self.read_options, lambda error: self._failed(error, once=once))
 
     def _failed(self, error: Exception, *, once: bool) -> Exception:
         """What ended the items; of an iterator that cannot be made again, no error is worth another try."""
@@ -102,10 +102,11 @@ class IteratedFeed(Feed):
 class _Gathering(Client):
     """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
 
-    def __init__(self, items: Items, offset: int, pace: ReadOptions, failed: Callable[[Exception], Exception]) -> None:
+    def __init__(self, items: Items, offset: int, options: ReadOptions,
+                 failed: Callable[[Exception], Exception]) -> None:
         self._items, self._skip, self._offset, self._failed = items, offset, offset, failed
-        self._together = min(_MAX_TOGETHER, pace.queue_rows)
-        self._together_bytes = min(MAX_BYTES, pace.queue_bytes) // _DELIVERIES
+        self._together = min(_MAX_TOGETHER, options.queue_rows)
+        self._together_bytes = min(MAX_BYTES, options.queue_bytes) // _DELIVERIES
         # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
         self._ready: deque[Any] = deque()
         self._sizes: deque[int] = deque()  # not beside each item: so many pairs would keep Python's collector at work

@@ -14,9 +14,11 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.decode import Format
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.tls import closing_context
 from whimbrel.connect.validation import check_choice, check_name
@@ -56,7 +58,7 @@ class MqttFeed(Feed):
     options : mapping, optional
         Further arguments of ``paho.mqtt.client.Client``, such as ``transport``.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, topic: str, url: str = "mqtt://127.0.0.1:1883", *, time: str, qos: Literal[0, 1, 2] = 1,

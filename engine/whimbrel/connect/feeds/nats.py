@@ -13,9 +13,11 @@ from typing import Any, Final, Literal, Unpack
 import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.decode import Format
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError
@@ -54,7 +56,7 @@ class NatsFeed(Feed):
     format : str or Format
     schema : pyarrow.Schema or mapping of str to type, optional
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, subject: str, url: str = "nats://127.0.0.1:4222", *, time: str, stream: str | None = None,

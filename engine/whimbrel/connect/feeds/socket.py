@@ -13,7 +13,8 @@ from pyarrow import ipc
 
 from whimbrel.connect.addresses import checked_url, without_secrets
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.errors import PlanError
 
@@ -36,7 +37,7 @@ class SocketFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of a first connection, which is made now.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     lost = (OSError, EOFError, TimeoutError, pa.ArrowException)

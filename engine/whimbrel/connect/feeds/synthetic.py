@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.validation import is_seconds, is_whole
 from whimbrel.errors import PlanError
 
@@ -51,7 +52,7 @@ class SyntheticFeed(Feed):
         Every so many seconds, for so many seconds, no rows come.
     seed : int
     **feed_options
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Examples
     --------

@@ -8,9 +8,11 @@ from time import monotonic
 from typing import Any, Unpack
 
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.decode import Format
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.library_logging import info_logger
 from whimbrel.connect.row_numbers import FAILED, FINISHED, POLICY_VIOLATION, ROW, RUN
@@ -42,7 +44,7 @@ class WebSocketFeed(Feed):
     headers, format, schema
         As in :class:`whimbrel.connect.feeds.http.http_feed.HttpFeed`.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, url: str, *, time: str, hello: str | None = None, headers: Mapping[str, str] | None = None,

@@ -132,7 +132,7 @@ class ParquetSource(ColumnarSource):
         return self._of(self._files.between(*self.groups(first, stop), stop - first))
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
-        return ParquetExcerpts(self, self._files, columns)
+        return ParquetExcerpts(self, self._files, self.groups, columns)
 
     def groups(self, first: int, stop: int) -> tuple[int, int]:
         """The row groups, by number, that these rows fill: from the first up to the second."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from whimbrel.batch import Batch
+from whimbrel.connect.files.parquet_files import ParquetFiles
+from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.plan.block_reader import Excerpts
-
-if TYPE_CHECKING:
-    from whimbrel.connect.files.parquet import ParquetSource
-    from whimbrel.connect.files.parquet_files import ParquetFiles
 
 _MAX_BYTES = 32 << 20
 """Larger blocks are read piece by piece, as a whole file is."""
@@ -27,16 +24,18 @@ class ParquetExcerpts(Excerpts):
 
     Parameters
     ----------
-    source : ParquetSource
+    source : ColumnarSource
     files : ParquetFiles
-        Of the source.
+        The files of the source.
+    groups : callable
+        From a range of rows to the range of row groups that holds them.
     columns : sequence of str
     """
 
-    source: ParquetSource
-
-    def __init__(self, source: ParquetSource, files: ParquetFiles, columns: Sequence[str]) -> None:
+    def __init__(self, source: ColumnarSource, files: ParquetFiles, groups: Callable[[int, int], tuple[int, int]],
+                 columns: Sequence[str]) -> None:
         super().__init__(source, columns)
+        self._timeline, self._groups = source.timeline, groups
         self._needed = source.timeline.needed(columns)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="whimbrel-read-ahead")
         self._idle: SimpleQueue[ParquetFiles] = SimpleQueue()  # a reader is used by one thread at a time
@@ -50,7 +49,7 @@ class ParquetExcerpts(Excerpts):
         if coming is None and self._large(first, stop):
             return super().read(first, stop)
         decoded = self._decoded(first, stop) if coming is None else coming.result()
-        return self.source.timeline.batches(decoded, self.columns, first, self.source.lies_in)
+        return self._timeline.batches(decoded, self.columns, first, self.source.lies_in)
 
     def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
         before, self._coming = self._coming, {}
@@ -73,4 +72,4 @@ class ParquetExcerpts(Excerpts):
             self._idle.put(files)
 
     def _between(self, files: ParquetFiles, first: int, stop: int) -> ParquetFiles:
-        return files.between(*self.source.groups(first, stop), stop - first)
+        return files.between(*self._groups(first, stop), stop - first)

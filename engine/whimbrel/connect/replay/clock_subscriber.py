@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:
-    from whimbrel.connect.replay.replay_clock import ReplayClock
-
-NEVER = 2**96
-"""In nanoseconds: behind every arrival."""
-
-
-class Arriving(Protocol):
-    """Rows on their way: the next of them comes at `due`, those at hand have all come at `upto`."""
-
-    @property
-    def due(self) -> int | None: ...
-
-    @property
-    def upto(self) -> int: ...
+from whimbrel.connect.replay.clock_protocol import NEVER, Arriving
+from whimbrel.connect.replay.replay_clock import ReplayClock
 
 
 class Follower:
@@ -38,6 +24,7 @@ class Follower:
         self.readings = readings
         self.seeks = clock.seeks
         self.looked_s = -1e9
+        self.drained: tuple[int, int | None] = (-1, -1)
         self.rejoin()
 
     @property

@@ -17,7 +17,7 @@ from whimbrel.clock import INF, MIN_TIME, Duration, Instant
 from whimbrel.connect.ordering import ordering_spec
 from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
 from whimbrel.connect.replay.arrival_time import ArrivalTime
-from whimbrel.connect.replay.clock_subscriber import NEVER
+from whimbrel.connect.replay.clock_protocol import NEVER
 from whimbrel.connect.replay.replay_clock import INFINITE, ReplayClock, checked_speed
 from whimbrel.connect.replay.replay_reader import PIECE_ROWS, USUAL_SPEED, Chunks, ReplayReader
 from whimbrel.connect.tables.lifetime_columns import row_named

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from whimbrel.clock import Duration, Instant, TickUnit, ticks_per_second
 from whimbrel.clock.instant import Moment
 from whimbrel.connect.replay.arrival_time import ArrivalTime
-from whimbrel.connect.replay.clock_subscriber import NEVER, Follower
+from whimbrel.connect.replay.clock_protocol import NEVER, Subscriber
 from whimbrel.errors import PlanError
 
 INFINITE = float("inf")
@@ -93,7 +93,7 @@ class ReplayClock:
         self._steps: deque[int | str] = deque()
         self._changed = threading.Condition()
         self.last_seek = 0, 0
-        self.followers: WeakSet[Follower] = WeakSet()
+        self.followers: WeakSet[Subscriber] = WeakSet()
         self.rewindable: WeakSet[Rewindable] = WeakSet()
 
     @property
@@ -227,12 +227,12 @@ class ReplayClock:
             raise PlanError(f"The arrivals in {arrivals.name!r} are {arrivals.kind}; those in {known.name!r}, on the "
                             f"same clock, are {known.kind}.", where=where, hint="give it a clock of its own")
 
-    def let_in(self, follower: Follower) -> None:
+    def let_in(self, follower: Subscriber) -> None:
         with self._changed:
             self.followers.add(follower)
             self._ended = False
 
-    def let_go(self, follower: Follower) -> None:
+    def let_go(self, follower: Subscriber) -> None:
         with self._changed:
             self.followers.discard(follower)
             self._changed.notify_all()
@@ -247,7 +247,7 @@ class ReplayClock:
         with self._changed:
             self._last = max(self._last, last)
 
-    def end(self, follower: Follower) -> None:
+    def end(self, follower: Subscriber) -> None:
         """Learn that all rows of a log that follows have been read."""
         with self._changed:
             follower.looked_s = self._machine.monotonic()
@@ -258,7 +258,7 @@ class ReplayClock:
                     self._at = self._last if self._at is None else max(self._at, self._last)
                 self._changed.notify_all()
 
-    def reached(self, follower: Follower) -> int | None:
+    def reached(self, follower: Subscriber) -> int | None:
         """The instant up to which rows have come; moves on when all have read those of before. None before it began."""
         with self._changed:
             now = follower.looked_s = self._machine.monotonic()
@@ -320,20 +320,20 @@ class ReplayClock:
         else:
             self._at = at + round(gap_s * self._speed * 1e9)
 
-    def _step_to(self, at: int, ahead: int | str, looking: list[Follower]) -> int:
+    def _step_to(self, at: int, ahead: int | str, looking: list[Subscriber]) -> int:
         if isinstance(ahead, int):
             return at + ahead
         next_ = [each.upto if ahead == "batch" else each.due for each in looking]
         return max(at, min((due for due in next_ if due is not None), default=at))
 
-    def _open(self) -> list[Follower]:
+    def _open(self) -> list[Subscriber]:
         """Those that have still rows to come."""
         return [each for each in self.followers if each.due != NEVER]
 
-    def _looks(self, follower: Follower) -> bool:
+    def _looks(self, follower: Subscriber) -> bool:
         return self._machine.monotonic() - follower.looked_s < _LOOKS_S
 
-    def _behind(self, follower: Follower, at: int) -> bool:
+    def _behind(self, follower: Subscriber, at: int) -> bool:
         """Whether somebody who reads has not read yet what has come."""
         due = follower.due
         return self._looks(follower) and (due is None or due <= at)

@@ -8,7 +8,8 @@ import numpy as np
 
 from whimbrel.batch import Batch, Ticks
 from whimbrel.connect.replay.arrival_time import ArrivalTime
-from whimbrel.connect.replay.clock_subscriber import NEVER, Follower
+from whimbrel.connect.replay.clock_protocol import NEVER
+from whimbrel.connect.replay.clock_subscriber import Follower
 from whimbrel.connect.replay.replay_clock import ReplayClock
 from whimbrel.errors import PlanError
 

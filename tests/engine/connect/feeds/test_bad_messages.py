@@ -11,8 +11,9 @@ import pytest
 from pyarrow import ipc
 
 import whimbrel as wb
-from whimbrel.connect.feeds.formats.decode import Format, decode, format_of
+from whimbrel.connect.feeds.formats.decode import Format, decode
 from whimbrel.connect.feeds.formats.python_records import Records
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.formats.string_records import TextRecords
 
 FIELDS = pa.schema({"at": pa.int64(), "x": pa.int64()})

@@ -15,7 +15,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
 from tests.engine.ended import ended
 from whimbrel.connect.feeds import Feed
-from whimbrel.connect.feeds.formats.decode import format_of
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch
 from whimbrel.errors import PlanError, SchemaError, SourceError

@@ -122,7 +122,7 @@ def test_a_second_reader_of_one_name_is_refused(server: servers.Server) -> None:
         filled(connection, "named", 1)
         with reading(member(server, "named", None)) as found:
             assert values(found, 1, "at") == [1]
-            with pytest.raises(SourceError, match="Another reader of the group 'g' is called"), \
+            with pytest.raises(SourceError, match="unique in the group 'g', but another reader is called"), \
                     reading(member(server, "named", None)) as other:
                 rows(other, 1)
             until(lambda: next(found) is None and [*held(connection, "named").values()] == [0])
@@ -142,7 +142,7 @@ def test_a_reader_that_is_held_back_is_still_there(server: servers.Server) -> No
             time.sleep(2.5)  # longer than a reader that is there says nothing
             mine = held(connection, "full")["me"]
             assert 100 <= mine < 1_000
-            with pytest.raises(SourceError, match="Another reader of the group 'g' is called"), \
+            with pytest.raises(SourceError, match="unique in the group 'g', but another reader is called"), \
                     reading(member(server, "full")) as other:
                 rows(other, 1)
             with reading(member(server, "full", "another", claim_idle=1.0)) as other:

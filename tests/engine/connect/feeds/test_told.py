@@ -162,10 +162,10 @@ def test_a_server_that_cannot_tell_a_schema_is_named(make: Callable[[], object])
 
 
 def test_a_server_is_asked_every_few_seconds_however_long_it_was_away() -> None:
-    waits = Backoff(*ReadOptions.of({}, "").retry_backoff_s)
+    waits = Backoff(*ReadOptions.validated({}, (), "").retry_backoff_s)
     assert max(waits.wait_s() for _ in range(100)) <= 5
 
 
 @pytest.mark.parametrize("idle", [5, 5.0, "5s", timedelta(seconds=5), np.timedelta64(5_000, "ms")], ids=repr)
 def test_an_idle_time_is_a_duration_or_seconds(idle: Any) -> None:
-    assert ReadOptions.of({"idle_timeout": idle}, "").idle_after_s == 5
+    assert ReadOptions.validated({"idle_timeout": idle}, (), "").idle_after_s == 5

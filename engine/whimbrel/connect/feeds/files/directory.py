@@ -17,11 +17,13 @@ from pyarrow import csv, ipc, parquet
 
 from whimbrel.connect.feeds.formats.arrow_format import as_batch
 from whimbrel.connect.feeds.formats.csv_format import Csv
-from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, decode, format_of
+from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, decode
 from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, LineSplitter
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.formats.string_records import TextColumns
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.paths import FilePath
@@ -57,7 +59,7 @@ class DirectoryFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: that of the files that are there.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,

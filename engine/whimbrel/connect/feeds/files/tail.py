@@ -12,11 +12,13 @@ from typing import IO, Unpack
 
 from whimbrel.connect.feeds.files.gzip_members import GzipMembers
 from whimbrel.connect.feeds.files.rotation import HEAD_BYTES, Identity, RotatedFiles
-from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.decode import Format
 from whimbrel.connect.feeds.formats.line_splitter import TOO_LONG, LineSplitter
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterQueue
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.paths import FilePath
 
@@ -47,7 +49,7 @@ class TailFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: inferred from the lines that are there.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, path: FilePath, *, time: str, format: str | Format = "json", schema: Fields | None = None,

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from whimbrel.connect.feeds.formats.exact_times import exact_time, holds_times
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.errors import PlanError, near_match
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
 Malformed = list[tuple[int, str]]
@@ -101,36 +100,6 @@ def reason(error: Exception) -> str:
         return f"no {error}"[:120]
     text = (str(error).strip().splitlines() or [type(error).__name__])[0].split(" in row ")[0]
     return (text if isinstance(error, UnreadableError) else _VALUE.sub("…", text))[:120]
-
-
-def format_of(named: str | Format, where: str) -> Format:
-    """The format of this name; the libraries of those that need one are loaded now."""
-    if isinstance(named, Format):
-        return named
-    made = {"json": _json, "csv": _csv, "arrow": _arrow}.get(named)
-    if made is None:
-        raise PlanError(f"format={named!r} is no format.", where=where,
-                        hint=f"{near_match(str(named), ['json', 'csv', 'arrow'], noun='format')}; "
-                             "or wb.feeds.Avro(schema), wb.feeds.Protobuf(message)")
-    return made()
-
-
-def _json() -> Format:
-    from whimbrel.connect.feeds.formats.json_format import Json
-
-    return Json()
-
-
-def _csv() -> Format:
-    from whimbrel.connect.feeds.formats.csv_format import Csv
-
-    return Csv()
-
-
-def _arrow() -> Format:
-    from whimbrel.connect.feeds.formats.arrow_format import Arrow
-
-    return Arrow()
 
 
 def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:

@@ -16,11 +16,13 @@ from urllib.parse import urlencode, urlsplit
 
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import checked_url, without_secrets
-from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.decode import Format
 from whimbrel.connect.feeds.formats.line_splitter import LineSplitter
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.http.http_request import opened
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import checked_seconds
 
@@ -57,7 +59,7 @@ class HttpFeed(Feed):
     format, schema
         Of a row; the schema is inferred from the first page.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     lost = (*Feed.lost, HTTPException)  # a body that ends before its length is no OSError
@@ -167,7 +169,7 @@ class SseFeed(Feed):
     headers, format, schema
         As in :class:`HttpFeed`.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     lost = HttpFeed.lost

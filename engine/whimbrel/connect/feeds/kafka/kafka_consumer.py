@@ -6,14 +6,12 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from whimbrel.connect.feeds.kafka.kafka_catch_up import TimestampMerge
+from whimbrel.connect.feeds.kafka.kafka_settings import METADATA_TIMEOUT_S, TOPIC, KafkaSettings
 from whimbrel.connect.feeds.kafka.kafka_topic_id import TopicId
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
-
-if TYPE_CHECKING:
-    from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
 
 _MAX_MESSAGES = 10_000
 _MAX_BYTES = 6 << 20  # of numbers that is a batch
@@ -23,62 +21,61 @@ _GATHER_S = 0.005
 _FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
 _CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
 _ATTEMPT_S = 10.0
-LOOK_S = 0.5
 _BEHIND_S = 0.05  # the library asks a thread of its own
 _SETTLED_S = 1.0
 """When a topic is looked at first that is never at its end: the connection that asks for its id takes some time."""
 _GROUP, _BROKER = "the group", "the broker"
 _LOOK = "topic.metadata.refresh.interval.ms"
-TOPIC, _MEMBER = "topic", "member"
-"""What a place names besides partitions."""
+_MEMBER = "member"
+"""Key of the group member in an offset."""
 
 
 class Consumer(Client):
     """Its place: by partition, the offset of the next message; where known, the topic's id; in a group, who it is."""
 
-    def __init__(self, feed: KafkaFeed, offset: dict[str, Any]) -> None:
-        self._feed, self._library = feed, feed.library
+    def __init__(self, settings: KafkaSettings, offset: dict[str, Any]) -> None:
+        self._settings, self._library = settings, settings.library
         self._offsets: dict[str, int] = {number: next_ for number, next_ in offset.items() if number.isdecimal()}
         self._topic: str | None = offset.get(TOPIC)
-        self._member = None if feed.group is None else offset.get(_MEMBER) or str(uuid.uuid4())
+        self._member = None if settings.group is None else offset.get(_MEMBER) or str(uuid.uuid4())
         self._since: dict[str, int] = {}  # of a member: where it began, which is nothing to tell the broker
         self._read_to: dict[int, int] = {}  # where ends were met, which may be far behind the last message handed on
         self._has_new_id = self._began_anew = self._is_member = False
         self._lost: str | None = None
         self._behind: int | None = None
         self._behind_at = monotonic()
-        self.answered = feed.group is not None  # without a group there is a word from every partition, also empty ones
+        self.answered = settings.group is not None  # without a group every partition answers, also an empty one
         self._backlog: TimestampMerge | None = None
         self.lost: Counter[str] = Counter()
         config = {
-            "bootstrap.servers": feed.servers, "group.id": feed.group or f"whimbrel-{uuid.uuid4()}",
+            "bootstrap.servers": settings.servers, "group.id": settings.group or f"whimbrel-{uuid.uuid4()}",
             "enable.auto.commit": False, "error_cb": self._failed, "auto.offset.reset": "error",
             "enable.partition.eof": True, "log_level": 0,
             "fetch.wait.max.ms": 50, "fetch.queue.backoff.ms": _FETCH_AGAIN_MS,
             "fetch.message.max.bytes": _FETCHED_BYTES, "reconnect.backoff.ms": _CONNECT_AGAIN_MS,
-            "reconnect.backoff.max.ms": max(int(feed.pace.retry_backoff_s[1] * 1000), _CONNECT_AGAIN_MS),
-            "queued.max.messages.kbytes": _MAX_AHEAD_KB, _LOOK: 10_000, **feed.config}
+            "reconnect.backoff.max.ms": max(int(settings.max_backoff_s * 1000), _CONNECT_AGAIN_MS),
+            "queued.max.messages.kbytes": _MAX_AHEAD_KB, _LOOK: 10_000, **settings.config}
         self._look_s = int(config[_LOOK]) / 1000
         self._look_at = monotonic() + min(self._look_s, _SETTLED_S)
-        self._consumer = feed.library.Consumer(config)
-        self._id = TopicId(feed.topic, feed.library, {
-            "bootstrap.servers": feed.servers, "log_level": 0,
-            **{name: value for name, value in feed.config.items() if name != "on_commit"}})  # it is of consumers alone
+        self._consumer = settings.library.Consumer(config)
+        self._id = TopicId(settings.topic, settings.library, {
+            "bootstrap.servers": settings.servers, "log_level": 0,
+            **{name: value for name, value in settings.config.items() if name != "on_commit"}})  # of consumers only
         if self._topic is not None:
             self._id.ask()
         try:
-            asks = feed.group is None or feed.is_of_one_partition
+            asks = settings.group is None or settings.is_of_one_partition
             numbers = self._partitions() if asks else []
-            feed.check_partitions(len(numbers))
+            settings.check_partitions(len(numbers))
             self._go_on_in_the_same_topic()
-            if feed.group is None:
-                if feed.start_from == "latest" and not offset:
+            if settings.group is None:
+                if settings.start_from == "latest" and not offset:
                     self._offsets = {str(number): self._ends(number)[1] for number in numbers}
                     self.begins = self._where()
                 self._consumer.assign([self._partition(number) for number in numbers])
                 self._backlog = TimestampMerge(numbers) if len(numbers) > 1 else None
             else:
-                self._consumer.subscribe([feed.topic], on_assign=self._assigned, on_revoke=self._revoked,
+                self._consumer.subscribe([settings.topic], on_assign=self._assigned, on_revoke=self._revoked,
                                          on_lost=self._revoked)
                 self.waiting_for = _GROUP
         except BaseException:
@@ -104,7 +101,7 @@ class Consumer(Client):
         if self._topic is None:
             self._topic, self._has_new_id = topic_id, True
         if topic_id != self._topic:
-            raise ConnectionError(f"the topic {self._feed.topic!r} was deleted and made anew")
+            raise ConnectionError(f"the topic {self._settings.topic!r} was deleted and made anew")
 
     def _where(self) -> dict[str, Any]:
         self._has_new_id = False
@@ -116,18 +113,18 @@ class Consumer(Client):
         until = monotonic() + _ATTEMPT_S
         while known is None:
             try:
-                known = self._consumer.list_topics(self._feed.topic, timeout=0.5).topics[self._feed.topic]
+                known = self._consumer.list_topics(self._settings.topic, timeout=0.5).topics[self._settings.topic]
             except self._library.KafkaException as error:
                 self._consumer.poll(0)  # for what the library has to say about it
                 if self._lost is not None or monotonic() > until:
                     raise ConnectionError(self._lost or error.args[0].str()) from error
         if known.error is not None or not known.partitions:
-            raise ConnectionError(f"there is no topic {self._feed.topic!r}")
+            raise ConnectionError(f"there is no topic {self._settings.topic!r}")
         return sorted(known.partitions)
 
     def _ends(self, number: int) -> tuple[int, int]:
         """The offsets of a partition's first message and of the one that comes next."""
-        partition = self._library.TopicPartition(self._feed.topic, number)
+        partition = self._library.TopicPartition(self._settings.topic, number)
         try:
             low, high = self._consumer.get_watermark_offsets(partition, timeout=_ATTEMPT_S)
         except self._library.KafkaException as error:
@@ -136,8 +133,8 @@ class Consumer(Client):
 
     def _partition(self, number: int) -> Any:
         """Where a partition is read from; one that the place does not name was added since, and is read whole."""
-        start_from = self._library.OFFSET_BEGINNING if self._feed.group is None else self._library.OFFSET_STORED
-        return self._library.TopicPartition(self._feed.topic, number, self._offsets.get(str(number), start_from))
+        start_from = self._library.OFFSET_BEGINNING if self._settings.group is None else self._library.OFFSET_STORED
+        return self._library.TopicPartition(self._settings.topic, number, self._offsets.get(str(number), start_from))
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
         self.waiting_for, self._is_member = "", True
@@ -166,13 +163,13 @@ class Consumer(Client):
         codes = self._library.KafkaError
         if error.code() == codes._AUTHENTICATION:  # noqa: SLF001 - its name in the library
             self._lost = f"authentication failed: {error.str()}"
-        elif error.code() == codes._RESOLVE and "," not in self._feed.servers:  # noqa: SLF001
+        elif error.code() == codes._RESOLVE and "," not in self._settings.servers:  # noqa: SLF001
             self._lost = error.str()
         elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001
             if self._is_member:  # as which it is known when they are back; another one would wait until it is not
                 self.waiting_for, self._look_at = self.waiting_for or _BROKER, monotonic()
             else:
-                self._lost = f"no broker answers at {self._feed.servers}: {error.str()}"
+                self._lost = f"no broker answers at {self._settings.servers}: {error.str()}"
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         if monotonic() > self._look_at:
@@ -203,13 +200,13 @@ class Consumer(Client):
         self._has_answered()
         values = [message.value() for message in messages]
         if None in values:
-            if self._feed.drops_tombstones:
+            if self._settings.drops_tombstones:
                 messages = [message for message in messages if message.value() is not None]
             values = [message.value() or b"" for message in messages]
         if monotonic() > self._behind_at:
             self._look_behind()
-        return MessageBatch(values, self._where(), {field.name: list(map(_BESIDE_OF[field.name], messages))
-                                                for field in self._feed.metadata_columns})
+        return MessageBatch(values, self._where(), {name: list(map(_BESIDE_OF[name], messages))
+                                                     for name in self._settings.metadata_columns})
 
     def _next(self, timeout_s: float) -> list[Any]:
         """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
@@ -259,7 +256,7 @@ class Consumer(Client):
         for change, do in ((full - backlog.paused, self._consumer.pause),
                            (backlog.paused - full, self._consumer.resume)):
             if change:
-                do([self._library.TopicPartition(self._feed.topic, number) for number in change])
+                do([self._library.TopicPartition(self._settings.topic, number) for number in change])
         backlog.paused = full
 
     def _has_met_end(self, message: Any) -> bool:
@@ -282,14 +279,15 @@ class Consumer(Client):
     def _look_for_partitions(self) -> None:
         """Those that were added are read, too; a group finds them itself."""
         try:
-            there = self._consumer.list_topics(self._feed.topic, timeout=LOOK_S).topics[self._feed.topic].partitions
+            topics = self._consumer.list_topics(self._settings.topic, timeout=METADATA_TIMEOUT_S).topics
+            there = topics[self._settings.topic].partitions
         except self._library.KafkaException:  # it does not answer now; the library finds out whether it is lost
             self.waiting_for = self.waiting_for or _BROKER
             self._look_at = monotonic()
             return
         self._has_answered()
-        self._feed.check_partitions(len(there))
-        if self._feed.group is not None:
+        self._settings.check_partitions(len(there))
+        if self._settings.group is not None:
             return
         added = there.keys() - {each.partition for each in self._consumer.assignment()}
         if added:
@@ -308,7 +306,8 @@ class Consumer(Client):
             self._read_to.pop(number, None)
             wanted = self._offsets.get(str(number), message.offset())
             if wanted is None or wanted < 0:
-                self._offsets[str(number)] = high if self._feed.start_from == "latest" and not self._began_anew else low
+                at_end = self._settings.start_from == "latest" and not self._began_anew
+                self._offsets[str(number)] = high if at_end else low
                 continue
             self._offsets[str(number)] = low
             if wanted < low:
@@ -318,7 +317,7 @@ class Consumer(Client):
         assigned = [each.partition for each in self._consumer.assignment()]
         self._consumer.assign([self._partition(number) for number in assigned])
         if self._backlog is not None:  # what it held comes again
-            self._consumer.resume([self._library.TopicPartition(self._feed.topic, number) for number in assigned])
+            self._consumer.resume([self._library.TopicPartition(self._settings.topic, number) for number in assigned])
             self._backlog = TimestampMerge(assigned)
 
     def _raise(self, error: Any, messages: Sequence[Any]) -> None:
@@ -336,7 +335,7 @@ class Consumer(Client):
         for partition in self._consumer.assignment():
             low, high = self._consumer.get_watermark_offsets(partition, cached=True)
             offset = self._offsets.get(str(partition.partition))
-            if offset is None and self._feed.group is None:  # it is read whole, and nothing was handed on yet
+            if offset is None and self._settings.group is None:  # it is read whole, and nothing was handed on yet
                 offset = max(low, 0)
             if offset is not None and self._backlog is None:  # messages that a transaction took back are no rows
                 offset = max(offset, self._read_to.get(partition.partition, 0))
@@ -344,9 +343,9 @@ class Consumer(Client):
         self._behind, self._behind_at = behind, monotonic() + _BEHIND_S
 
     def acknowledge(self, offset: Offset) -> None:
-        if self._feed.group is None or not offset:
+        if self._settings.group is None or not offset:
             return
-        read = [self._library.TopicPartition(self._feed.topic, int(number), next_, self._member)
+        read = [self._library.TopicPartition(self._settings.topic, int(number), next_, self._member)
                 for number, next_ in offset.items() if number in self._since and next_ > self._since[number]]
         if read:
             self._consumer.commit(offsets=read, asynchronous=True)

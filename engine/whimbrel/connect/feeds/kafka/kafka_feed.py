@@ -10,13 +10,16 @@ from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.formats.decode import Format, format_of
-from whimbrel.connect.feeds.kafka.kafka_consumer import LOOK_S, TOPIC, Consumer
+from whimbrel.connect.feeds.formats.decode import Format
+from whimbrel.connect.feeds.formats.registry import format_of
+from whimbrel.connect.feeds.kafka.kafka_consumer import Consumer
+from whimbrel.connect.feeds.kafka.kafka_settings import METADATA_TIMEOUT_S, TOPIC, KafkaSettings
 from whimbrel.connect.feeds.runtime.client import Client, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice
-from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
+from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
            "headers": pa.map_(pa.string(), pa.binary())}
@@ -56,7 +59,7 @@ class KafkaFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Of values; default: inferred from messages that are there.
     **told
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Raises
     ------
@@ -99,7 +102,13 @@ class KafkaFeed(Feed):
                                  f'by={self.disorder.partition!r}, max_lag="1h")')
 
     def connect(self, offset: Offset) -> Client:
-        return Consumer(self, offset or {})
+        return Consumer(self._settings, offset or {})
+
+    @property
+    def _settings(self) -> KafkaSettings:
+        return KafkaSettings(self.library, self.topic, self.servers, self.group, self.start_from, self.config,
+                             tuple(self.metadata_columns.names), self.drops_tombstones, self.is_of_one_partition,
+                             self.read_options.retry_backoff_s[1], self.call)
 
     def connect_for_sample(self) -> Client:
         alone = copy(self)
@@ -127,16 +136,8 @@ class KafkaFeed(Feed):
         asked = self.library.Consumer({"bootstrap.servers": self.servers, "group.id": f"whimbrel-{uuid.uuid4()}",
                                        "log_level": 0, **self.config})
         with closing(asked), suppress(self.library.KafkaException):  # the client looks when the broker answers
-            self.check_partitions(len(asked.list_topics(self.topic, timeout=LOOK_S).topics[self.topic].partitions))
-
-    def check_partitions(self, count: int) -> None:
-        """Refuse more than one, where there may be no more."""
-        if self.is_of_one_partition and count > 1:
-            raise SourceError(f"{self.topic} has {count} partitions, each with offsets of its own: by offset='offset' "
-                              "alone rows would be taken for others.", where=f"then({self.call}, offset='offset')",
-                              hint='give partition="partition", with that column in the history and '
-                                   'metadata_columns=["partition", "offset"]; or say how they overlap '
-                                   'by keys= and dedup_window=, or cutover=')
+            topics = asked.list_topics(self.topic, timeout=METADATA_TIMEOUT_S).topics
+            self._settings.check_partitions(len(topics[self.topic].partitions))
 
     def is_another(self, before: Offset, after: Offset) -> bool:
         topics = {offset.get(TOPIC) for offset in (before, after) if isinstance(offset, dict)}

@@ -15,7 +15,8 @@ from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.postgres.pgoutput import Change, Relation, Truncation, changes
 from whimbrel.connect.feeds.postgres.postgres_feed import UNTOLD_TIME, columns_of, plain
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_name, checked_seconds
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_match
@@ -66,7 +67,7 @@ class PostgresChangesFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known, but for generated ones: the log does not tell them.
     **feed_options
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     forgets = True

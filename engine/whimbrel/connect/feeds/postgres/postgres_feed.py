@@ -16,7 +16,8 @@ from whimbrel.clock import Duration
 from whimbrel.connect.addresses import LIBPQ_TIMEOUTS, checked_conninfo, shown_cause, without_secrets
 from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, size
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_name, checked_seconds
 from whimbrel.errors import MissingExtraError, PlanError, SourceError
@@ -60,7 +61,7 @@ class PostgresFeed(Feed):
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: all columns of the table whose types are known.
     **feed_options
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, table: str, url: str, *, time: str, cursor: str, every: float | Duration = 0.5,

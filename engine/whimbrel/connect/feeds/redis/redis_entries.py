@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from whimbrel.connect.feeds.redis.redis_settings import RedisSettings
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, size
-
-if TYPE_CHECKING:
-    from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
 
 Entry = tuple[bytes, dict[bytes, bytes]]
 """Its id and its fields; no fields where it was deleted while it was pending."""
@@ -25,12 +23,12 @@ class Entries(Client):
 
     Parameters
     ----------
-    feed : RedisFeed
+    settings : RedisSettings
     """
 
-    def __init__(self, feed: RedisFeed) -> None:
-        self.feed, self.stream, self.library = feed, feed.stream, feed.library
-        self.link: Any = self.library.Redis.from_url(feed.url, socket_timeout=10, retry=None)
+    def __init__(self, settings: RedisSettings) -> None:
+        self.settings, self.stream, self.library = settings, settings.stream, settings.library
+        self.link: Any = self.library.Redis.from_url(settings.url, socket_timeout=10, retry=None)
         self.lost: Counter[str] = Counter()
         self.together = _FIRST
         try:
@@ -84,10 +82,10 @@ class Entries(Client):
     def delivery(self, entries: Sequence[Entry], long: int) -> MessageBatch:
         """What has come, up to here."""
         here = [(id_, fields) for id_, fields in entries if fields]
-        field = None if self.feed.field is None else self.feed.field.encode()
+        field = None if self.settings.field is None else self.settings.field.encode()
         values = [{name.decode(errors="replace"): value for name, value in fields.items()} if field is None
                   else fields.get(field, b"") for _, fields in here]
-        metadata_columns = {column.name: [id_.decode() for id_, _ in here] for column in self.feed.metadata_columns}
+        metadata_columns = {name: [id_.decode() for id_, _ in here] for name in self.settings.metadata_columns}
         return MessageBatch(values, self.offset, metadata_columns, long)
 
     @property

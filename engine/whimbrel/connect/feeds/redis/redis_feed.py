@@ -11,12 +11,15 @@ import pyarrow as pa
 
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import checked_url
-from whimbrel.connect.feeds.formats.decode import Format, format_of
+from whimbrel.connect.feeds.formats.decode import Format
+from whimbrel.connect.feeds.formats.registry import format_of
 from whimbrel.connect.feeds.formats.string_records import TextRecords
 from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, parts
 from whimbrel.connect.feeds.redis.redis_group import RedisConsumer
+from whimbrel.connect.feeds.redis.redis_settings import RedisSettings
 from whimbrel.connect.feeds.runtime.client import Client, Offset
-from whimbrel.connect.feeds.runtime.feed import Feed, FeedOptions
+from whimbrel.connect.feeds.runtime.feed import Feed
+from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.validation import check_choice, check_name, checked_seconds
 from whimbrel.errors import MissingExtraError, PlanError
@@ -55,7 +58,7 @@ class RedisFeed(Feed):
         Add the entry's id as the column ``id``.
     schema : pyarrow.Schema or mapping of str to type, optional
     **feed_options
-        What every feed can be told. See :class:`whimbrel.connect.feeds.runtime.feed.FeedOptions`.
+        Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, stream: str, url: str = "redis://127.0.0.1:6379", *, time: str,
@@ -88,21 +91,26 @@ class RedisFeed(Feed):
                          metadata_columns=pa.schema([("id", pa.string())] if with_id else []), **options)
 
     def connect(self, offset: Offset) -> Client:
-        return _Alone(self, offset) if self.group is None else RedisConsumer(self, offset)
+        return _Alone(self._settings, offset) if self.group is None else RedisConsumer(self._settings, offset)
+
+    @property
+    def _settings(self) -> RedisSettings:
+        return RedisSettings(self.library, self.stream, self.url, self.start_from, self.group, self.consumer,
+                             self.claim_after_s, self.field, tuple(self.metadata_columns.names), self.call)
 
     def connect_for_sample(self) -> Client:
-        return _Alone(self, "0-0")
+        return _Alone(self._settings, "0-0")
 
 
 class _Alone(Entries):
     """Its place: the id of the last entry, and how many had been added with it, if that is known."""
 
-    def __init__(self, feed: RedisFeed, offset: str | list[Any] | None) -> None:
+    def __init__(self, settings: RedisSettings, offset: str | list[Any] | None) -> None:
         self._last: str | None
         self._number: int | None
         self._last, self._number = offset if isinstance(offset, list) else (offset, None)
         self._look_at = 0.0
-        super().__init__(feed)
+        super().__init__(settings)
 
     @property
     def offset(self) -> Offset:
@@ -117,7 +125,7 @@ class _Alone(Entries):
             info = {"length": 0, "entries-added": 0, "first-entry": None, "last-generated-id": b"0-0"}
         added = info.get("entries-added")
         if self._last is None:
-            latest = self.feed.start_from == "latest"
+            latest = self.settings.start_from == "latest"
             self._last = info["last-generated-id"].decode() if latest else "0-0"
             self._number = None if added is None else added if latest else added - info["length"]
         elif added is None or self._number is None or not self._looked_behind(self._last, self._number, info):

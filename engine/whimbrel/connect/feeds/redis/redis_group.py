@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from whimbrel.connect.feeds.redis.redis_entries import Entries, Entry, is_deleted, parts
+from whimbrel.connect.feeds.redis.redis_settings import RedisSettings
 from whimbrel.connect.feeds.runtime.client import MessageBatch, Offset
 from whimbrel.errors import SourceError
-
-if TYPE_CHECKING:
-    from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
 
 _SILENT_S = 2
 """Who is there asks more often than this, also when held back."""
@@ -32,12 +30,12 @@ class RedisConsumer(Entries):
 
     Parameters
     ----------
-    feed : RedisFeed
+    settings : RedisSettings
     offset : str or list, optional
     """
 
-    def __init__(self, feed: RedisFeed, offset: str | list[Any] | None) -> None:
-        self._group: Any = feed.group
+    def __init__(self, settings: RedisSettings, offset: str | list[Any] | None) -> None:
+        self._group: Any = settings.group
         self._given: Offset = offset
         self._last, ids, claimed = [*offset, 0][:3] if isinstance(offset, list) else (offset, [], 0)
         self._to_claim: list[str] = ids[claimed:]
@@ -45,8 +43,8 @@ class RedisConsumer(Entries):
         self._held: deque[tuple[Offset, bytes]] = deque()
         self._own = True  # at first it is given what it has read before, then what nobody has
         self._said, self._safe, self._idle_ms = not self._to_claim, False, 0
-        self._look_at = 0.0 if feed.claim_after_s is not None else inf
-        super().__init__(feed)
+        self._look_at = 0.0 if settings.claim_after_s is not None else inf
+        super().__init__(settings)
 
     @property
     def offset(self) -> Offset:
@@ -58,7 +56,7 @@ class RedisConsumer(Entries):
             self.lost["a stream that began anew"] += 1
             self._last, self._to_claim = "0-0", []
             self.begins = self.offset
-        first = "0-0" if newest is None or self.feed.start_from == "earliest" else "$"
+        first = "0-0" if newest is None or self.settings.start_from == "earliest" else "$"
         try:
             self.link.xgroup_create(self.stream, self._group, mkstream=True,
                                     id=first if newest is None else self._last or first)
@@ -76,7 +74,7 @@ class RedisConsumer(Entries):
 
     def _take_name(self) -> None:
         """Be the one reader of its name. Of two that come at once, the one whose connection is older goes first."""
-        name = ":".join(quote(part, safe="") for part in ("whimbrel", self.stream, self._group, self.feed.consumer))
+        name = ":".join(quote(part, safe="") for part in ("whimbrel", self.stream, self._group, self.settings.consumer))
         coming, here = f"{name}:coming", f"{name}:here"
         until = monotonic() + _SILENT_S + 0.5
         try:
@@ -85,9 +83,9 @@ class RedisConsumer(Entries):
             while any(each["name"] == here or (each["name"] == coming and int(each["id"]) < mine)
                       for each in self.link.client_list() if int(each["idle"]) < _SILENT_S):
                 if monotonic() > until:
-                    raise SourceError(f"Another reader of the group {self._group!r} is called {self.feed.consumer!r}.",
-                                      where=self.feed.call,
-                                      hint="give each reader a name of its own, the same after a restart: consumer=")
+                    raise SourceError(f"consumer must be unique in the group {self._group!r}, but another reader is "
+                                      f"called {self.settings.consumer!r}.", where=self.settings.call,
+                                      hint="Use consumer= with a name for each reader that stays after a restart.")
                 sleep(_LOOKS_S)
             self.link.client_setname(here)
         except self.library.ResponseError:  # it may not look who is there
@@ -99,7 +97,7 @@ class RedisConsumer(Entries):
 
     def _pending_before(self, last: str) -> list[bytes]:
         found: list[bytes] = []
-        while more := self._pending_of(self.feed.consumer, _behind(found[-1]) if found else "-", last):
+        while more := self._pending_of(self.settings.consumer, _behind(found[-1]) if found else "-", last):
             found += more
         return found
 
@@ -134,18 +132,18 @@ class RedisConsumer(Entries):
         return entries
 
     def _read(self, behind: str, count: int, wait_ms: int | None = None) -> Sequence[Entry]:
-        return self.of(self.link.xreadgroup(self._group, self.feed.consumer, {self.stream: behind}, count, wait_ms))
+        return self.of(self.link.xreadgroup(self._group, self.settings.consumer, {self.stream: behind}, count, wait_ms))
 
     def delivery(self, entries: Sequence[Entry], long: int) -> MessageBatch:
         self._hold(self.offset, [id_ for id_, _ in entries])
         return super().delivery(entries, long)
 
     def _look_for_members_that_are_gone(self) -> None:
-        after_s = self.feed.claim_after_s
+        after_s = self.settings.claim_after_s
         assert after_s is not None
         self._look_at, self._idle_ms = monotonic() + after_s / 10, int(after_s * 1000)
         for each in self.link.xinfo_consumers(self.stream, self._group):
-            if each["pending"] and each["idle"] >= self._idle_ms and each["name"] != self.feed.consumer.encode():
+            if each["pending"] and each["idle"] >= self._idle_ms and each["name"] != self.settings.consumer.encode():
                 self._to_claim = [id_.decode() for id_ in self._pending_of(each["name"], "-", "+", self._idle_ms)]
                 if self._to_claim:
                     self._said = self._safe = False
@@ -157,8 +155,8 @@ class RedisConsumer(Entries):
         self._claimed += len(now)
         if self._claimed == len(self._to_claim):
             self._to_claim, self._claimed = [], 0
-        entries = [entry for entry in self.link.xclaim(self.stream, self._group, self.feed.consumer, self._idle_ms, now)
-                   if entry[0] is not None]
+        claimed = self.link.xclaim(self.stream, self._group, self.settings.consumer, self._idle_ms, now)
+        entries = [entry for entry in claimed if entry[0] is not None]
         for id_, _ in entries:
             self._last = max(self._last.encode(), id_, key=parts).decode()
         return self.delivery(entries, self.measured(entries))

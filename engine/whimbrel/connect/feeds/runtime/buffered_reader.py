@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +20,13 @@ from whimbrel.connect.feeds.formats.decode import UNREADABLE, Decoded, decode, r
 from whimbrel.connect.feeds.runtime.arrival_clock import ArrivalClock
 from whimbrel.connect.feeds.runtime.backoff import Backoff
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, message_bytes, raised
+from whimbrel.connect.feeds.runtime.feed_config import FeedConfig
 from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReader
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus, Link
 from whimbrel.connect.feeds.runtime.partition_activity import PartitionActivity
 from whimbrel.connect.feeds.runtime.row_validation import now_ticks
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.errors import SourceError, WhimbrelError
-
-if TYPE_CHECKING:
-    from whimbrel.connect.feeds.runtime.feed import Feed
 
 _POLL_S, _STAY_S = 0.05, 0.5
 _CLOSE_S = 5.0
@@ -44,14 +42,14 @@ class BufferedFeedReader(FeedReader):
 
     Parameters
     ----------
-    feed : Feed
+    feed : FeedConfig
     columns : tuple of str
     offset : JSON value
     rows : int
         How many rows were read before it.
     """
 
-    def __init__(self, feed: Feed, columns: tuple[str, ...], offset: Offset, rows: int = 0) -> None:
+    def __init__(self, feed: FeedConfig, columns: tuple[str, ...], offset: Offset, rows: int = 0) -> None:
         self._rows_before = rows
         self.feed, self.columns, self.offset, self.relief = feed, columns, offset, feed.relief
         self._queue: deque[tuple[pa.Table, int, Offset]] = deque()
@@ -71,8 +69,8 @@ class BufferedFeedReader(FeedReader):
         self._asked_at: float | None = None
         self._thread: threading.Thread | None = None
         self._closed = self._left = self._answered = False
-        partition = feed.disorder.partition
-        self._heard = None if partition is None or feed.pace.idle_after_s is None else PartitionActivity(partition)
+        has_idle_partitions = feed.partition is not None and feed.options.idle_after_s is not None
+        self._activity = PartitionActivity(str(feed.partition)) if has_idle_partitions else None
         feed.dead_letters.begin()
 
     def __next__(self) -> Batch | None:
@@ -98,15 +96,15 @@ class BufferedFeedReader(FeedReader):
         if self.feed.numbered:
             rows = self._numbered(rows)
         batch = next(iter(self.feed.timeline.batches([rows], self.columns, 0)))
-        if self._heard is not None:
-            self._heard.note(batch)
+        if self._activity is not None:
+            self._activity.note(batch)
         return batch
 
     def _numbered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """With their numbers: a run that resumes counts on from the rows before its checkpoint."""
         numbers = pa.array(np.arange(self._rows_before, self._rows_before + rows.num_rows))
         self._rows_before += rows.num_rows
-        arrays = [numbers if name == self.feed.time else rows.column(name) for name in rows.schema.names]
+        arrays = [numbers if name == self.feed.timeline.time else rows.column(name) for name in rows.schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
     def _begin(self) -> None:
@@ -117,7 +115,7 @@ class BufferedFeedReader(FeedReader):
 
     def _taken(self) -> tuple[list[pa.Table], Offset]:
         """Rows that wait, as many as a batch has; fewer where they are long."""
-        max_bytes = self.feed.pace.queue_bytes // 4
+        max_bytes = self.feed.options.queue_bytes // 4
         parts: list[pa.Table] = []
         rows = bytes_ = 0
         offset: Offset = None
@@ -140,8 +138,8 @@ class BufferedFeedReader(FeedReader):
 
     def _full(self) -> float:
         """How much of the room is taken: 1 is all of it."""
-        pace = self.feed.pace
-        return max(self._waiting / pace.queue_rows, self._waiting_bytes / pace.queue_bytes)
+        options = self.feed.options
+        return max(self._waiting / options.queue_rows, self._waiting_bytes / options.queue_bytes)
 
     @property
     def state(self) -> FeedStatus:
@@ -164,18 +162,18 @@ class BufferedFeedReader(FeedReader):
         with self._changed:
             if self._queue or not self._idle():
                 return None
-            idle_s = monotonic() - self._came_at - (self.feed.pace.idle_after_s or 0)
-            return now_ticks(int(idle_s * 1e9), self.feed.schema.unit)
+            idle_s = monotonic() - self._came_at - (self.feed.options.idle_after_s or 0)
+            return now_ticks(int(idle_s * 1e9), self.feed.timeline.schema.unit)
 
     @property
     def slowest(self) -> int | None:
         """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
         with self._changed:
-            state, since = self._state, monotonic() - (self.feed.pace.idle_after_s or 0)
+            state, since = self._state, monotonic() - (self.feed.options.idle_after_s or 0)
             behind = (state.lag_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
-            if self._heard is None or self._queue or behind or self._link_now() != "live" or self._live_at > since:
+            if self._activity is None or self._queue or behind or self._link_now() != "live" or self._live_at > since:
                 return None
-            return self._heard.slowest(since)
+            return self._activity.slowest(since)
 
     def acknowledge(self, offset: Offset) -> None:
         """Everything up to a place is safe."""
@@ -216,7 +214,7 @@ class BufferedFeedReader(FeedReader):
     # What the thread does.
 
     def _listen(self, offset: Offset) -> None:
-        backoff = Backoff(*self.feed.pace.retry_backoff_s)
+        backoff = Backoff(*self.feed.options.retry_backoff_s)
         try:
             while not self._stop.is_set():
                 try:
@@ -324,8 +322,8 @@ class BufferedFeedReader(FeedReader):
         if feed.numbered:  # once it is known how many rows are before
             arrays.append(pa.array(np.zeros(rows.num_rows, np.int64)))
         if feed.arrival_column is not None:
-            ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.schema.unit))
-            arrays.append(pa.array(ticks).cast(feed.schema.time_type))
+            ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.timeline.schema.unit))
+            arrays.append(pa.array(ticks).cast(feed.timeline.schema.time_type))
         rows = pa.Table.from_arrays(arrays, schema=feed.fields)
         violations = feed.rules.violations(rows, now_ns) if rows.num_rows else []
         if violations:
@@ -341,7 +339,7 @@ class BufferedFeedReader(FeedReader):
         feed, messages = self.feed, delivery.messages
         format_ = feed.format
         if isinstance(messages, pa.RecordBatch):
-            format_ = feed.columns
+            format_ = feed.batch_format
             try:
                 format_.parse(messages.slice(0, 0), feed.value_fields)
             except UNREADABLE as error:  # other columns, which is no fault of a row
@@ -356,8 +354,8 @@ class BufferedFeedReader(FeedReader):
 
     def _enqueue(self, rows: pa.Table, offset: Offset, client: Client) -> None:
         """Let rows wait; where there are too many, give some up or hold the client back."""
-        pace = self.feed.pace
-        sheds_rows = pace.overload is not None and self.relief is None
+        options = self.feed.options
+        sheds_rows = options.overload is not None and self.relief is None
         size = _size(rows)
         began = monotonic()
         if not sheds_rows:
@@ -367,7 +365,7 @@ class BufferedFeedReader(FeedReader):
             self._waiting += rows.num_rows
             self._waiting_bytes += size
             if sheds_rows and self._full() > 1:
-                self._give_up_some(str(pace.overload))
+                self._give_up_some(str(options.overload))
             self._ring()
         if sheds_rows:
             self._hold_back(client, lambda: self._full() <= 1)
@@ -383,8 +381,8 @@ class BufferedFeedReader(FeedReader):
 
     def _give_up_some(self, rule: str) -> None:
         waiting = as_batch(pa.concat_tables([rows for rows, _, _ in self._queue]))
-        assert self.feed.pace.overload is not None
-        kept = self.feed.pace.overload.keep(waiting)
+        assert self.feed.options.overload is not None
+        kept = self.feed.options.overload.keep(waiting)
         self._shed[rule] += waiting.num_rows - kept.num_rows
         size, offset = _size(kept), self._queue[-1][2]
         self._queue.clear()
@@ -393,11 +391,11 @@ class BufferedFeedReader(FeedReader):
 
     def _given_up(self) -> dict[str, int]:
         relief = self.relief
-        return dict(self._shed) if relief is None else {str(self.feed.pace.overload): relief.left_out}
+        return dict(self._shed) if relief is None else {str(self.feed.options.overload): relief.left_out}
 
     def _idle(self) -> bool:
         """Whether nothing came for long, though it could: what a lost connection held back is not late."""
-        after_s = self.feed.pace.idle_after_s
+        after_s = self.feed.options.idle_after_s
         return after_s is not None and self._link_now() == "live" and self._quiet_s() > after_s
 
     def _link_now(self) -> Link:
