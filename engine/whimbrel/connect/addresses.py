@@ -39,11 +39,11 @@ def checked_url(url: str, *schemes: str) -> str:
         parts = urlsplit(url)
         _ = parts.port
     except (AttributeError, TypeError, ValueError):
-        raise PlanError(f"{shown!r} cannot be read as an address.", where=f"feeds({shown!r})",
-                        hint="its port is a number; a / or @ in a password is written as %2F or %40") from None
+        raise PlanError(f"The address {shown!r} cannot be parsed.", where=f"feeds({shown!r})",
+                        hint="Use an integer as port, and write / and @ in a password as %2F and %40.") from None
     if parts.scheme not in schemes:
-        raise PlanError(f"{shown!r} is no address of this kind.", where=f"feeds({shown!r})",
-                        hint=f"it begins with {' or '.join(f'{each}://' for each in schemes)}")
+        raise PlanError(f"The address must begin with {' or '.join(f'{each}://' for each in schemes)}, got {shown!r}.",
+                        where=f"feeds({shown!r})", hint=f"Use for example {schemes[0]}://host:port.")
     return url
 
 
@@ -56,8 +56,9 @@ def checked_conninfo(url: str) -> str:
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
-    unreadable = PlanError("The address of the server cannot be read.", where="postgres(...)",
-                           hint="postgresql://user:password@host/database, where a / or @ in a password is %2F or %40")
+    unreadable = PlanError("url must be a PostgreSQL address; the one given cannot be parsed.", where="postgres(...)",
+                           hint="Use postgresql://user:password@host/database, and write / and @ in a password as %2F "
+                                "and %40.")
     try:
         conninfo_to_dict(url)
     except (ProgrammingError, TypeError):  # it repeats the whole address

@@ -28,14 +28,14 @@ def fatal_reason(error: BaseException, *, before: bool) -> str:
     Examples
     --------
     >>> fatal_reason(OSError("HTTP Error 401: Unauthorized"), before=True)
-    'look at the user, password or token: the server refuses them, or what is asked for'
+    'Check the user, password or token, and its permissions: the server denied access.'
     >>> fatal_reason(ConnectionRefusedError("refused"), before=False)
     ''
     """
     said = "\n".join(map(str, _chain(error)))
     if _NOT_LET_IN.search(said):
-        return "look at the user, password or token: the server refuses them, or what is asked for"
-    return "no server has this name; look at the address" if not before and _NO_HOST.search(said) else ""
+        return "Check the user, password or token, and its permissions: the server denied access."
+    return "Check the address: its host name is unknown." if not before and _NO_HOST.search(said) else ""
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -37,10 +37,10 @@ def ordering_spec(reorder_latency: Duration | None, late: str | None, unit: Tick
     """
     policies = get_args(LatePolicy)
     if late is not None and late not in policies:
-        raise PlanError(f"late={late!r} is no policy.", where=where,
+        raise PlanError(f"late must be one of {', '.join(map(repr, policies))}, got {late!r}.", where=where,
                         hint=near_match(str(late), policies, noun="value"))
     latency = default if reorder_latency is None else duration_ticks(reorder_latency, unit, where=where)
     if latency is not None and latency < 0:
-        raise PlanError(f"reorder_latency={reorder_latency!r} is negative.", where=where,
-                        hint='say how much a row may be late by, such as "5m", or 0 for rows in order')
+        raise PlanError(f"reorder_latency must be at least 0, got {reorder_latency!r}.", where=where,
+                        hint='Use a duration such as "5m", or 0 for rows in order.')
     return OrderingSpec(latency, cast(LatePolicy, late or "raise"))

@@ -92,16 +92,17 @@ def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks |
         return disorder
     watermarks = PartitionWatermarks(partition) if isinstance(partition, str) else partition
     if not isinstance(watermarks, PartitionWatermarks):
-        raise PlanError(f"partition={partition!r} names no partitions.", where=where,
-                        hint='give partition="device", or partition=wb.PartitionWatermarks(by="device", max_lag="1m")')
+        raise PlanError(f"partition must be a column name or wb.PartitionWatermarks, got {partition!r}.", where=where,
+                        hint='Use partition="device" or partition=wb.PartitionWatermarks(by="device", max_lag="1m").')
     _check_column(watermarks.by, schema, where)
     lag = None if watermarks.max_lag is None else duration_ticks(watermarks.max_lag, schema.unit, where=where)
     every = 1 if watermarks.every is None else duration_ticks(watermarks.every, schema.unit, where=where)
     if lag is not None and lag < 0:
-        raise PlanError(f"max_lag={watermarks.max_lag!r} is negative.", where=where,
-                        hint='say how far a partition may be behind the newest row, such as "1m", or 0')
+        raise PlanError(f"max_lag must be at least 0, got {watermarks.max_lag!r}.", where=where,
+                        hint='Use for example max_lag="1m".')
     if every <= 0:
-        raise PlanError(f"every={watermarks.every!r} is no period.", where=where, hint='such as every="10s"')
+        raise PlanError(f"every must be positive, got {watermarks.every!r}.", where=where,
+                        hint='Use for example every="10s".')
     if watermarks.every is not None and lag is None:
         raise PlanError(f"every={watermarks.every!r} needs max_lag: without it there is no low watermark.", where=where,
                         hint='Use wb.PartitionWatermarks(by="device", max_lag="1m", every="10s").')
@@ -111,9 +112,9 @@ def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks |
 def _check_column(name: str, schema: Schema, where: str) -> None:
     names: Sequence[str] = schema.names
     if name not in names:
-        raise SchemaError(f"partition={name!r} names no column of the payload.", where=where,
+        raise SchemaError(f"partition must be a column of the payload, got {name!r}.", where=where,
                           hint=near_match(str(name), names))
     type_ = schema.type_of(name)
     if pa.types.is_nested(type_):
-        raise SchemaError(f"partition={name!r} is {type_}, which cannot tell partitions apart.", where=where,
-                          hint="numbers, texts, times or bools can")
+        raise SchemaError(f"The partition column must hold numbers, strings, times or booleans; {name!r} is {type_}.",
+                          where=where, hint="Use another column, or convert it first.")

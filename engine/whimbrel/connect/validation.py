@@ -11,20 +11,21 @@ import numpy as np
 from whimbrel.clock import Duration, duration_seconds
 from whimbrel.errors import PlanError, near_match
 
-_SECONDS = 'a duration above 0, such as "5s", or 5.0 in seconds'
+_SECONDS = 'Use a duration such as "5s", or seconds such as 5.0.'
 
 
 def check_choice(name: str, value: object, choices: Sequence[object], *, where: str) -> None:
     """Refuse what is none of the values that an option may have."""
     if value not in choices:
-        raise PlanError(f"{name}={value!r} cannot be.", where=where,
+        raise PlanError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.", where=where,
                         hint=near_match(str(value), map(str, choices), noun="choice"))
 
 
 def check_name(name: str, value: object, *, where: str) -> None:
     """Refuse what names nothing, such as a number or an empty text."""
     if not isinstance(value, str) or not value:
-        raise PlanError(f"{name}={value!r} is no name.", where=where, hint="give a text that is not empty")
+        raise PlanError(f"{name} must be a non-empty string, got {value!r}.", where=where,
+                        hint=f'Use for example {name}="trades".')
 
 
 def checked_seconds(name: str, value: float | Duration, *, where: str) -> float:
@@ -32,17 +33,18 @@ def checked_seconds(name: str, value: float | Duration, *, where: str) -> float:
     try:
         seconds = duration_seconds(value)
     except PlanError as error:
-        raise PlanError(f"{name}={value!r} cannot be: {error.what}", where=where, hint=_SECONDS) from None
+        raise PlanError(f"{name} must be a positive duration, got {value!r}: {error.what}", where=where,
+                        hint=_SECONDS) from None
     if not is_seconds(seconds):
-        raise PlanError(f"{name}={value!r} cannot be.", where=where, hint=_SECONDS)
+        raise PlanError(f"{name} must be a positive duration, got {value!r}.", where=where, hint=_SECONDS)
     return seconds
 
 
 def column_names(name: str, value: object, *, where: str) -> tuple[str, ...]:
     """Several columns; a text is not taken letter by letter."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
-        raise PlanError(f"{name}={value!r} is no list of columns.", where=where,
-                        hint=f"{name}=[{value!r}]" if isinstance(value, str) else f'such as {name}=["id"]')
+        example = f"Use {name}=[{value!r}]." if isinstance(value, str) else f'Use for example {name}=["id"].'
+        raise PlanError(f"{name} must be a list of column names, got {value!r}.", where=where, hint=example)
     return tuple(value)
 
 

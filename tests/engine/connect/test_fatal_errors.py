@@ -23,7 +23,7 @@ TOLD: Any = {"time": "at", "schema": {"at": "int64"}}
 LOG = wb.from_arrow({"at": [1, 2, 3]}, time="at")
 
 
-def fails(run: wb.Run, hint: str = "look at the user") -> None:
+def fails(run: wb.Run, hint: str = "Check the user") -> None:
     assert ended(run, PATIENCE_S)
     assert run.error is not None
     assert hint in run.error.hint
@@ -35,7 +35,7 @@ def both_fail(feed: wb.Stream, sink: wb.sinks.Sink) -> None:
     try:
         fails(LOG.start(sink=sink))
     except SinkError as error:  # some say so when the run starts, others when they are written to
-        assert "look at the user" in error.hint  # noqa: PT017
+        assert "Check the user" in error.hint  # noqa: PT017
 
 
 @pytest.mark.redis
@@ -100,7 +100,7 @@ def test_flight(refusal: type[Exception]) -> None:
             raise refusal("not you")
 
     with Closed("grpc://127.0.0.1:0") as server:
-        fails(wb.feeds.flight(f"grpc://127.0.0.1:{server.port}", **TOLD).start(), "give the token=")
+        fails(wb.feeds.flight(f"grpc://127.0.0.1:{server.port}", **TOLD).start(), "Use the token=")
 
 
 @pytest.mark.parametrize("said", [
@@ -108,7 +108,7 @@ def test_flight(refusal: type[Exception]) -> None:
     "failed to resolve host 'h': [Errno -2] Name or service not known",
     "<urlopen error [Errno -2] Name or service not known>", "address lookup failed for h:1: Domain name not found"])
 def test_a_name_that_no_server_has(said: str) -> None:
-    assert fatal_reason(ConnectionError(said), before=False).startswith("no server has this name")
+    assert fatal_reason(ConnectionError(said), before=False).startswith("Check the address")
     assert fatal_reason(ConnectionError(said), before=True) == ""
 
 

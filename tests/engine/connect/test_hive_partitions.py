@@ -68,7 +68,7 @@ def test_folders_that_do_not_agree_are_refused(tmp_path: Path) -> None:
     written(tmp_path / "mixed", "day=1", "hour=2")
     with pytest.raises(SourceError, match=r"hour=2.a\.parquet' name 'hour', others 'day'"):
         ParquetSource(tmp_path / "mixed", time="t")
-    with pytest.raises(SchemaError, match="Column 't' is in the files, and in the names of their folders"):
+    with pytest.raises(SchemaError, match="Column 't' is both in the files and in the names of their folders"):
         ParquetSource(written(tmp_path / "twice", "t=1"), time="t")
-    with pytest.raises(SourceError, match=r"keeps columns in the names of its folders \(day=1\)"):
+    with pytest.raises(SourceError, match=r"has columns in the names of its folders \(day=1\)"):
         ParquetSource([written(tmp_path / "listed", "day=1")], time="t")

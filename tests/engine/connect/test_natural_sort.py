@@ -99,7 +99,7 @@ def test_of_one_file_nothing_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("wrong", "what"), (
     ({"t": None, "until": 9}, " has no time: 't' is null."),
-    ({"t": 8, "until": 8}, " does not end after it starts: 't' is 8, 'until' is 8."),
+    ({"t": 8, "until": 8}, " must end after it starts, but 't' is 8 and 'until' is 8."),
     ({"t": 2**64 - 1, "until": 9}, " of 't', 18446744073709551615, is above the largest int64.")))
 def test_every_error_about_a_row_says_in_which_file_it_lies(
         tmp_path: Path, wrong: dict[str, int | None], what: str) -> None:
@@ -117,5 +117,5 @@ def test_every_error_about_a_row_says_in_which_file_it_lies(
 
 def test_a_replay_says_in_which_file_a_row_lies_that_came_too_early(tmp_path: Path) -> None:
     log = wb.read_parquet(written(tmp_path, ("part-10.parquet", "part-2.parquet")), time="t", arrival="t")
-    with pytest.raises(SourceError, match=r"^Row 2 \(row 0 of 'part-10.parquet', read after 'part-2.parquet'\) came"):
+    with pytest.raises(SourceError, match=r"^Row 2 \(row 0 of 'part-10.parquet', read after 'part-2.parquet'\) arrived"):
         wb.replay(log, speed=float("inf"), reorder_latency=0).collect()

@@ -96,7 +96,7 @@ def test_levels_stand_before_the_columns_as_they_are_asked_for() -> None:
 def test_an_index_of_times_without_a_name_is_named_first() -> None:
     frame = pd.DataFrame({"x": [1, 2]}, index=pd.date_range("2024-01-01", periods=2))
     for name in ("index", "at"):
-        with pytest.raises(SchemaError, match="the index of the DataFrame has no name") as caught:
+        with pytest.raises(SchemaError, match="the index has no name") as caught:
             wb.from_pandas(frame, time=name)
         assert f"frame.rename_axis('{name}')" in caught.value.hint
     assert wb.from_pandas(frame.rename_axis("at"), time="at").schema.unit in ("ns", "us", "s")

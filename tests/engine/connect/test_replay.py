@@ -164,11 +164,12 @@ def test_days_are_replayed_as_days() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "what"), (
-    ({"speed": 0}, "A replay cannot go at 0 times real time."),
-    ({"speed": float("nan")}, "A replay cannot go at nan times real time."),
+    ({"speed": 0}, "speed must be a positive number, got 0."),
+    ({"speed": float("nan")}, "speed must be a positive number, got nan."),
     ({"start": "yesterday"}, "Cannot read 'yesterday' as a moment."),
     ({"start": True}, "Cannot read True as a moment."),
-    ({"reorder_latency": None}, "A feed has no end, so it must say how late a row may be."),
+    ({"reorder_latency": None},
+     "A replay needs a reorder latency, because an unbounded stream cannot be sorted whole."),
 ))
 def test_what_makes_no_feed_is_refused(arguments: dict[str, object], what: str) -> None:
     with pytest.raises(PlanError) as caught:
@@ -186,7 +187,7 @@ def test_moments_must_fit_the_column() -> None:
 
 def test_a_feed_is_not_replayed_and_an_unknown_column_is_not_read() -> None:
     feed = replay(log([1]))
-    with pytest.raises(PlanError, match="'table' is a feed already"):
+    with pytest.raises(PlanError, match="but 'table' is a feed"):
         Replay(feed)
     with pytest.raises(SchemaError, match="no column 'y'"):
         feed.read(["y"])
@@ -195,14 +196,14 @@ def test_a_feed_is_not_replayed_and_an_unknown_column_is_not_read() -> None:
 @pytest.mark.parametrize("parts", [[[1, 4], [3, 9]], [[1, 4, 3, 9]]])
 def test_arrivals_out_of_order_are_refused_by_row(parts: list[list[int]]) -> None:
     data = pa.table({"t": pa.chunked_array(parts)})
-    with pytest.raises(SourceError, match="Row 2 came before the row in front of it: 't' goes back") as caught:
+    with pytest.raises(SourceError, match="Row 2 arrived before the previous row: 't' decreases") as caught:
         rows(Replay(ArrowSource(data, time="t"), INFINITE), ["t"])
     assert "arrival=" in caught.value.hint
     with pytest.raises(SourceError, match="Row 1 came before") as caught:
         rows(replay(log([4, 3])), ["x"])
-    assert "sort the log by 'seen'" in caught.value.hint
+    assert "Sort the log by 'seen'" in caught.value.hint
 
 
 def test_a_row_that_never_came_is_refused() -> None:
-    with pytest.raises(SourceError, match="Row 1 never came: 'seen' is null"):
+    with pytest.raises(SourceError, match="Row 1 has no arrival time: 'seen' is null"):
         rows(replay(log([1, None, 3])), ["x"])

@@ -115,12 +115,12 @@ def test_an_arrival_and_a_latency_go_with_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("read", "kind", "what"), [
-    (lambda: wb.from_arrow(ROWS, time=wb.WALL_CLOCK), PlanError, "have all arrived"),
+    (lambda: wb.from_arrow(ROWS, time=wb.WALL_CLOCK), PlanError, "is for feeds"),
     (lambda: wb.from_arrow({"sequence": [1]}, time=wb.SEQUENCE), SchemaError, "column 'sequence' already"),
     (lambda: wb.feeds.iterator(lambda: [{"sequence": 1}], time=wb.SEQUENCE), SchemaError, "column 'sequence' already"),
     (lambda: wb.feeds.iterator(lambda: [{"x": 1, "arrival_time": 2}], time=wb.WALL_CLOCK), SchemaError, "already"),
-    (lambda: wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE, end="x"), PlanError, "event time of its own"),
-    (lambda: wb.from_arrow(ROWS, time="wb.SEQUENCE"), SchemaError, "names no column"),
+    (lambda: wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE, end="x"), PlanError, "needs an event-time column"),
+    (lambda: wb.from_arrow(ROWS, time="wb.SEQUENCE"), SchemaError, "must be the name of a column"),
     (lambda: wb.from_arrow(ROWS, time=wb.SEQUENCE).then(wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE), cutover=3),
      PlanError, "numbered from 0"),
 ])
@@ -131,5 +131,5 @@ def test_what_cannot_be_is_refused(read: Any, kind: type, what: str) -> None:
 
 def test_files_have_no_wall_clock(tmp_path: Path) -> None:
     in_file(tmp_path)
-    with pytest.raises(PlanError, match="have all arrived"):
+    with pytest.raises(PlanError, match="is for feeds"):
         wb.read_parquet(tmp_path, time=wb.WALL_CLOCK)

@@ -119,9 +119,9 @@ def test_an_end_without_a_start(rows: list[Row], what: str) -> None:
 
 def test_mistakes_are_named() -> None:
     rows = {"at": [3], "of": [3], "x": [1]}
-    with pytest.raises(SourceError, match="Row 0 lasts for nothing: 'at' and 'of' are both 3"):
+    with pytest.raises(SourceError, match="Row 0 must end after it starts, but 'at' and 'of' are both 3"):
         wb.from_edges(rows, sync="at", other="of").collect()
-    with pytest.raises(SchemaError, match="punctuation='x' is int64, not bool"):
+    with pytest.raises(SchemaError, match="must be bool, but 'x' is int64"):
         wb.from_edges(rows, sync="at", other="of", punctuation="x")
-    with pytest.raises(PlanError, match="The edges of 'edges' cannot be replayed"):
+    with pytest.raises(PlanError, match="cannot read 'edges' because it has start and end edges"):
         wb.replay(wb.from_edges(rows, sync="at", other="of"))

@@ -181,7 +181,8 @@ def test_a_disk_that_is_full_when_a_run_starts_is_told_with_its_folder(tmp_path:
         (tmp_path / "state" / ".lock").write_text("0123456789abcdef")
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, room[1]))
     try:
-        with pytest.raises((CheckpointError, SinkError), match=f"{full}' cannot be written: File too large"):
+        said = f"({full}' cannot be written|Cannot write to .*{full}'): File too large"
+        with pytest.raises((CheckpointError, SinkError), match=said):
             started(tmp_path, query())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, room)
@@ -228,18 +229,18 @@ def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path)
 
 def test_a_folder_with_rows_of_others_is_not_written_to(tmp_path: Path) -> None:
     assert query().start(sink=wb.sinks.parquet(tmp_path)).wait(PATIENCE_S)
-    with pytest.raises(SinkError, match="has rows already"):
+    with pytest.raises(SinkError, match="needs an empty folder"):
         query().start(sink=wb.sinks.parquet(tmp_path))
 
 
 def test_two_runs_do_not_write_to_one_folder_at_once(tmp_path: Path) -> None:
     asked = wb.feeds.synthetic(rate=1000, rows=3000, speed=10.0).tumbling_window("100ms").aggregate(n=wb.count())
     first = started(tmp_path, asked)
-    with pytest.raises(SinkError, match="Another run is writing there"):
+    with pytest.raises(SinkError, match="Another run is writing to this folder"):
         asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
     assert first.wait(PATIENCE_S)
     assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
-    with pytest.raises(SinkError, match="has rows already"):
+    with pytest.raises(SinkError, match="needs an empty folder"):
         asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
 
 
@@ -248,7 +249,7 @@ def test_a_run_that_goes_on_in_another_folder_is_told_that_its_rows_are_elsewher
     for folder in ("fresh", "foreign"):
         if folder == "foreign":
             assert query().start(sink=wb.sinks.parquet(tmp_path / folder)).wait(PATIENCE_S)
-        with pytest.raises(SinkError, match="none of its rows are there" if folder == "fresh" else "rows of another"):
+        with pytest.raises(SinkError, match="has none of its rows" if folder == "fresh" else "rows of another"):
             query().start(sink=wb.sinks.parquet(tmp_path / folder), checkpoints=wb.Checkpoints(tmp_path / "state"))
 
 
@@ -262,10 +263,10 @@ def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> No
         assert query().start(**told).wait(PATIENCE_S)  # goes on from its end
         assert link.xlen("out") == count > 0
         for checkpoints in (None, wb.Checkpoints(tmp_path / "another")):
-            with pytest.raises(SinkError, match="entries that are not of this run"):
+            with pytest.raises(SinkError, match="entries of another run"):
                 query().start(sink=told["sink"], checkpoints=checkpoints)
         link.xadd("ours", {"x": 1})
-        with pytest.raises(SinkError, match="entries that are not of this run"):
+        with pytest.raises(SinkError, match="entries of another run"):
             query().start(sink=wb.sinks.redis("ours", f"redis://127.0.0.1:{red.port}"))
 
 
@@ -289,7 +290,7 @@ def test_what_is_no_period_is_refused() -> None:
     (lambda: wb.Checkpoints("folder", keep="3"), "keep='3' keeps none"),
     (lambda: wb.Checkpoints(5), "5 is no folder"),
     (lambda: wb.replay(wb.from_arrow({"at": [1]}, time="at"), clock="x"), "A str is no clock"),
-    (lambda: query().start(sink=wb.sinks.parquet(__file__)), "cannot be made a folder")])
+    (lambda: query().start(sink=wb.sinks.parquet(__file__)), "Cannot create the folder")])
 def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
     with pytest.raises((PlanError, SinkError), match=what):
         call()

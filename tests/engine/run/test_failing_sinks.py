@@ -117,13 +117,13 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
             assert link.execute("SELECT n FROM large ORDER BY at").fetchall() == [(2**64 - 1,), (5,)]
             link.execute("CREATE TABLE small (start bigint, \"end\" bigint, at bigint PRIMARY KEY, n smallint)")
         for error, what in (
-                (written("texts", "at", "ok", "a\0b", s="string"), r"'s' is 'a\\x00b' where at = 1, a text with"),
-                (written("keys", "s", "ok", None, s="string"), "'s' is None, which a column of the key cannot be"),
+                (written("texts", "at", "ok", "a\0b", s="string"), r"'s' is 'a\\x00b' where at = 1, a string with"),
+                (written("keys", "s", "ok", None, s="string"), "'s' is None, which a key column must not hold"),
                 (written("finer", "t", 2_000, 1_001, t="timestamp[ns]"), "'t' is '1970-01-01T00:00:00.000001001', a"),
                 (written("small", "at", 1, 100_000, n="int64"), "smallint out of range")):
             assert isinstance(error, SinkError)
             assert re.search(what, str(error))
-            assert "it fails again until" in str(error)
+            assert "hint" in str(error)
 
 
 def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.CaptureFixture[str]) -> None:

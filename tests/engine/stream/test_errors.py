@@ -130,7 +130,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         lambda: wb.from_arrow({"t": [1], "l": [[1]]}, time="t").group_by("l").aggregate(n=wb.count()).collect(),
         ["cannot be a key"],
     ),
-    "a ragged table": (lambda: wb.from_arrow({"t": [1, 2], "x": [1]}, time="t"), ["no table", "one length"]),
+    "a ragged table": (lambda: wb.from_arrow({"t": [1, 2], "x": [1]}, time="t"), ["Cannot convert", "equal length"]),
     "product beyond int64": (lambda: log().select(big=col.big * 4).collect(), ["overflow", "col.big * 4"]),
     "overflow inside an aggregate": (
         lambda: log().tumbling_window(5).aggregate(n=wb.max(col.big * 4)).collect(),

@@ -99,7 +99,7 @@ def test_a_websocket_of_another_run_or_a_failed_one_is_told_so() -> None:
         told: Any = {"time": "start", "schema": {"start": "int64"},
                      "headers": {"Authorization": f"Bearer {served.token}"}}
         with reading(wb.feeds.websocket(served.websocket, **told), [2, "another"]) as found, \
-                pytest.raises(WhimbrelError, match="one of an earlier run"):
+                pytest.raises(WhimbrelError, match="belongs to an earlier run"):
             values(found, 1, "start")
     with wb.serve(log().assume(periodic=2).select("x"), flight=None, websocket=0, token=served.token) as failed, \
             reading(wb.feeds.websocket(failed.websocket, **told)) as found, \
@@ -219,7 +219,7 @@ def test_rows_that_are_forgotten_are_missed_by_name() -> None:
         rows.write(pa.record_batch({"x": list(range(first, first + 10))}))
         if first == 0:
             assert next(reading)[0] == 0
-    with pytest.raises(WhimbrelError, match=r"Row 10 is forgotten; rows from 50 on are kept"):
+    with pytest.raises(WhimbrelError, match=r"Row 10 was evicted; the oldest retained row is 50"):
         next(reading)
     rows.close()
     late = [(first, batch.num_rows) for first, batch in rows.read(0, lambda: False)]
@@ -250,7 +250,7 @@ def test_whoever_goes_on_where_another_run_was_is_told() -> None:
             assert values(found, 2, "start")[:2] == [0, 10]
             offset = found.offset
     with (wb.serve(counts(), flight=port, token="the same token"), reading(feed, offset) as found,
-          pytest.raises(WhimbrelError, match="one of an earlier run; this one counts from 0 again")):
+          pytest.raises(WhimbrelError, match="belongs to an earlier run; this run counts from 0")):
         values(found, 1, "start")
 
 
@@ -280,12 +280,12 @@ def test_a_port_that_is_taken_is_refused() -> None:
 def test_a_feed_says_why_a_server_gives_no_rows() -> None:
     with wb.serve(log().assume(periodic=2).select("x"), websocket=0) as served:
         assert served.flight is not None
-        with pytest.raises(WhimbrelError, match="gives no rows: The token is missing, or another one") as caught:
+        with pytest.raises(WhimbrelError, match="refused to send rows: The token is missing, or another one") as caught:
             wb.feeds.flight(served.flight, time="start", token="another one")
         assert "gRPC" not in str(caught.value)
         refused = wb.feeds.websocket(f"{served.websocket}?token=another", time="start", schema={"start": "int64"})
-        with pytest.raises(WhimbrelError, match="gives no rows: The token is missing, or another one") as caught:
+        with pytest.raises(WhimbrelError, match="refused to send rows: The token is missing, or another one") as caught:
             refused.collect()
         assert "another" not in str(caught.value).replace("or another one", "")
-        with pytest.raises(WhimbrelError, match="gives no rows: The query has failed: An event at 1 comes 1 after"):
+        with pytest.raises(WhimbrelError, match="refused to send rows: The query has failed: An event at 1"):
             wb.feeds.flight(served.flight, time="start", token=served.token).collect()

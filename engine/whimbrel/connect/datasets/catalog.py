@@ -66,7 +66,7 @@ def _write(table: pa.Table, file: Path) -> None:
         handle, draft = tempfile.mkstemp(dir=file.parent, suffix=".draft")
     except OSError as error:
         raise SourceError(f"Cannot write to the cache directory: {error}.", where="datasets.flights()",
-                          hint="set WHIMBREL_CACHE to a directory that can be written") from None
+                          hint="Set WHIMBREL_CACHE to a writable directory.") from None
     try:
         with os.fdopen(handle, "wb") as sink:
             pq.write_table(table, sink, compression="zstd", row_group_size=_ROW_GROUP_ROWS)

@@ -65,7 +65,7 @@ class FlightFeed(Feed):
             link = self._flight.connect(self.address)
             reader = link.do_get(self._flight.Ticket(self.ticket.encode()), options)
         except self._refusals as error:
-            raise self._refused(error, "give the token= of the server") from None
+            raise self._refused(error, "Use the token= of the server.") from None
         opened.callback(reader.cancel)
         yield None
         while True:
@@ -74,9 +74,9 @@ class FlightFeed(Feed):
             except StopIteration:
                 return
             except self._refusals as error:
-                raise self._refused(error, "give the token= of the server") from None
+                raise self._refused(error, "Use the token= of the server.") from None
             except self._flight.FlightServerError as error:
-                raise self._refused(error, "what the server says is about its side, not this one") from None
+                raise self._refused(error, "Fix the cause on the server, which reported this error.") from None
             rows: pa.RecordBatch = chunk.data
             if chunk.app_metadata is not None:  # the number of its first row, and of which run, where the server knows
                 first_row, _, run = chunk.app_metadata.to_pybytes().decode().partition(" ")
@@ -88,4 +88,5 @@ class FlightFeed(Feed):
     def _refused(self, error: Exception, hint: str) -> SourceError:
         said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]
         said = said.splitlines()[0].rstrip(".")  # what and not where: that is in the server's words
-        return SourceError(f"{self.address} gives no rows: {said}.", where=f"feeds.flight({self.address!r})", hint=hint)
+        return SourceError(f"{self.address} refused to send rows: {said}.", where=f"feeds.flight({self.address!r})",
+                           hint=hint)

@@ -64,9 +64,9 @@ class IteratedFeed(Feed):
         self._read: Items | None = None  # an iterator that was read: it gives nothing again
         self._first_cause: Exception | None = None
         if schema is None and not callable(items):
-            raise SourceError("An iterator can be read once only, so its schema must be said.",
+            raise SourceError("An iterator can be read only once, so it needs schema=.",
                               where=f"feeds.iterator(..., time={time!r})",
-                              hint="give schema=...; or a function that makes the iterator")
+                              hint="Use schema=..., or a function that makes the iterator.")
         super().__init__("iterator", time=time, schema=schema,
                          format=Records() if format is None else format_of(format, "feeds.iterator(...)"), **options)
 
@@ -74,7 +74,8 @@ class IteratedFeed(Feed):
         items = self._items() if callable(self._items) else self._items
         if isinstance(items, Coroutine):
             items.close()
-            raise SourceError("A coroutine gives no rows.", where=self.call, hint="yield each row in the function")
+            raise SourceError("items must return an iterator or asynchronous iterator, got a coroutine.",
+                              where=self.call, hint="Use yield for each row in the function.")
         if self._read is items:
             raise self._read_already()
         once = not callable(self._items)
@@ -90,11 +91,11 @@ class IteratedFeed(Feed):
     def _read_already(self) -> SourceError:
         cause = self._first_cause
         if cause is None:
-            return SourceError(f"{self.name} is an iterator, and was read already.", where=self.call,
-                               hint="give a function that makes a new one each time")
+            return SourceError(f"{self.name} is an iterator that was already read.", where=self.call,
+                               hint="Use a function that makes a new iterator each time.")
         made = SourceError(f"{self.name} cannot be read: {without_secrets(cause).rstrip('.')}.", where=self.call,
-                           hint=f"a {type(cause).__name__} ended the iterator, which cannot be read again; give a "
-                                "function that makes a new one each time")
+                           hint=f"Use a function that makes a new iterator each time: a {type(cause).__name__} ended "
+                                "this one.")
         made.__cause__ = shown_cause(cause)
         return made
 

@@ -157,7 +157,7 @@ class _Puller(Client):
     def _look_for_missed(self, offset: int, state: Any, *, is_another: bool) -> None:
         """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
         if is_another or offset > state.last_seq:  # it is another one, of the same name
-            self.lost["sequence numbers that began anew"] += 1
+            self.lost["sequence numbers restarted"] += 1
         elif offset + 1 < state.first_seq:
             self.lost["messages of any subject that the stream no longer had"] += state.first_seq - offset - 1
         else:

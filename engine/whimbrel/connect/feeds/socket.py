@@ -47,7 +47,8 @@ class SocketFeed(Feed):
         self._address = urlsplit(checked_url(address, "tcp", "unix"))
         if self._address.scheme == "tcp" and self._address.port is None:
             shown = without_secrets(address)
-            raise PlanError(f"{shown!r} has no port.", where=f"feeds.socket({shown!r})", hint="tcp://host:port")
+            raise PlanError(f"address must have a port, got {shown!r}.", where=f"feeds.socket({shown!r})",
+                            hint="Use tcp://host:port.")
         super().__init__("socket", time=time, schema=schema, format=None, **options)
 
     def connect(self, offset: Offset) -> Client:
@@ -93,7 +94,7 @@ class _Exactly(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _MAX_BYTES:
-            raise ConnectionError(f"a message of {size:,} bytes is no message")
+            raise ConnectionError(f"a message has an invalid length of {size:,} bytes")
         parts = bytearray()
         while len(parts) < size:
             part = self._link.recv(min(size - len(parts), 1 << 20))

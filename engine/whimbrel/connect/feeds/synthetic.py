@@ -65,18 +65,20 @@ class SyntheticFeed(Feed):
     def __init__(self, rate: float = 1000.0, *, rows: int | None = None, speed: float = 1.0, keys: int = 10,
                  disorder: float = 0.0, late_by: float = 1.0, bursts: tuple[float, float] | None = None,
                  gaps: tuple[float, float] | None = None, seed: int = 0, **options: Unpack[FeedOptions]) -> None:
-        for name, value, fine, hint in (
-                ("rate", rate, is_seconds(rate), "rows per second, above 0"),
-                ("speed", speed, speed == float("inf") or is_seconds(speed), 'above 0, or float("inf")'),
-                ("keys", keys, is_whole(keys) and keys > 0, "a whole number, 1 or more"),
-                ("disorder", disorder, disorder == 0 or (is_seconds(disorder) and disorder <= 1), "between 0 and 1"),
-                ("late_by", late_by, late_by == 0 or is_seconds(late_by), "seconds, 0 or more"),
-                ("rows", rows, rows is None or (is_whole(rows) and rows >= 0), "0 or more; or None"),
-                ("seed", seed, is_whole(seed) and seed >= 0, "a whole number, 0 or more"),
-                ("bursts", bursts, _is_spell(bursts), "every so many seconds, for fewer, such as (60, 5)"),
-                ("gaps", gaps, _is_spell(gaps), "every so many seconds, for fewer, such as (60, 5)")):
+        for name, value, fine, rule, example in (
+                ("rate", rate, is_seconds(rate), "a positive number of rows per second", 100),
+                ("speed", speed, speed == float("inf") or is_seconds(speed), "a positive number", 1.0),
+                ("keys", keys, is_whole(keys) and keys > 0, "an integer of at least 1", 10),
+                ("disorder", disorder, disorder == 0 or (is_seconds(disorder) and disorder <= 1),
+                 "a number between 0 and 1", 0.1),
+                ("late_by", late_by, late_by == 0 or is_seconds(late_by), "a number of seconds of at least 0", 1.0),
+                ("rows", rows, rows is None or (is_whole(rows) and rows >= 0), "an integer of at least 0", 1000),
+                ("seed", seed, is_whole(seed) and seed >= 0, "an integer of at least 0", 0),
+                ("bursts", bursts, _is_spell(bursts), "a period and a shorter length in seconds", (60, 5)),
+                ("gaps", gaps, _is_spell(gaps), "a period and a shorter length in seconds", (60, 5))):
             if not fine:
-                raise PlanError(f"{name}={value!r} cannot be.", where="feeds.synthetic(...)", hint=hint)
+                raise PlanError(f"{name} must be {rule}, got {value!r}.", where="feeds.synthetic(...)",
+                                hint=f"Use for example {name}={example}.")
         self.rate, self.speed, self.keys, self.seed, self.max_rows = rate, speed, keys, seed, rows
         self.disorder_fraction, self.late_by_s = disorder, late_by
         self.bursts, self.gaps = (None if spell is None else Spell(*spell) for spell in (bursts, gaps))

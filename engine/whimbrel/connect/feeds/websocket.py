@@ -70,13 +70,16 @@ class WebSocketFeed(Feed):
         except self._not_let_in as error:
             if error.response.status_code not in _REFUSED:
                 raise
-            raise self.server_error(_words(error.response), "give the token, or what else it asks for") from None
+            hint = "Use headers= with the token or login of the server."
+            raise self.server_error(_words(error.response), hint) from None
         return _Socket(self, link)
 
-    def server_error(self, why: str, hint: str = "what the server says is about its side, not this one") -> SourceError:
-        """What a server says of its side, or of who asks."""
+    def server_error(self, why: str,
+                     hint: str = "Fix the cause on the server, which reported this error.") -> SourceError:
+        """Make an error from what a server reports."""
         shown = without_secrets(self.url)
-        return SourceError(f"{shown} gives no rows: {why.rstrip('.')}.", where=f"feeds.websocket({shown!r})", hint=hint)
+        return SourceError(f"{shown} refused to send rows: {why.rstrip('.')}.", where=f"feeds.websocket({shown!r})",
+                           hint=hint)
 
 
 class _Socket(Client):

@@ -54,8 +54,9 @@ class FolderColumns:
         names = list(values_of[files[0]])
         for file, values in values_of.items():
             if list(values) != names:
-                raise SourceError(f"The folders of {str(file)!r} name {_listed(values)}, others {_listed(names)}.",
-                                  where=where, hint="read folders apart that name different columns")
+                raise SourceError(f"All folders must name the same columns; those of {str(file)!r} name "
+                                  f"{_listed(values)}, others {_listed(names)}.", where=where,
+                                  hint="Use one read_parquet for each set of columns.")
         parsed = {name: _parsed([values[name] for values in values_of.values()]) for name in names}
         self.fields = [pa.field(name, type_) for name, (type_, _) in parsed.items()]
         self._values = {file: {name: values[number] for name, (_, values) in parsed.items()}

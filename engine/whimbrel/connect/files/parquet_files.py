@@ -244,7 +244,7 @@ class ParquetFiles:
         try:
             if file.stat().st_size == 0:
                 raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
-                                  hint="a Parquet file without rows still has a footer; was writing it cut short?")
+                                  hint="Write the file again; a Parquet file without rows still has a footer.")
             with self._open(file) as reader:
                 return reader.metadata, reader.schema_arrow
         except (OSError, pa.ArrowException) as error:
@@ -260,19 +260,19 @@ class ParquetFiles:
     def _check_unchanged(self, file: Path) -> None:
         """A footer says where things are, and what is in them, in the file that it was read from alone."""
         if _written(file) not in (None, self._written[file]):  # what was removed while it is open stays as it was
-            raise SourceError(f"{str(file)!r} was written anew after it was opened.", where=self._where,
-                              hint="call read_parquet again for what is there now; write new data into new files")
+            raise SourceError(f"{str(file)!r} changed after it was opened.", where=self._where,
+                              hint="Use read_parquet again, and write new data to new files.")
 
     def _broken(self, file: Path, error: Exception) -> SourceError:
         cause = " ".join(str(error).split())
         return SourceError(f"{str(file)!r} cannot be read as Parquet: {cause[:160]}", where=self._where,
-                           hint="the file is damaged, still being written, or of another format")
+                           hint="Check that the file is complete and has the Parquet format.")
 
     def _with_folders(self, fields: pa.Schema) -> pa.Schema:
         for field in self._folders.fields if self._folders is not None else ():
             if field.name in fields.names:
-                raise SchemaError(f"Column {field.name!r} is in the files, and in the names of their folders.",
-                                  where=self._where, hint="give the files one by one to read what they hold")
+                raise SchemaError(f"Column {field.name!r} is both in the files and in the names of their folders.",
+                                  where=self._where, hint="Use a list of the files to read the column of the files.")
             fields = fields.append(field)
         return fields
 

@@ -39,11 +39,12 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
         several keeps columns in its folders' names.
     """
     if not isinstance(path, (str, os.PathLike, Iterable)):
-        raise SourceError(f"{path!r} is not a path.", where=where, hint="give a file, a folder, a pattern, or a list")
+        raise SourceError(f"path must be a path or a list of paths, got {path!r}.", where=where,
+                          hint="Use a file, a folder, a pattern, or a list of these.")
     if not isinstance(path, (str, os.PathLike)):
         files = [file for each in path for file in _without_folder_columns(each, where)]
         if not files:
-            raise SourceError("The list of files is empty.", where=where, hint="name at least one file")
+            raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
         return files
     check_on_this_machine(path, where=where)
     file = Path(path).expanduser()
@@ -57,16 +58,17 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
         matches = sorted((match for match in matches if match.is_file()), key=natural_path)
         if matches:
             return matches
-        raise SourceError(f"No file matches {text!r}.", where=where, hint=f"looked from {Path.cwd()}")
+        raise SourceError(f"No file matches {text!r}.", where=where,
+                          hint=f"Check the pattern; it is relative to {Path.cwd()}.")
     raise SourceError(f"There is no file {text!r}.", where=where, hint=_nearby(file))
 
 
 def check_on_this_machine(path: object, *, where: str) -> None:
     """Refuses addresses of other machines, unless a file of this one is called so."""
     if isinstance(path, (str, os.PathLike)) and _ADDRESS.match(os.fspath(path)) and not Path(path).exists():
-        raise SourceError(f"{without_secrets(os.fspath(path))!r} is an address: only files of this machine are read.",
-                          where=where, hint="copy it here, or wb.from_arrow(pyarrow.parquet.read_table(...), ...), "
-                                            "or wb.from_spark(...)")
+        raise SourceError(f"path must be a file of this machine, got the address {without_secrets(os.fspath(path))!r}.",
+                          where=where, hint="Copy the file, or use wb.from_arrow(pyarrow.parquet.read_table(...), ...) "
+                                            "or wb.from_spark(...).")
 
 
 def shown_apart(one: Path, other: Path) -> tuple[str, str]:
@@ -86,8 +88,8 @@ def _in_directory(directory: Path, where: str) -> list[Path]:
 def _without_folder_columns(path: FilePath, where: str) -> list[Path]:
     files, directory = parquet_files(path, where=where), Path(path).expanduser()
     if directory.is_dir() and names_columns(directory, files[0]):
-        raise SourceError(f"{str(directory)!r} keeps columns in the names of its folders ({files[0].parent.name}).",
-                          where=where, hint="read it alone, not in a list: read_parquet(\"folder\", ...)")
+        raise SourceError(f"{str(directory)!r} has columns in the names of its folders ({files[0].parent.name}), which "
+                          "a list of paths cannot read.", where=where, hint="Use read_parquet(\"folder\", ...).")
     return files
 
 

@@ -17,8 +17,8 @@ from whimbrel.errors import SchemaError, SourceError
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-_SAME = "files read together need the same columns, of types that one type holds exactly"
-_TELL_SPARK = "give it the wider type, spark.read.schema(...); or leave it out with columns=; or use read_parquet"
+_SAME = "Use files with the same columns, of types that one type holds exactly."
+_TELL_SPARK = "Use spark.read.schema(...) with the wider type, columns= without this column, or read_parquet."
 
 
 class OneSchema:
@@ -166,8 +166,7 @@ class OneSchema:
         other = next(each for schema, each in self._first.items() if not _holds(own, schema.field(name).type))
         here, there = shown_apart(file, other)
         return SourceError(f"Column {name!r} of {here!r} holds times beyond {type_}, which {there!r} needs.",
-                           where=self._where,
-                           hint="read them apart, or write both with one unit")
+                           where=self._where, hint="Write both files with one time unit, or read them separately.")
 
 
 def _type_in(schema: pa.Schema, name: str) -> str:

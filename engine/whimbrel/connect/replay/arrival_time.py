@@ -77,7 +77,7 @@ class ArrivalTime:
         """Ticks of a duration that is longer than nothing."""
         ticks = duration_ticks(value, self.unit, where=where)
         if ticks <= 0:
-            raise PlanError(f"{value!r} is no span of time.", where=where, hint='such as "10m"')
+            raise PlanError(f"A time span must be positive, got {value!r}.", where=where, hint='Use for example "10m".')
         return ticks
 
     def moment(self, nanoseconds: int) -> Moment:

@@ -80,12 +80,14 @@ class Replay(Source):
                  partition: str | PartitionWatermarks | None = None, latency_later: bool = False) -> None:
         where = f"replay({source.name}, speed={USUAL_SPEED if speed is None else speed!r})"
         if source.live:
-            raise PlanError(f"{source.name!r} is a feed already.", where=where, hint="replay a file or a table")
+            raise PlanError(f"replay() needs a log, but {source.name!r} is a feed.", where=where,
+                            hint="Use a file or a table.")
         if source.edges:
-            raise PlanError(f"The edges of {source.name!r} cannot be replayed.", where=where,
-                            hint="replay a log of intervals: one row an event, with its end in a column")
+            raise PlanError(f"replay() cannot read {source.name!r} because it has start and end edges.", where=where,
+                            hint="Use a log with one row per event and its end in a column.")
         if clock is not None and speed is not None:
-            raise PlanError("The speed is the clock's.", where=where, hint="clock.speed = ... sets it, also later")
+            raise PlanError("speed= cannot be used with clock=, because the clock has the speed.", where=where,
+                            hint="Use clock.speed = ... to set it.")
         self._source, self._where = source, where
         self.clock, self._speed = clock, None if speed is None else checked_speed(speed, where=where)
         self._order = source.arrival or source.time
@@ -110,18 +112,18 @@ class Replay(Source):
         promised = replace(known, reorder_latency=promised.reorder_latency, late=promised.late)
         self.disorder = in_partitions(promised, partition, source.schema, where=where)
         if self.disorder.partition is not None and self.disorder.lag is None:
-            raise PlanError("A feed has no end, so it must say how far its partitions may be behind.", where=where,
-                            hint="give a lag: partition=wb.PartitionWatermarks("
-                                 f'by={self.disorder.partition!r}, max_lag="12h")')
+            raise PlanError("A partitioned replay needs max_lag: without it no result can settle.", where=where,
+                            hint=f"Use partition=wb.PartitionWatermarks(by={self.disorder.partition!r}, "
+                                 'max_lag="12h").')
         if not latency_later:
             self.check_latency()
         self._first_row: int | None = 0 if self._start is None else None
 
     def check_latency(self) -> None:
         if self.disorder.partition is None and self.disorder.reorder_latency is None:
-            raise PlanError("A feed has no end, so it must say how late a row may be.", where=self._where,
-                            hint='give a reorder latency: replay(..., reorder_latency="12h"); or ask the query for '
-                                 'several: .at_latencies("1s", "12h")')
+            raise PlanError("A replay needs a reorder latency, because an unbounded stream cannot be sorted whole.",
+                            where=self._where, hint='Use replay(..., reorder_latency="12h"), or '
+                                                    '.at_latencies("1s", "12h") on the query.')
 
     def again(self) -> Source | None:
         return self._at(None, INFINITE)
@@ -214,22 +216,22 @@ class Replay(Source):
         column = batch.column(self._order)
         if column.valid is not None and not column.valid.all():
             never = row_named(first_row, self._source.lies_in, int(np.argmin(column.valid)))
-            raise SourceError(f"{never} never came: {self._order!r} is null.", where=self._where,
-                              hint="rows count from 0; drop rows without an arrival first")
+            raise SourceError(f"{never} has no arrival time: {self._order!r} is null.", where=self._where,
+                              hint="Drop rows without an arrival time first (rows count from 0).")
         came = _ticks(column)
         batch = with_gaps(batch) if self.in_order else batch
         if came[0] < last or not (ordered(batch) if self.in_order else ascends(came)):
             back = 0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1]))
             row = row_named(first_row, self._source.lies_in, back)
-            raise SourceError(f"{row} came before the row in front of it: {self._order!r} goes back.",
+            raise SourceError(f"{row} arrived before the previous row: {self._order!r} decreases.",
                               where=self._where, hint=self._order_hint())
         return batch, came
 
     def _order_hint(self) -> str:
         if self.arrival is None:
-            return ("say where the log is read which column rows are ordered by: arrival=..., or arrival=wb.FILE_ORDER "
-                    "for that of the file; or sort the log")
-        return f"rows count from 0; sort the log by {self._order!r} first"
+            return ("Use arrival=... with the column that rows are ordered by, arrival=wb.FILE_ORDER for the order of "
+                    "the file, or a sorted log.")
+        return f"Sort the log by {self._order!r} first (rows count from 0)."
 
 
 def _ticks(column: Column) -> Ticks:

@@ -199,8 +199,8 @@ class ReplayClock:
         with self._changed:
             at = self._known(where).instant(to, where=where)
             if self._ends and at > self._last:
-                raise PlanError(f"{to!r} is behind the log's last arrival.", where=where,
-                                hint=f"that is at {self.range[1]}")
+                raise PlanError(f"{to!r} is after the last arrival of the log, {self.range[1]}.", where=where,
+                                hint="Use an earlier time.")
             at = self._at = at if self._first is None else max(at, self._first)
             self._steps.clear()
             self._ended = False
@@ -224,8 +224,8 @@ class ReplayClock:
         """Count time as the arrivals of a log do; those of all that follow must be comparable."""
         known = self._time = self._time or arrivals
         if known.kind != arrivals.kind:
-            raise PlanError(f"The arrivals in {arrivals.name!r} are {arrivals.kind}; those in {known.name!r}, on the "
-                            f"same clock, are {known.kind}.", where=where, hint="give it a clock of its own")
+            raise PlanError(f"Arrivals on one clock must be of one kind; {arrivals.name!r} has {arrivals.kind}, "
+                            f"{known.name!r} has {known.kind}.", where=where, hint="Use another clock for this replay.")
 
     def let_in(self, follower: Subscriber) -> None:
         with self._changed:
@@ -306,7 +306,7 @@ class ReplayClock:
     def _known(self, where: str) -> ArrivalTime:
         if self._time is None:
             raise PlanError("No replay follows this clock yet.", where=where,
-                            hint="give it to one: replay(..., clock=clock)")
+                            hint="Use replay(..., clock=clock) first.")
         return self._time
 
     def _move(self, at: int, gap_s: float) -> None:
@@ -346,6 +346,6 @@ class ReplayClock:
 def checked_speed(speed: float, *, where: str) -> float:
     """How fast a replay may go: any positive number."""
     if isinstance(speed, bool) or not isinstance(speed, Real) or not speed > 0:
-        raise PlanError(f"A replay cannot go at {speed!r} times real time.", where=where,
-                        hint='such as speed=1000, or float("inf") for as fast as possible')
+        raise PlanError(f"speed must be a positive number, got {speed!r}.", where=where,
+                        hint='Use for example speed=1000, or float("inf") for as fast as possible.')
     return float(speed)

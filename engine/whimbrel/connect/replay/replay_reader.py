@@ -136,12 +136,12 @@ def follow(replays: Sequence[ReplayReader], follower: Follower | None = None) ->
     given = {id(replay.clock): replay.clock for replay in replays if replay.clock is not None}
     speeds = {replay.speed for replay in replays if replay.speed is not None}
     if len(given) > 1 or (given and speeds):
-        raise PlanError("The replays of this query are on several clocks.", where="replay(..., clock=...)",
-                        hint="give all the same clock, which has the speed: clock = wb.ReplayClock(speed=...)")
+        raise PlanError("The replays of one query must follow one clock, got several.", where="replay(..., clock=...)",
+                        hint="Use clock = wb.ReplayClock(speed=...) for all of them.")
     if len(speeds) > 1:
         speeds_text = ", ".join(f"{speed:g}" for speed in sorted(speeds))
-        raise PlanError(f"The replays of this query go at several speeds: {speeds_text}.",
-                        where="replay(..., speed=...)", hint="all replays of a query follow one clock: give one speed")
+        raise PlanError(f"The replays of one query must have one speed, got {speeds_text}.",
+                        where="replay(..., speed=...)", hint="Use the same speed for all of them.")
     if follower is None:
         follower = Follower(next(iter(given.values()), None) or ReplayClock(*speeds or (USUAL_SPEED,)), replays)
     follower.readings = replays

@@ -88,14 +88,14 @@ class Published(Sink):
             The numbering that the reader knows; rows of another one are not those it waits for.
         """
         if run and run != self.run:
-            raise SinkError(f"Row {row} is one of an earlier run; this one counts from 0 again.", where="serve(...)",
-                            hint="serve with checkpoints=: then a run goes on where it was, and its clients do")
+            raise SinkError(f"Row {row} belongs to an earlier run; this run counts from 0.", where="serve(...)",
+                            hint="Use serve(..., checkpoints=...) so that the run and its clients resume.")
         row = row or self.begins
         while not is_disconnected():
             with self._news:
                 if row < self.first:
-                    raise SinkError(f"Row {row} is forgotten; rows from {self.first} on are kept.", where="serve(...)",
-                                    hint="read faster, or serve with a larger keep_rows")
+                    raise SinkError(f"Row {row} was evicted; the oldest retained row is {self.first}.",
+                                    where="serve(...)", hint="Use a larger keep_rows, or read faster.")
                 batch, start = self._holding(row)
                 if batch is None:
                     if self.closed:

@@ -63,7 +63,7 @@ def check_kept(folder: Path, rows: int) -> None:
     more = f"; and {len(lost) - _MAX_NAMED:,} more" if len(lost) > _MAX_NAMED else ""
     raise SinkError(f"The run wrote {rows:,} rows, and some are missing: {named}{more}.",
                     where=f"sinks.parquet({str(folder)!r})",
-                    hint="restore these files from a copy; or begin again, with an empty folder and other checkpoints")
+                    hint="Restore these files from a copy, or start with an empty folder and new checkpoints.")
 
 
 def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:

@@ -50,13 +50,13 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
 def _against(ours: bool, *, alone: bool, begins: bool, has_rows: bool, owned: bool) -> tuple[str, str] | None:
     """What speaks against writing there, and what to do."""
     if not alone:
-        return "Another run is writing there.", "give each run, and each query, a folder of its own"
+        return "Another run is writing to this folder.", "Use a folder of its own for each run and each query."
     if has_rows and owned and not ours:
-        return ("There are rows of another run.",
-                "go on from the checkpoints of the run that wrote them; or give an empty folder")
+        return ("The folder has rows of another run.",
+                "Resume from the checkpoints of that run, or use an empty folder.")
     if not begins and not has_rows and not ours:
-        return ("The run goes on from a checkpoint, and none of its rows are there.",
-                "give the folder that it wrote to; or other checkpoints, to begin anew")
+        return ("The run resumes from a checkpoint, but the folder has none of its rows.",
+                "Use the folder that the run wrote to, or new checkpoints to start again.")
     return None
 
 

@@ -57,7 +57,8 @@ class KafkaSink(Sink):
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         if self._key is not None and self._key not in schema.names:
-            raise SinkError(f"There is no column {self._key!r}.", hint=near_match(self._key, schema.names),
+            raise SinkError(f"key must be a column of the result, got {self._key!r}.",
+                            hint=near_match(self._key, schema.names),
                             where=f"sinks.kafka({self.name!r}, key={self._key!r})")
         self._row, self.last_error, self._heard, self._answered = rows, "", time.monotonic(), False
         self._stop_seen = math.inf
@@ -65,8 +66,8 @@ class KafkaSink(Sink):
         try:
             self._producer = self._library.Producer(self._config)
         except self._library.KafkaException as error:
-            raise PlanError(f"config=... cannot be: {error.args[0].str()}.", where=f"sinks.kafka({self.name!r})",
-                            hint="names and values are those of librdkafka") from None
+            raise PlanError(f"config must hold properties of librdkafka: {error.args[0].str()}.",
+                            where=f"sinks.kafka({self.name!r})", hint="Remove or correct this property.") from None
 
     def write(self, rows: pa.RecordBatch) -> None:
         for row, text in json_rows(rows):
@@ -85,7 +86,7 @@ class KafkaSink(Sink):
         except BufferError:
             return False
         except self._library.KafkaException as error:
-            raise self._failed(f"row {self._row:,} is refused: {error.args[0].str()}") from None
+            raise self._failed(f"row {self._row:,} was rejected: {error.args[0].str()}") from None
         return True
 
     def _wait(self, done: Callable[[], bool]) -> None:
@@ -95,7 +96,7 @@ class KafkaSink(Sink):
             if time.monotonic() - self._heard > _ANSWER_S:
                 self.last_error = self.last_error or f"no broker answers at {self._config['bootstrap.servers']}"
             if self._is_vain():
-                left = f"{len(self._producer):,} messages were not taken"
+                left = f"{len(self._producer):,} messages were not acknowledged"
                 why = ": ".join(filter(None, [*self._errors[:1], left, self.last_error]))
                 raise self._failed(why)
 
@@ -139,7 +140,7 @@ class KafkaSink(Sink):
         self._wait(lambda: not self._errors and self._producer.flush(0) == 0)
 
     def _failed(self, why: str) -> SinkError:
-        return SinkError(f"{self.name} cannot be written: {without_secrets(why)}.", where=f"sinks.kafka({self.name!r})",
+        return SinkError(f"Cannot write to {self.name}: {without_secrets(why)}.", where=f"sinks.kafka({self.name!r})",
                          hint=fatal_reason(ConnectionError(why), before=self._answered) or self.again)
 
     def close(self) -> None:

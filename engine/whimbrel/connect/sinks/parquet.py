@@ -49,17 +49,18 @@ class ParquetSink(Sink):
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SinkError(f"{self.name!r} cannot be made a folder: {error.strerror or error}.",
-                            where=f"sinks.parquet({self.name!r})", hint="give a folder, for its many files") from error
+            raise SinkError(f"Cannot create the folder {self.name!r}: {error.strerror or error}.",
+                            where=f"sinks.parquet({self.name!r})", hint="Use the path of a folder.") from error
         self._schema, self._rows = schema, rows
         self._parts, self._files, self._held = [], [], 0
         if token is None and any(self.folder.glob("rows-*.parquet")):
-            raise SinkError(f"{self.name!r} has rows already.", where=f"sinks.parquet({self.name!r})",
-                            hint="go on from the checkpoints of the run that wrote them; or give an empty folder")
+            raise SinkError(f"A new run needs an empty folder, but {self.name!r} has rows.",
+                            where=f"sinks.parquet({self.name!r})",
+                            hint="Resume from the checkpoints of the run that wrote them, or use an empty folder.")
         try:
             self._take_over(rows, token)
         except OSError as error:
-            raise self._unwritten(error, "give a folder that can be written to, on a disk that has room") from error
+            raise self._unwritten(error, "Use a writable folder on a disk with free space.") from error
         except SinkError:
             self.close()  # whoever repairs the folder starts the run again, perhaps in this process
             raise
@@ -76,7 +77,7 @@ class ParquetSink(Sink):
         self._sync()
 
     def _unwritten(self, error: OSError, hint: str) -> SinkError:
-        return SinkError(f"{self.name!r} cannot be written: {error.strerror or error}.",
+        return SinkError(f"Cannot write to {self.name!r}: {error.strerror or error}.",
                          where=f"sinks.parquet({self.name!r})", hint=hint)
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -96,7 +97,7 @@ class ParquetSink(Sink):
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise self._unwritten(error, f"make room; then: {self.again}") from error
+            raise self._unwritten(error, f"Free some disk space; then {self.again}") from error
         self._files.append(name)
         self._rows += self._held
         self._parts, self._held = [], 0

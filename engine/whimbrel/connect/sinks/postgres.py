@@ -63,7 +63,8 @@ class PostgresSink(ServerSink):
         where = f"sinks.postgres({self.name!r}, key={list(self._key)!r})"
         for name in self._key:
             if name not in schema.names:
-                raise SinkError(f"There is no column {name!r}.", where=where, hint=near_match(name, schema.names))
+                raise SinkError(f"key must name columns of the result, got {name!r}.", where=where,
+                                hint=near_match(name, schema.names))
         table = sql.Identifier(*self.name.split("."))
         columns = [sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_type(field, where)))
                    for field in schema]
@@ -89,21 +90,21 @@ class PostgresSink(ServerSink):
     def _check(self, rows: pa.RecordBatch) -> None:
         """What no table can hold is said with its column, and its row; the server would say neither."""
         for field in rows.schema:
-            column, row, why = rows.column(field.name), -1, "which a column of the key cannot be"
-            hint = "leave such rows out with where(...); it fails again until then"
+            column, row, why = rows.column(field.name), -1, "which a key column must not hold"
+            hint = "Use where(...) to drop such rows."
             if field.name in self._key and column.null_count:
                 row = pc.index(column.is_null(), True).as_py()
             elif field.name in self._key and _is_finer(field.type):
                 row = pc.index(pc.not_equal(_in_us(column).cast(field.type), column), True).as_py()
-                why = "a time of the key with more digits than the microseconds of PostgreSQL"
-                hint = 'round times as they come in, such as with quantize("1ms"); it fails again until then'
+                why = "a key with more digits than the microseconds of PostgreSQL"
+                hint = 'Round the times, for example with quantize("1ms").'
             elif pa.types.is_string(field.type):
                 row = pc.index(pc.match_substring(column, "\0"), True).as_py()
-                why = "a text with the character 0, which PostgreSQL does not hold"
+                why = "a string with the character 0, which PostgreSQL cannot store"
             if row >= 0:
                 values = with_exact_times(rows.slice(row, 1)).to_pylist()[0]
                 key = ", ".join(f"{name} = {values[name]}" for name in self._key if name != field.name)
-                raise SinkError(f"{self.name} cannot be written: {field.name!r} is {values[field.name]!r}"
+                raise SinkError(f"Cannot write to {self.name}: {field.name!r} is {values[field.name]!r}"
                                 f"{f' where {key}' if key else ''}, {why}.", where=f"sinks.postgres({self.name!r})",
                                 hint=hint)
 
@@ -141,5 +142,5 @@ def _type(field: pa.Field, where: str) -> str:
     for is_type, name in _TYPES:
         if is_type(field.type):
             return name
-    raise SinkError(f"{field.name!r} is {field.type}, which a table does not hold.", where=where,
-                    hint="select other columns, or cast it")
+    raise SinkError(f"PostgreSQL has no type for the column {field.name!r} ({field.type}).", where=where,
+                    hint="Cast the column, or select other columns.")

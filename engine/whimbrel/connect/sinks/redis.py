@@ -46,10 +46,10 @@ class RedisSink(ServerSink):
         last = self._link.xrevrange(self.name, count=1)
         self._there = int(last[0][0].split(b"-")[0]) if last else 0
         if last and last[0][1].get(b"run", b"").decode(errors="replace") != self.run:
-            raise SinkError(f"The stream {self.name!r} has entries that are not of this run.",
+            raise SinkError(f"The stream {self.name!r} has entries of another run.",
                             where=f"sinks.redis({self.name!r})",
-                            hint="go on from the checkpoints of the run that wrote them; if it had none, give another "
-                                 "stream, or delete this one")
+                            hint="Resume from the checkpoints of the run that wrote them; without checkpoints use "
+                                 "another stream, or delete this one.")
 
     def _send(self, rows: pa.RecordBatch) -> None:
         for start in range(0, rows.num_rows, _TOGETHER):

@@ -87,8 +87,8 @@ class ServerSink(Sink):
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         if self._talk is not None and self._talk.is_alive():
-            raise SinkError(f"{self.name} waits for what its server has not answered to an earlier run.",
-                            where=f"sinks.{self.kind}({self.name!r})", hint="give another sink, with this address")
+            raise SinkError(f"{self.name} is still waiting for a response to an earlier run.",
+                            where=f"sinks.{self.kind}({self.name!r})", hint="Use a new sink object with this address.")
         self._talk, away, self._stop_seen = None, None, math.inf
         try:
             self._connect(schema, rows)
@@ -137,7 +137,7 @@ class ServerSink(Sink):
         if error is None and vain:
             error = TimeoutError(talk.last_error or "the server does not answer")
         elif error is None and talk.catching_up and now - self._stop_seen > grace_s:
-            error = TimeoutError("it was stopped before the server had what it missed")
+            error = TimeoutError("the run was stopped before all rows were sent again")
         if error is None:
             return
         if isinstance(error, (*self.lost, *self.permanent_errors)):
@@ -152,11 +152,11 @@ class ServerSink(Sink):
         rows = 0 if self._talk is None else self._talk.held_rows
         said = without_secrets(error)
         if rows:
-            said = f"{said.rstrip('.')}; {rows:,} of the rows that it was given are not acknowledged"
-        return SinkError(f"{self.name} cannot be written: {said}",
+            said = f"{said.rstrip('.')}; {rows:,} rows are not acknowledged"
+        return SinkError(f"Cannot write to {self.name}: {said}",
                          where=f"sinks.{self.kind}({self.name!r})",
                          hint=fatal_reason(error, before=False) or (
-                             self.again if isinstance(error, self.lost) else "it fails again until that is mended"))
+                             self.again if isinstance(error, self.lost) else "Fix the cause; a retry does not help."))
 
 
 class _Talk(threading.Thread):

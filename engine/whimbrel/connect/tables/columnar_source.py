@@ -54,8 +54,8 @@ class TimedSource(Source):
                  partition: str | PartitionWatermarks | None = None) -> None:
         refuse_wall_clock(time, where)
         if is_stated(time, SEQUENCE):
-            raise PlanError("These rows have no order in which they could be numbered.", where=where,
-                            hint="Name the event-time column: time=...")
+            raise PlanError("time=wb.SEQUENCE needs rows in a fixed order, which this source does not have.",
+                            where=where, hint="Use time= with the name of the event-time column.")
         self.file_order = in_file_order(arrival)
         arrival = None if self.file_order else arrival
         self.timeline = Timeline.of(fields, time=time, end=end, arrival=arrival, where=where)

@@ -53,8 +53,9 @@ class EdgeSource(ArrowSource):
         if punctuation is not None:
             type_ = known.schema.type_of(punctuation, where=known.where)
             if not pa.types.is_boolean(type_):
-                raise SchemaError(f"punctuation={punctuation!r} is {type_}, not bool.", where=known.where,
-                                  hint="true for the rows that only say how far time has come")
+                raise SchemaError(f"The punctuation column must be bool, but {punctuation!r} is {type_}.",
+                                  where=known.where,
+                                  hint="Use a bool column that is true for rows that only advance the watermark.")
         self.timeline = EdgeTimeline(known.schema, known.time, known.end, known.where, punctuation)
         self.schema = known.schema.select(column for column in known.schema.names
                                           if column not in (sync, other, punctuation))
@@ -86,8 +87,8 @@ class EdgeTimeline(Timeline):
         wrong = (other == sync) & ~is_punctuation
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise SourceError(f"{named(row)} lasts for nothing: {self.time!r} and {self.end!r} are both "
+            raise SourceError(f"{named(row)} must end after it starts, but {self.time!r} and {self.end!r} are both "
                               f"{data.column(self.time)[row]}.", where=self.where,
-                              hint="an interval ends after it starts; an end edge comes after its start; rows count "
-                                   "from 0")
+                              hint="Use an end after the start, or punctuation= for rows that only advance the "
+                                   "watermark (rows count from 0).")
         return np.where(is_punctuation, sync, other)

@@ -25,7 +25,7 @@ _durations = Compiled(durations)
 _MANY_ROWS = 4_096
 """From so many on it is worth a look whether all last equally long."""
 
-_MEND_TYPE = "make it a timestamp, a date or an integer first, e.g. with pyarrow.compute.strptime or a cast"
+_TIME_TYPES = "Convert it to a timestamp, a date or an integer, for example with pyarrow.compute.strptime."
 
 Named = Callable[[int], str]
 """What a row of a batch is called in errors."""
@@ -58,8 +58,8 @@ class Timeline:
         try:
             plain = tuple(Field(field.name, logical_type(field.type)) for field in fields)
         except UnicodeDecodeError as error:
-            raise SchemaError(f"The name of a column is not UTF-8: {error.object!r}.", where=where,
-                              hint="read such a file with its encoding, as pyarrow.csv and pandas can, or rewrite it"
+            raise SchemaError(f"Column names must be UTF-8, got {error.object!r}.", where=where,
+                              hint="Read the file with its encoding in pyarrow.csv or pandas, or rewrite it."
                               ) from None
         start_type = _type_of(plain, time, "time", where)
         unit, zone = time_unit(start_type, time, where)
@@ -70,7 +70,8 @@ class Timeline:
                 time_unit(type_, name, where)
                 if _kind(type_) != _kind(start_type):
                     raise SchemaError(f"{role}={name!r} is {type_}, but time={time!r} is {start_type}.", where=where,
-                                      hint="both integers, both with a time zone or both without")
+                                      hint="Cast one column, so that both are integers or both times with or without "
+                                           "a zone.")
         return Timeline(schema, time, end, where)
 
     @property
@@ -125,7 +126,7 @@ class Timeline:
         sync, valid = self._ticks(data.column(self.time), self.time, named)
         if valid is not None:
             raise SourceError(f"{named(int(np.argmin(valid)))} has no time: {self.time!r} is null.",
-                              where=self.where, hint="rows count from 0; drop rows without a time before reading them")
+                              where=self.where, hint="Drop rows without a time first (rows count from 0).")
         return sync
 
     def _ends(self, data: pa.RecordBatch, sync: Ticks, named: Named) -> Ticks | int:
@@ -145,10 +146,10 @@ class Timeline:
 
     def _refuse_lifetime(self, data: pa.RecordBatch, row: int, named: Named) -> None:
         start, end = (_show(plain_array(data.column(name))[row]) for name in (self.time, str(self.end)))
-        raise SourceError(f"{named(row)} does not end after it starts: {self.time!r} is {start}, "
-                          f"{self.end!r} is {end}.", where=self.where,
-                          hint="rows count from 0; an end is exclusive; to drop such rows leave end= out and say "
-                               f".set_duration(col.{self.end} - col.{self.time})")
+        raise SourceError(f"{named(row)} must end after it starts, but {self.time!r} is {start} and {self.end!r} is "
+                          f"{end}.", where=self.where,
+                          hint="Use exclusive ends; to drop such rows remove end= and use "
+                               f".set_duration(col.{self.end} - col.{self.time}) (rows count from 0).")
 
     def _ticks(self, array: pa.Array, name: str, named: Named) -> tuple[Ticks, np.ndarray | None]:
         type_ = self.schema.time_type
@@ -160,7 +161,7 @@ class Timeline:
                 row = _first_refused(array, type_)
                 if pa.types.is_uint64(array.type):
                     raise SourceError(f"{named(row)} of {name!r}, {_show(array[row])}, is above the largest "
-                                      "int64.", where=self.where, hint="ticks of time are counted in int64") from None
+                                      "int64.", where=self.where, hint="Use times that fit in int64.") from None
                 raise self._not_ticks(array[row], name, named(row)) from None
         return ticks_from_arrow(array)
 
@@ -173,12 +174,12 @@ class Timeline:
         if -last <= seconds <= last:
             return SourceError(f"{row} of {name!r}, {_show(value)}, is not a whole number of ticks of "
                                f"{self.time!r} ({type_}).", where=self.where,
-                               hint=f"cast both columns to one type; a tick is what {self.time!r} counts")
+                               hint=f"Cast both columns to one type; {self.time!r} defines the tick.")
         side, end = ("after", _EPOCH + last) if seconds > 0 else ("before", _EPOCH - last)
-        unknown = "make it null where no end is known, or " if seconds > 0 and name == self.end else ""
+        unknown = "Use null for an unknown end, or c" if seconds > 0 and name == self.end else "C"
         return SourceError(f"{row} of {name!r}, {_show(value)}, is beyond what {reach} can count: {side} "
                            f"{end.astype('M8[D]')}.", where=self.where,
-                           hint=f"{unknown}cast {self.time!r} to {_COARSER.get(reach, 'a coarser unit')}")
+                           hint=f"{unknown}ast {self.time!r} to {_COARSER.get(reach, 'a coarser unit')}.")
 
 
 def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
@@ -188,8 +189,8 @@ def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str 
             try:
                 pc.hour(pa.nulls(1, type_))
             except pa.ArrowInvalid:
-                raise SchemaError(f"Column {name!r} is in the time zone {type_.tz!r}, which is not known here.",
-                                  where=where, hint="cast it to one that is, such as timestamp('us', 'UTC')") from None
+                raise SchemaError(f"Column {name!r} has the unknown time zone {type_.tz!r}.", where=where,
+                                  hint="Cast it, for example to timestamp('us', 'UTC').") from None
         return type_.unit, type_.tz
     if pa.types.is_date32(type_):
         return "s", None
@@ -197,14 +198,15 @@ def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str 
         return "ms", None
     if pa.types.is_integer(type_):
         return None, None
-    raise SchemaError(f"Column {name!r} is {type_}, which does not count time.", where=where, hint=_MEND_TYPE)
+    raise SchemaError(f"A time column must hold timestamps, dates or integers, but {name!r} is {type_}.", where=where,
+                      hint=_TIME_TYPES)
 
 
 def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.DataType:
     for field in fields:
         if field.name == name:
             return field.type
-    raise SchemaError(f"{role}={name!r} names no column.", where=where,
+    raise SchemaError(f"{role} must be the name of a column, got {name!r}.", where=where,
                       hint=near_match(str(name), [field.name for field in fields]))
 
 

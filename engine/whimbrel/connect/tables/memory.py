@@ -235,8 +235,8 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
         raise MissingExtraError("pandas", "demo", "from_pandas") from None
     where = f"from_pandas(..., time={time!r})"
     if not isinstance(frame, pd.DataFrame):
-        raise SourceError(f"A {type(frame).__name__} is not a pandas DataFrame.", where=where,
-                          hint="from_arrow takes Arrow, Polars and DuckDB tables")
+        raise SourceError(f"frame must be a pandas DataFrame, got a {type(frame).__name__}.", where=where,
+                          hint="Use from_arrow for Arrow, Polars and DuckDB tables.")
     _check_names(frame, where)
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -247,15 +247,15 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
             columns[level] = pa.Table.from_pandas(values, preserve_index=False).column(0)
         table = pa.table({**columns, **dict(zip(table.column_names, table.columns, strict=True))})
     except pa.ArrowException as error:
-        raise SchemaError(f"A column of the DataFrame has no single type: {error.args[-1]}.", where=where,
-                          hint="convert it first, e.g. with .astype(str)") from None
+        raise SchemaError(f"Each column of the DataFrame must have one type: {error.args[-1]}.", where=where,
+                          hint="Convert the column first, for example with .astype(str).") from None
     except (ValueError, TypeError, OverflowError) as error:  # sparse columns, integers beyond 64 bits
-        raise SchemaError(f"This DataFrame does not become a table: {error}", where=where,
-                          hint="rename, convert or drop what it names; .info() shows the types of columns") from None
+        raise SchemaError(f"Cannot convert this DataFrame to a table: {error}", where=where,
+                          hint="Rename, convert or drop the column; .info() shows the types.") from None
     stated = isinstance(time, Stated) or time in table.column_names
     if not stated and frame.index.names == [None] and not isinstance(frame.index, pd.RangeIndex):
-        raise SchemaError(f"time={time!r} names no column, and the index of the DataFrame has no name.", where=where,
-                          hint=f"name the index to use it as time: frame.rename_axis({time!r})")
+        raise SchemaError(f"time must be the name of a column or of the index, got {time!r}; the index has no name.",
+                          where=where, hint=f"Use frame.rename_axis({time!r}) to use the index as time.")
     return ArrowSource(table.replace_schema_metadata(None), time=time, end=end, arrival=arrival,
                        reorder_latency=reorder_latency, late=late, name=name or "frame", partition=partition,
                        _call="from_pandas")
@@ -269,7 +269,7 @@ def _levels(frame: Any, wanted: Iterable[str | None], where: str) -> list[str]:
     for name in levels:
         if names[name] > 1:
             raise SchemaError(f"Two levels of the index are named {name!r}.", where=where,
-                              hint="name them differently: frame.rename_axis([...])")
+                              hint="Use frame.rename_axis([...]) to rename one of them.")
     return levels
 
 
@@ -279,7 +279,7 @@ def _check_names(frame: Any, where: str) -> None:
     twice = next((name for name, times in names.items() if times > 1), None)
     if twice is not None:
         raise SchemaError(f"The DataFrame has two columns named {twice!r}.", where=where,
-                          hint="rename one of them, such as with frame.set_axis([...], axis=1)")
+                          hint="Use frame.set_axis([...], axis=1) to rename one of them.")
 
 
 def _ends(values: pa.ChunkedArray) -> Column | None:
@@ -314,8 +314,8 @@ def _as_table(data: Any, where: str) -> pa.Table:
         try:
             table = pa.table(data)
         except _NO_TABLE as error:
-            raise SourceError(f"These columns are no table: {str(error).splitlines()[0]}", where=where,
-                              hint="give lists of one length and one type each") from None
+            raise SourceError(f"Cannot convert these columns to a table: {str(error).splitlines()[0]}", where=where,
+                              hint="Use lists of equal length with one type each.") from None
         return with_nanoseconds(table, list(data.values()), where=where)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
@@ -323,7 +323,7 @@ def _as_table(data: Any, where: str) -> pa.Table:
         try:
             return pa.table(data)
         except _NO_TABLE as error:
-            raise SourceError(f"This {type(data).__name__} does not become a table: {error.args[-1]}", where=where,
-                              hint="convert the column, or leave it out") from None
-    raise SourceError(f"A {type(data).__name__} is not an Arrow table.", where=where,
-                      hint="give a pyarrow Table, a Polars or DuckDB table, or use from_pandas or read_parquet")
+            raise SourceError(f"Cannot convert this {type(data).__name__} to a table: {error.args[-1]}", where=where,
+                              hint="Convert or drop the column.") from None
+    raise SourceError(f"data must be an Arrow table, got a {type(data).__name__}.", where=where,
+                      hint="Use a pyarrow, Polars or DuckDB table, or from_pandas or read_parquet.")

@@ -55,14 +55,14 @@ def _in_ns(values: Sequence[Any], field: pa.Field, where: str) -> pa.Array:
         fine = pa.duration("ns")
         count = lambda value: duration_ticks(value, "ns", where=where)  # noqa: E731
     else:
-        raise SourceError(f"Column {field.name!r} has times in nanoseconds, which {type_} would cut.", where=where,
-                          hint="give an Arrow array of a type with nanoseconds, or round them: value.floor('us')")
+        raise SourceError(f"Column {field.name!r} has times in nanoseconds, which {type_} would truncate.", where=where,
+                          hint="Use an Arrow array of a nanosecond type, or round with value.floor('us').")
     try:
         ticks = [None if value is None or value != value else count(value)  # noqa: PLR0124 - NaT
                  for value in values]
     except PlanError as error:
-        raise SourceError(f"Column {field.name!r} has times in nanoseconds, and others that they cannot count: "
-                          f"{error.what}", where=where, hint="round them: value.floor('us')") from None
+        raise SourceError(f"Column {field.name!r} has times in nanoseconds, and others outside their range: "
+                          f"{error.what}", where=where, hint="Round the times with value.floor('us').") from None
     return pa.array(ticks, pa.int64()).cast(fine)
 
 

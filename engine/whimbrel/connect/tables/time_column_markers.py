@@ -89,12 +89,12 @@ def numbered(table: pa.Table, time: str, where: str) -> tuple[pa.Table, str]:
 def check_free(name: str, names: Sequence[str], where: str) -> None:
     """Refuse rows that have a column of the name that a made one gets."""
     if name in names:
-        raise SchemaError(f"There is a column {name!r} already, which is the name of the column that is made.",
-                          where=where, hint=f"Use the column: time={name!r}, or rename it first.")
+        raise SchemaError(f"Cannot add the column {name!r} because the rows have a column of this name.",
+                          where=where, hint=f"Use time={name!r}, or rename the column first.")
 
 
 def refuse_wall_clock(time: str, where: str) -> None:
     """Refuse the wall clock as the time of rows that are there already."""
     if is_stated(time, WALL_CLOCK):
-        raise PlanError("Rows of a file or table have all arrived: the wall clock says nothing about them.",
+        raise PlanError("time=wb.WALL_CLOCK is for feeds; rows of a file or table have already arrived.",
                         where=where, hint="Use time=wb.SEQUENCE for the order of the rows, or name a column.")

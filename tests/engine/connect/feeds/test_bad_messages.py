@@ -34,7 +34,7 @@ def test_a_number_that_is_not_whole_is_no_integer() -> None:
     messages = [{"at": at, "x": x} for at, x in enumerate([1, 2.0, 2.5, Decimal(3), Decimal("3.5"), None])]
     found = decode(Records(), messages, pa.schema({"at": pa.int64(), "x": pa.int32()}))
     assert found.rows.to_pylist() == [messages[at] for at in (0, 1, 3, 5)]
-    assert found.malformed == [(2, "'x' is no whole number"), (4, "'x' is no whole number")]
+    assert found.malformed == [(2, "'x' must be an integer"), (4, "'x' must be an integer")]
 
 
 def test_an_arrow_message_may_be_cut_anywhere_and_costs_itself() -> None:
@@ -77,7 +77,7 @@ def test_a_reason_is_shared_by_messages_that_are_wrong_alike(format: Format, bad
 
 @pytest.mark.parametrize(("message", "why"), [
     (b"\x02\x10", "not an Avro record of this schema"), (b"\x02\x02\x10ab", "an Avro record that is cut short"),
-    (b"\x02\x00\x00", "bytes behind the Avro record"), (b"", "an Avro record that is cut short")])
+    (b"\x02\x00\x00", "extra bytes after the Avro record"), (b"", "an Avro record that is cut short")])
 def test_what_is_wrong_with_an_avro_record_is_said_in_words(message: bytes, why: str) -> None:
     format = wb.feeds.Avro({"type": "record", "name": "row", "fields": [
         {"name": "at", "type": "long"}, {"name": "x", "type": ["null", "string"]}]})

@@ -126,7 +126,7 @@ def test_what_a_redis_stream_no_longer_has_is_counted(redis_server: servers.Serv
         connection.xadd("short", {"at": 1, "x": 1}, id="1-1")
     with reading(feed, last) as found:
         assert values(found, 1, "at") == [1]
-        assert found.state.lost == {"a stream that began anew": 1}
+        assert found.state.lost == {"a stream was recreated": 1}
     with reading(feed, "1-0") as found:  # a place of an earlier version
         assert values(found, 1, "at") == [1]
 
@@ -317,7 +317,7 @@ def test_a_nats_stream_that_is_made_anew_is_read_from_its_beginning(nats_server:
         assert values(found, 3, "at") == [1, 2, 3]
         on_nats(nats_server, lambda log: stream_of(log, "again", 4))
         assert values(found, 1, "at") == [4]
-        assert found.state.lost == {"sequence numbers that began anew": 1}
+        assert found.state.lost == {"sequence numbers restarted": 1}
     with reading(feed, 7) as found:
         assert values(found, 1, "at") == [4]
     on_nats(nats_server, lambda log: stream_of(log, "again", 5, 6))

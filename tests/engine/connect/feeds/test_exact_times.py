@@ -67,7 +67,8 @@ def test_seconds_as_a_float_are_no_microseconds_of_1970() -> None:
 def test_a_text_is_no_time_until_it_is_made_one(type_: pa.DataType) -> None:
     found = decode(Records(), [{"t": "2024-01-01T00:00:00"}], pa.schema({"t": type_}))
     (_, reason), = found.malformed
-    assert reason == f"'t' is a text: make it {type_} first, such as by datetime.fromisoformat"
+    assert reason == (f"'t' must be {type_}, got a string: convert it, for example with "
+                      "datetime.fromisoformat")
 
 
 def test_nanoseconds_of_the_first_items_are_found() -> None:

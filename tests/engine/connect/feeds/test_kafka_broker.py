@@ -192,7 +192,7 @@ def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) ->
     for run in (feed(broker, "in", config=config).start(), wb.from_arrow({"at": [1]}, time="at").start(sink=sink)):
         assert ended(run, PATIENCE_S)
         assert run.error is not None
-        assert "look at the user, password" in run.error.hint
+        assert "Check the user, password" in run.error.hint
 
 
 def make_anew(broker: servers.Server, topic: str, *at: int) -> None:
@@ -217,12 +217,12 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Se
         offset = json.loads(json.dumps(found.offset))
         make_anew(broker, topic, *range(100, 100 + again))
         seen = values(found, again, "x")
-        until(lambda: found.state.lost == {"a topic that began anew": 1})
+        until(lambda: found.state.lost == {"a topic was recreated": 1})
         while seen[-again:] != new:  # those behind the old offsets may have come before
             seen += values(found, 1, "x")
     with reading(asked, offset) as found:
         assert values(found, again, "x") == new
-        until(lambda: found.state.lost == {"a topic that began anew": 1})
+        until(lambda: found.state.lost == {"a topic was recreated": 1})
 
 
 def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning(broker: servers.Server) -> None:
@@ -234,7 +234,7 @@ def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning
         assert sorted(map(str, values(found, 10, "x"))) == sorted(str(10 * at) for at in range(10))
         make_anew(broker, topic, *range(100, 120))
         assert values(found, 20, "x") == [10 * at for at in range(100, 120)]
-        assert found.state.lost == {"a topic that began anew": 1}
+        assert found.state.lost == {"a topic was recreated": 1}
 
 
 def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: servers.Server) -> None:
@@ -247,7 +247,7 @@ def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: s
     time.sleep(1.5)  # until the topic's id is known
     make_anew(broker, topic, *range(100, 105))
     until(lambda: run.metrics.rows == 15)
-    assert run.metrics.feeds[topic].lost == {"a topic that began anew": 1}
+    assert run.metrics.feeds[topic].lost == {"a topic was recreated": 1}
     run.stop()
 
 

@@ -128,7 +128,7 @@ def test_the_partition_that_others_wait_for_is_never_held_back(monkeypatch: pyte
 
 def test_partitions_that_may_lag_without_end_are_refused() -> None:
     told: Any = {"time": "at", "schema": FIELDS, "metadata_columns": ["partition"]}
-    with pytest.raises(PlanError, match="Nothing would settle"):
+    with pytest.raises(PlanError, match="A partitioned Kafka feed needs max_lag"):
         wb.feeds.kafka("any", partition="partition", **told)
     wb.feeds.kafka("any", partition=wb.PartitionWatermarks("partition", max_lag=5), **told)
 
@@ -266,11 +266,11 @@ def test_offsets_that_are_gone_are_passed_over_to_the_earliest_there(cluster: Cl
     feed = wb.feeds.kafka("gone", cluster.servers, start_from="latest", **QUICK)
     with reading(feed, {"0": 50}) as found:
         assert values(found, 2, "at") == [1, 2]
-        until(lambda: found.state.lost == {"offsets that began anew": 1})
+        until(lambda: found.state.lost == {"offsets restarted": 1})
 
 
 def test_what_kafka_does_not_know_is_refused() -> None:
-    with pytest.raises(PlanError, match="'offsets' is nothing that Kafka knows"):
+    with pytest.raises(PlanError, match="metadata of Kafka messages, got 'offsets'"):
         wb.feeds.kafka("t", time="at", metadata_columns=["offsets"])
 
 

@@ -72,7 +72,7 @@ def test_a_table_that_begins_anew_is_read_from_its_beginning_and_one_that_was_co
             for id_ in goes_on:
                 connection.execute("INSERT INTO numbered VALUES (%s, 3)", (id_,))
                 assert values(found, 1, "id") == [id_]
-            assert found.state.lost == ({"a table that began anew": 1} if 1 in goes_on else {})
+            assert found.state.lost == ({"a table was recreated": 1} if 1 in goes_on else {})
             offset = json.loads(json.dumps(found.offset))
         connection.execute("INSERT INTO numbered VALUES (4, 4)")
         with reading(feed, offset) as found:

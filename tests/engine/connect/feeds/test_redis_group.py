@@ -102,7 +102,7 @@ def test_a_stream_that_is_made_anew_with_lower_ids_is_read(server: servers.Serve
         connection.xadd(key, {"at": 5, "x": 5}, id="5-1")
         with reading(asked, offset) as found:
             assert values(found, 1, "at") == [5]
-            assert found.state.lost == {"a stream that began anew": 1}
+            assert found.state.lost == {"a stream was recreated": 1}
 
 
 def test_what_another_reader_of_the_same_name_holds_is_not_acknowledged(server: servers.Server) -> None:

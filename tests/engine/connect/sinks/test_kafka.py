@@ -62,7 +62,7 @@ def test_a_row_without_a_key_is_a_message_without_one() -> None:
     broker, = cluster.list_topics(timeout=10).brokers.values()
     address = f"{broker.host}:{broker.port}"
     asked = rows(3, k=["a", None, "None"])
-    with pytest.raises(SinkError, match="There is no column 'kk'") as refused:
+    with pytest.raises(SinkError, match="key must be a column of the result, got 'kk'") as refused:
         asked.start(sink=wb.sinks.kafka("keys", address, key="kk"))
     assert "'k'" in refused.value.hint
     run = asked.start(sink=wb.sinks.kafka("keys", address, key="k"))

@@ -68,7 +68,8 @@ class DirectoryFeed(Feed):
         options.setdefault("name", self.path.name)
         where = f"feeds.directory({str(path)!r}, pattern={pattern!r})"
         if not self.path.is_dir():
-            raise PlanError(f"{str(path)!r} is no directory.", where=where, hint="make it first")
+            raise PlanError(f"path must be an existing directory, got {str(path)!r}.", where=where,
+                            hint="Create the directory first.")
         format_: Format | None = None
         match Path(pattern).suffix:
             case ".jsonl" | ".ndjson" | ".json":
@@ -78,8 +79,8 @@ class DirectoryFeed(Feed):
             case ".parquet" | ".arrow":
                 pass
             case suffix:
-                raise PlanError(f"Files named *{suffix} are not read.", where=where,
-                                hint="*.parquet, *.arrow, *.jsonl or *.csv")
+                raise PlanError("pattern must end with .parquet, .arrow, .jsonl, .ndjson, .json or .csv, got "
+                                f"{suffix!r}.", where=where, hint='Use for example pattern="*.parquet".')
         super().__init__("directory", time=time, schema=schema, format=format_, **options)
 
     def connect(self, offset: Offset) -> Client:

@@ -81,7 +81,7 @@ class _Follower(Client):
         if found is not None:
             self._open(found, text_bytes)
         else:
-            self.lost["a file was cut, written anew or removed before its end was read"] += 1
+            self.lost["a file was truncated, overwritten or removed before its end was read"] += 1
             self._open(next(iter(known.followed_by(self._path)), self._path), 0)
 
     def _open(self, path: Path, skip: int) -> None:

@@ -37,8 +37,8 @@ class Avro(Format):
         try:
             self.schema = fastavro.parse_schema(json.loads(schema) if isinstance(schema, str) else schema)
         except (ValueError, TypeError, LookupError) as error:
-            raise PlanError(f"The schema cannot be read: {reason(error)}", where="Avro(...)",
-                            hint="a record, as a dict or its JSON") from error
+            raise PlanError(f"schema must be an Avro record schema: {reason(error)}", where="Avro(...)",
+                            hint="Use the schema as a dict or as its JSON text.") from error
         self.registered = registered
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
@@ -58,5 +58,5 @@ class Avro(Format):
         except Exception as error:  # of many kinds, such as an index that no union has
             raise UnreadableError("not an Avro record of this schema") from error
         if text.tell() != len(message):
-            raise UnreadableError("bytes behind the Avro record")
+            raise UnreadableError("extra bytes after the Avro record")
         return record

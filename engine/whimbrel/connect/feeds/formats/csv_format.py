@@ -35,7 +35,7 @@ class Csv(Format):
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         if self.names is None:
-            raise UnreadableError("lines do not say what their columns are called")
+            raise UnreadableError("CSV lines without a header need a schema with the names of the columns")
         return _read(sample, self.names, {}).schema
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:

@@ -114,5 +114,5 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
     array = pa.array(values, field.type)
     if (pa.types.is_integer(field.type) and not {int, type(None)}.issuperset(map(type, values))
             and array.to_pylist() != values):  # Arrow leaves fractions out
-        raise UnreadableError(f"{field.name!r} is no whole number")
+        raise UnreadableError(f"{field.name!r} must be an integer")
     return array

@@ -40,19 +40,20 @@ def exact_time(value: Any, type_: pa.DataType, name: str) -> Any:
     if value is None or type(value) is int:
         return value
     if isinstance(value, str | bytes):
-        raise UnreadableError(f"{name!r} is a text: make it {type_} first, such as by datetime.fromisoformat")
+        raise UnreadableError(f"{name!r} must be {type_}, got a string: convert it, for example with "
+                              "datetime.fromisoformat")
     if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
         return int(value)
     if (isinstance(value, Real) and not isinstance(value, int | np.integer)) or hasattr(value, "as_tuple"):
-        raise UnreadableError(f"{name!r} must be a whole number of {_unit(type_)}: a float has no unit")
+        raise UnreadableError(f"{name!r} must be an integer number of {_unit(type_)}, got a float")
     if pa.types.is_timestamp(type_):
         return _timestamp(value, type_, name)
     if pa.types.is_duration(type_):
         return _counted(lambda: duration_ticks(value, type_.unit), name, type_)
     if pa.types.is_date(type_) and isinstance(value, datetime) and value.time() != time():
-        raise UnreadableError(f"{name!r} is a time, not a day")
+        raise UnreadableError(f"{name!r} must be a date, got a date with a time")
     if pa.types.is_time(type_) and isinstance(value, time) and value.microsecond % _STEP_US[type_.unit]:
-        raise UnreadableError(f"{name!r} is finer than {type_}")
+        raise UnreadableError(f"{name!r} is more precise than {type_}")
     return _parts(value, type_, name)
 
 
@@ -73,7 +74,7 @@ def _counted(count: Any, name: str, type_: pa.DataType) -> int:
     try:
         return int(count())
     except PlanError:
-        raise UnreadableError(f"{name!r} is not what {type_} can hold") from None
+        raise UnreadableError(f"{name!r} does not fit in {type_}") from None
 
 
 def _parts(value: Any, type_: pa.DataType, name: str) -> Any:

@@ -24,8 +24,8 @@ class Protobuf(Format):
 
     def __init__(self, message: Any) -> None:
         if not hasattr(message, "DESCRIPTOR"):
-            raise PlanError(f"{message!r} is no class of messages.", where=f"Protobuf({message!r})",
-                            hint="one that protoc made, such as ticks_pb2.Tick")
+            raise PlanError(f"message must be a class that protoc generated, got {message!r}.",
+                            where=f"Protobuf({message!r})", hint="Use for example ticks_pb2.Tick.")
         self.message = message
         self._fields = {field.name: _TYPES[field.type] for field in message.DESCRIPTOR.fields
                         if field.type in _TYPES and not field.is_repeated}

@@ -90,7 +90,7 @@ class Consumer(Client):
         if topic_id in (None, self._topic):
             return
         self._topic, self._offsets, self._began_anew = topic_id, {}, True
-        self.lost["a topic that began anew"] += 1
+        self.lost["a topic was recreated"] += 1
         self.begins = self._where()
 
     def _look_at_topic(self, wait_s: float = 0.0) -> None:
@@ -101,7 +101,7 @@ class Consumer(Client):
         if self._topic is None:
             self._topic, self._has_new_id = topic_id, True
         if topic_id != self._topic:
-            raise ConnectionError(f"the topic {self._settings.topic!r} was deleted and made anew")
+            raise ConnectionError(f"the topic {self._settings.topic!r} was deleted and recreated")
 
     def _where(self) -> dict[str, Any]:
         self._has_new_id = False
@@ -205,7 +205,7 @@ class Consumer(Client):
             values = [message.value() or b"" for message in messages]
         if monotonic() > self._behind_at:
             self._look_behind()
-        return MessageBatch(values, self._where(), {name: list(map(_BESIDE_OF[name], messages))
+        return MessageBatch(values, self._where(), {name: list(map(_METADATA_OF[name], messages))
                                                      for name in self._settings.metadata_columns})
 
     def _next(self, timeout_s: float) -> list[Any]:
@@ -313,7 +313,7 @@ class Consumer(Client):
             if wanted < low:
                 self.lost["messages that the broker no longer had"] += low - wanted
             else:
-                self.lost["offsets that began anew"] += 1
+                self.lost["offsets restarted"] += 1
         assigned = [each.partition for each in self._consumer.assignment()]
         self._consumer.assign([self._partition(number) for number in assigned])
         if self._backlog is not None:  # what it held comes again
@@ -369,7 +369,7 @@ class PermissionDenied(Exception):  # noqa: N818 - trying again does not mend it
     """The broker does not let this client read."""
 
 
-_BESIDE_OF: dict[str, Callable[[Any], Any]] = {
+_METADATA_OF: dict[str, Callable[[Any], Any]] = {
     "key": lambda message: message.key(), "partition": lambda message: message.partition(),
     "offset": lambda message: message.offset(), "timestamp": lambda message: message.timestamp()[1],
     "headers": lambda message: [(name, value or b"") for name, value in message.headers() or ()],

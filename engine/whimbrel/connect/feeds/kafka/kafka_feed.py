@@ -18,10 +18,10 @@ from whimbrel.connect.feeds.runtime.client import Client, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
-from whimbrel.connect.validation import check_choice
+from whimbrel.connect.validation import check_choice, check_name
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
-_BESIDE = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
+_METADATA = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
            "headers": pa.map_(pa.string(), pa.binary())}
 
 
@@ -80,26 +80,24 @@ class KafkaFeed(Feed):
         except ImportError:
             raise MissingExtraError("confluent-kafka", "kafka", "feeds.kafka()") from None
         where = f"feeds.kafka({topic!r})"
-        if not isinstance(topic, str) or not topic:
-            raise PlanError("A topic has a name.", where=where, hint='such as feeds.kafka("flights", ...)')
+        check_name("topic", topic, where=where)
         check_choice("start_from", start_from, ("earliest", "latest"), where=where)
         check_choice("tombstones", tombstones, ("drop", "dead_letter"), where=where)
         for name in metadata_columns:
-            if name not in _BESIDE:
-                raise PlanError(f"{name!r} is nothing that Kafka knows of a message.", where=where,
-                                hint=near_match(name, list(_BESIDE)))
+            if name not in _METADATA:
+                raise PlanError(f"metadata_columns must name metadata of Kafka messages, got {name!r}.", where=where,
+                                hint=near_match(name, list(_METADATA)))
         self.library: Any = confluent_kafka
         self.topic, self.servers, self.group, self.start_from = topic, servers, group, start_from
         self.drops_tombstones = tombstones == "drop"
         self.config = dict(config or {})
         options.setdefault("name", topic)
         super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
-                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **options)
+                         metadata_columns=pa.schema([(name, _METADATA[name]) for name in metadata_columns]), **options)
         if self.disorder.partition is not None and self.disorder.lag is None:
-            raise PlanError("Nothing would settle: a topic does not end, and nobody knows how far a partition may lag.",
-                            where=where,
-                            hint="give a lag: partition=wb.PartitionWatermarks("
-                                 f'by={self.disorder.partition!r}, max_lag="1h")')
+            raise PlanError("A partitioned Kafka feed needs max_lag: without it no result can settle.", where=where,
+                            hint=f"Use partition=wb.PartitionWatermarks(by={self.disorder.partition!r}, "
+                                 'max_lag="1h").')
 
     def connect(self, offset: Offset) -> Client:
         return Consumer(self._settings, offset or {})

@@ -29,7 +29,7 @@ _ADVANCE = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
 _UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
 _UNTIMED = "a deletion that does not tell {!r}, which is not of the key: it needs REPLICA IDENTITY FULL"
 _TRUNCATED = "TRUNCATE, which does not say what rows are gone"
-_BESIDE = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
+_METADATA = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
 
 class PostgresChangesFeed(Feed):
@@ -80,9 +80,9 @@ class PostgresChangesFeed(Feed):
         except ImportError:
             raise MissingExtraError("psycopg", "postgres", "feeds.postgres_cdc()") from None
         for name in metadata_columns:
-            if name not in _BESIDE:
-                raise PlanError(f"{name!r} is nothing that is known of a change.",
-                                where=f"feeds.postgres_cdc({table!r})", hint=near_match(name, list(_BESIDE)))
+            if name not in _METADATA:
+                raise PlanError(f"metadata_columns must name metadata of changes, got {name!r}.",
+                                where=f"feeds.postgres_cdc({table!r})", hint=near_match(name, list(_METADATA)))
         where = f"feeds.postgres_cdc({table!r})"
         check_name("table", table, where=where)
         every_s = checked_seconds("every", every, where=where)
@@ -93,7 +93,7 @@ class PostgresChangesFeed(Feed):
         options.setdefault("name", table)
         super().__init__("postgres_cdc", time=time, format=Records(),
                          schema=self._columns() if schema is None else schema,
-                         metadata_columns=pa.schema([(name, _BESIDE[name]) for name in metadata_columns]), **options)
+                         metadata_columns=pa.schema([(name, _METADATA[name]) for name in metadata_columns]), **options)
         self.read_columns = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
@@ -160,8 +160,9 @@ class _Changes(Client):
         feed = self._feed
         safe = self._read_to(feed.slot)
         if offset is not None and (safe is None or safe > offset):
-            raise SourceError(f"The slot {feed.slot!r} {'is gone' if safe is None else 'has read on'}: "
-                              "changes are missing.", where=feed.call, hint="begin anew, with other checkpoints")
+            state = "was dropped" if safe is None else "is past the checkpoint"
+            raise SourceError(f"The replication slot {feed.slot!r} {state}, so changes are missing.", where=feed.call,
+                              hint="Start again with a new checkpoint folder.")
         self._publish()
         if safe is None:
             self._ask("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", feed.slot)
@@ -178,7 +179,7 @@ class _Changes(Client):
             self._link.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)"
                                        ).format(name, sql.Identifier(*feed.table)))
         if not self._tells():
-            raise self._not_told(".", "or, of a partitioned table, ... SET (publish_via_partition_root = true)")
+            raise self._not_published(".", "for a partitioned table, ... SET (publish_via_partition_root = true)")
 
     def _tells(self) -> bool:
         """Whether the publication tells of a table of this name."""
@@ -190,13 +191,13 @@ class _Changes(Client):
         """Whether a table's name, in parts, is that of this feed."""
         return tuple(name[-len(self._feed.table):]) == tuple(self._feed.table)
 
-    def _not_told(self, why: str, hint: str) -> SourceError:
+    def _not_published(self, why: str, hint: str) -> SourceError:
         from psycopg import sql
 
         feed = self._feed
         name, table = (sql.Identifier(*each).as_string(self._link) for each in ([feed.publication], feed.table))
-        return SourceError(f"The publication {feed.publication!r} does not tell of {'.'.join(feed.table)!r}{why}",
-                           where=feed.call, hint=f"ALTER PUBLICATION {name} ADD TABLE {table}; {hint}")
+        return SourceError(f"The publication {feed.publication!r} does not contain {'.'.join(feed.table)!r}{why}",
+                           where=feed.call, hint=f"Run ALTER PUBLICATION {name} ADD TABLE {table}; {hint}.")
 
     def _look(self) -> None:
         """Look from time to time whether the table is told of still: what was told before is read to its end first."""
@@ -205,8 +206,8 @@ class _Changes(Client):
             if not self._tells():
                 self._gone_at = self._ask("SELECT (pg_current_wal_lsn() - '0/0')::int8")[0][0]
         elif self._gone_at is not None and self._read_on() >= self._gone_at:
-            raise self._not_told(" any more: it was renamed, dropped or made anew. Its changes since then are missing.",
-                                 "or give the name that it has now")
+            raise self._not_published(" any more: it was renamed, dropped or recreated, so changes are missing.",
+                                      "if it was renamed, use its new name")
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         if self._wait_s > 0:
@@ -230,7 +231,7 @@ class _Changes(Client):
         if passed < _STEP_BYTES:
             return None
         self._offset += passed
-        return self._delivery([], {name: [] for name in _BESIDE})
+        return self._delivery([], {name: [] for name in _METADATA})
 
     def _read_to(self, slot: str) -> int | None:
         """How far a slot has read the server's log; None where there is no such slot."""
@@ -246,7 +247,7 @@ class _Changes(Client):
         """What the log tells further on, in whole transactions: together, until they are many or long."""
         self._bytes = 0
         rows: list[dict[str, Any]] = []
-        metadata_columns: dict[str, list[Any]] = {name: [] for name in _BESIDE}
+        metadata_columns: dict[str, list[Any]] = {name: [] for name in _METADATA}
         found = False
         for each in changes(self._messages()):
             if isinstance(each, Change):
@@ -271,7 +272,7 @@ class _Changes(Client):
             self._offset, self._span, found = each.end, _STEP_BYTES, True
             if self._bytes >= MAX_BYTES or len(rows) >= _MAX_ROWS:
                 yield self._delivery(rows, metadata_columns)
-                rows, metadata_columns, found = [], {name: [] for name in _BESIDE}, False
+                rows, metadata_columns, found = [], {name: [] for name in _METADATA}, False
         if found:
             yield self._delivery(rows, metadata_columns)
 
@@ -313,9 +314,10 @@ class _Changes(Client):
             return
         names = {name for name, _ in relation.columns}
         if lost := [name for name in self._feed.value_fields.names if name not in names]:
-            raise SourceError(f"Changes of {'.'.join(self._feed.table)!r} do not tell its column {lost[0]!r}: it was "
-                              "renamed or dropped, or the publication leaves it out.", where=self._feed.call,
-                              hint=f"they tell {', '.join(sorted(names))}: make the feed anew, or give it a schema")
+            raise SourceError(f"Changes of {'.'.join(self._feed.table)!r} lack the column {lost[0]!r}: it was renamed "
+                              "or dropped, or is not published.", where=self._feed.call,
+                              hint=f"Use schema= with published columns ({', '.join(sorted(names))}), or create the "
+                                   "feed again.")
         self._known = relation
 
     def _row(self, change: Change) -> dict[str, Any]:

@@ -84,7 +84,8 @@ class PostgresFeed(Feed):
         super().__init__("postgres", time=time, format=Records(),
                          schema=columns_of(self.open, self.table) if schema is None else schema, **options)
         if cursor not in self.value_fields.names:
-            raise PlanError(f"cursor={cursor!r} names no column.", where=self.call, hint="a column that grows")
+            raise PlanError(f"cursor must be a column of the table, got {cursor!r}.", where=self.call,
+                            hint="Use a column that grows with each row, such as a serial number.")
 
     def open(self) -> Any:
         """A connection in which each statement is a transaction."""
@@ -105,9 +106,9 @@ def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
         with open() as link:
             known = link.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(*table))).description
     except Error as error:
-        raise SourceError(f"The columns of {'.'.join(table)} cannot be asked for: {without_secrets(error)}.",
-                          where=f"feeds.postgres({'.'.join(table)!r}, ...)",
-                          hint="give schema=..., so that it need not be there yet; or look at the address"
+        raise SourceError(f"Cannot read the columns of {'.'.join(table)} because the server failed: "
+                          f"{without_secrets(error)}.", where=f"feeds.postgres({'.'.join(table)!r}, ...)",
+                          hint="Check the address, or use schema=... to start without the server."
                           ) from shown_cause(error)
     return pa.schema([(column.name, _TYPES[column.type_code]) for column in known if column.type_code in _TYPES])
 
@@ -254,7 +255,7 @@ class _Table(Client):
                 return
             if is_older:
                 self._offset = self._had = None
-                self.lost["a table that began anew"] += 1
+                self.lost["a table was recreated"] += 1
         self._storage = storage
 
     def _found(self, ask: Any,

@@ -76,8 +76,8 @@ class RedisFeed(Feed):
             if value is not None:
                 check_name(name, value, where=where)
         if consumer is not None and group is None:
-            raise PlanError(f"consumer={consumer!r} is who reads in a group, and there is none.", where=where,
-                            hint='give group="..." as well, or leave it out')
+            raise PlanError(f"consumer={consumer!r} needs group=.", where=where,
+                            hint='Use group="...", or remove consumer=.')
         claim_after_s = None if claim_idle is None else checked_seconds("claim_idle", claim_idle, where=where)
         check_choice("start_from", start_from, ("earliest", "latest"), where=where)
         self.library: Any = redis
@@ -138,7 +138,7 @@ class _Alone(Entries):
             self._look_at = monotonic() + _LOOK_S
             newest = self.newest
             if newest is not None and self._last is not None and parts(newest) < parts(self._last.encode()):
-                raise ConnectionError(f"the stream {self.stream!r} was deleted and made anew")
+                raise ConnectionError(f"the stream {self.stream!r} was deleted and recreated")
         if entries:
             self._last = entries[-1][0].decode()
             if self._number is not None:
@@ -150,7 +150,7 @@ class _Alone(Entries):
         added, first = info["entries-added"], info["first-entry"]
         anew = parts(info["last-generated-id"]) < parts(offset.encode())
         if anew or added < number:
-            self.lost["a stream that began anew"] += 1
+            self.lost["a stream was recreated"] += 1
             self._last, self._number = "0-0" if anew else offset, added - info["length"]
             return True
         gone = added - number - info["length"] if first is None or parts(first[0]) > parts(offset.encode()) else 0

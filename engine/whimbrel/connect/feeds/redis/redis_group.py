@@ -53,7 +53,7 @@ class RedisConsumer(Entries):
     def begin(self) -> None:
         newest = self.newest
         if self._last is not None and newest is not None and parts(newest) < parts(self._last.encode()):
-            self.lost["a stream that began anew"] += 1
+            self.lost["a stream was recreated"] += 1
             self._last, self._to_claim = "0-0", []
             self.begins = self.offset
         first = "0-0" if newest is None or self.settings.start_from == "earliest" else "$"

@@ -231,7 +231,7 @@ class BufferedFeedReader(FeedReader):
             self._fail(error)
         except BaseException as error:  # noqa: BLE001 - the query must learn of it
             cause = raised(error)
-            made = self._unread(cause, f"a {type(cause).__name__}, which trying again does not mend")
+            made = self._unread(cause, f"Fix the cause; a retry does not help after a {type(cause).__name__}.")
             made.__cause__ = shown_cause(cause)
             self._fail(made)
         finally:

@@ -118,8 +118,8 @@ class Feed(Source):
         if not self.numbered and not is_stated(time, WALL_CLOCK):
             return time, []
         if self.read_options.end is not None:
-            raise PlanError("An end needs an event time of its own.", where=self.call,
-                            hint="Name the event-time column, or leave end= out.")
+            raise PlanError("end= needs an event-time column.", where=self.call,
+                            hint="Use time= with the name of a column, or remove end=.")
         name, type_ = SEQUENCE_COLUMN, pa.int64()
         if not self.numbered:
             name, type_ = self.arrival_column or ARRIVAL_COLUMN, pa.timestamp("us", "UTC")
@@ -159,8 +159,8 @@ class Feed(Source):
         if isinstance(offset, SourceOffset):
             start = offset.offset
         elif offset:
-            raise SourceError(f"{self.name} cannot be read on from row {offset:,}.", where=self.call,
-                              hint="a feed goes on from a checkpoint, which knows its place")
+            raise SourceError(f"{self.name} cannot resume at row {offset:,}: a feed needs its own offset.",
+                              where=self.call, hint="Use a checkpoint, which saves the offset.")
         self.schema.select(columns)
         return BufferedFeedReader(self.reader_config, tuple(columns), start, int(offset))
 
@@ -176,7 +176,7 @@ class Feed(Source):
             raise
         except Exception as error:  # noqa: BLE001 - libraries raise errors of their own
             raise SourceError(f"{self.name} cannot be reached: {without_secrets(error)}.", where=self.call,
-                              hint="give schema=..., so that it need not be there yet; or look at the address"
+                              hint="Check the address, or use schema=... to start without the server."
                               ) from shown_cause(error)
 
     def _sample(self, client: Client, until: float) -> MessageBatch:
@@ -198,8 +198,9 @@ class Feed(Source):
         if isinstance(sample.messages, pa.RecordBatch):
             return sample.messages.schema
         if not sample.messages:
-            raise SchemaError("No message came to infer a schema from.", where=self.call,
-                              hint='give one: schema={"at": "timestamp[ms]", "price": "double"}')
+            raise SchemaError(f"Cannot infer a schema because no message arrived within "
+                              f"{self.read_options.schema_sample_s:g} s.", where=self.call,
+                              hint='Use for example schema={"at": "timestamp[ms]", "price": "double"}.')
         assert self.format is not None
         errors: list[str] = []
         for messages in (sample.messages, *([message] for message in sample.messages[:20])):
@@ -207,8 +208,8 @@ class Feed(Source):
                 return self.format.infer(messages)
             except UNREADABLE as error:
                 errors.append(reason(error))
-        raise SchemaError(f"The schema of its messages cannot be inferred: {errors[0]}", where=self.call,
-                          hint="give schema=...; or another format=")
+        raise SchemaError(f"Cannot infer a schema from the messages: {errors[0]}", where=self.call,
+                          hint="Use schema=..., or another format=.")
 
 
 def _clock_type(fields: pa.Schema, time: str, where: str) -> pa.DataType:

@@ -40,8 +40,8 @@ class Sample(Overload):
 
     def __post_init__(self) -> None:
         if not isinstance(self.fraction, Real) or not 0 < self.fraction < 1:
-            raise PlanError(f"{self.fraction!r} is no share of the rows.", where=f"Sample({self.fraction!r})",
-                            hint="between 0 and 1, such as 0.1")
+            raise PlanError(f"fraction must be between 0 and 1, got {self.fraction!r}.",
+                            where=f"Sample({self.fraction!r})", hint="Use for example 0.1 to keep a tenth of the rows.")
 
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         step = np.floor(np.arange(1, rows.num_rows + 1) * self.fraction)
@@ -67,7 +67,8 @@ class Conflate(Overload):
 
     def check(self, names: Sequence[str], *, where: str) -> None:
         if self.key not in names:
-            raise PlanError(f"Conflate({self.key!r}) names no column.", where=where, hint=near_match(self.key, names))
+            raise PlanError(f"Conflate(key) must name a column, got {self.key!r}.", where=where,
+                            hint=near_match(self.key, names))
 
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         codes = pc.dictionary_encode(rows.column(self.key), null_encoding="encode").indices.to_numpy()
@@ -108,7 +109,8 @@ class WidenHop(Overload):
         where = f"WidenHop({self.hop!r})"
         ticks = duration_ticks(self.hop, unit, where=where)
         if ticks <= 0:
-            raise PlanError("Windows cannot begin so far apart.", where=where, hint='above 0, such as "10s"')
+            raise PlanError(f"hop must be positive, got {self.hop!r}.", where=where,
+                            hint='Use for example WidenHop("10s").')
         return ticks
 
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:

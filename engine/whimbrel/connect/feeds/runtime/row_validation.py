@@ -34,9 +34,9 @@ def fields_given(fields: Fields, where: str) -> pa.Schema:
     try:
         return pa.schema([(name, _type(type_)) for name, type_ in fields.items()])
     except (AttributeError, TypeError, ValueError) as error:
-        raise SchemaError(f"{fields!r} is no schema: {str(error).splitlines()[0]}", where=where,
-                          hint='such as schema={"at": "timestamp[ms]", "price": "double"}, or a pyarrow.schema'
-                          ) from None
+        raise SchemaError(f"schema must be a pyarrow.Schema or a dict of names and types, got {fields!r}: "
+                          f"{str(error).splitlines()[0]}", where=where,
+                          hint='Use for example schema={"at": "timestamp[ms]", "price": "double"}.') from None
 
 
 def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
@@ -49,8 +49,8 @@ def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
     """
     for field in schema:
         if _holds_nothing(field.type):
-            raise SchemaError(f"No message of the sample has a value in {field.name!r}.", where=where,
-                              hint='give schema=... with its type, such as {"at": "timestamp[ms]", "price": "double"}')
+            raise SchemaError(f"Cannot infer the type of {field.name!r}: no message of the sample has a value in it.",
+                              where=where, hint='Use for example schema={"at": "timestamp[ms]", "price": "double"}.')
     return schema
 
 
