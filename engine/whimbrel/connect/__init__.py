@@ -1,4 +1,4 @@
-"""Where rows come from: tables in memory, files, replays. Nothing behind this door knows which."""
+"""Sources and sinks: tables, files, replays, feeds. The engine sees only their contract."""
 
 from whimbrel.connect.datasets.catalog import flights, flights_file
 from whimbrel.connect.files.parquet import ParquetSource

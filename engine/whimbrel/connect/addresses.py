@@ -1,4 +1,4 @@
-"""Addresses of servers: read before they are used, and shown without what is secret in them."""
+"""Validation of server addresses, and removal of secrets from texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUERY = re.compile(r"(?<=[?&])([^=&\s\"'?]+=)[^&\s\"']*")
 
 
 def without_secrets(text: object) -> str:
-    """The first line of what an error says, or an address: without users, passwords and values of a query.
+    """First line of an error or address, without users, passwords and query values.
 
     >>> without_secrets(OSError("cannot reach amqp://ann:1234@host, password=1234"))
     'cannot reach amqp://***host, ***'
@@ -28,12 +28,18 @@ def without_secrets(text: object) -> str:
 
 
 def shown_cause(error: BaseException) -> BaseException | None:
-    """An error to be shown below another one as its cause: none, if it says something secret."""
+    """The error as a cause to show; None if its text has secrets."""
     return error if without_secrets(error) == str(error).strip() else None
 
 
 def checked_url(url: str, *schemes: str) -> str:
-    """An address that can be read and is of one of these kinds; others, such as files, are refused."""
+    """Return an address of one of these schemes.
+
+    Raises
+    ------
+    PlanError
+        For an address that cannot be parsed or has another scheme.
+    """
     shown = without_secrets(url)
     try:
         parts = urlsplit(url)
@@ -52,7 +58,12 @@ LIBPQ_TIMEOUTS: Final[dict[str, Any]] = {"connect_timeout": 5, "tcp_user_timeout
 
 
 def checked_conninfo(url: str) -> str:
-    """What libpq can read as a server's address."""
+    """Return an address that libpq can parse.
+
+    Raises
+    ------
+    PlanError
+    """
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 

@@ -1,4 +1,4 @@
-"""Which lost connections no trying again mends."""
+"""Detect fatal connection errors, after which a retry is useless."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NO_HOST = re.compile(r"Name or service not known|No address associated with hos
 
 
 def fatal_reason(error: BaseException, *, before: bool) -> str:
-    """Why it is no use to try again, as a hint; empty where the server may be there, or let in, later.
+    """Return a hint if an error is fatal, else an empty string.
 
-    Libraries tell these apart by their words rather than by their types, so words are looked at: what they do not say
-    here is tried again.
+    Libraries distinguish these errors by their texts, not by their types. So the texts are searched; an error with an
+    unknown text is retried.
 
     Parameters
     ----------
     error : BaseException
     before : bool
-        Whether the server has answered before: then it has a name.
+        Whether the server has answered before. Then an unknown host name is a temporary fault.
 
     Examples
     --------

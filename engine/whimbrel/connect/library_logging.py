@@ -1,4 +1,4 @@
-"""What libraries log for us: not the details, which hold tokens."""
+"""Loggers for libraries, without debug messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 
 def info_logger(name: str) -> logging.Logger:
-    """A logger for a library that writes down all that it sends when it is asked for details: it never is.
+    """Return a logger that never logs debug messages, since these contain tokens.
 
     >>> info_logger("websocket").isEnabledFor(logging.DEBUG)
     False

@@ -1,4 +1,4 @@
-"""What a user's arguments promise about the order of a source's rows."""
+"""Ordering of a source from its options."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from whimbrel.plan.source import LatePolicy, OrderingSpec
 
 def ordering_spec(reorder_latency: Duration | None, late: str | None, unit: TickUnit, *, default: int | None,
             where: str) -> OrderingSpec:
-    """The disorder of a source.
+    """Make the ordering specification of a source.
 
     Parameters
     ----------
     reorder_latency : str, timedelta or int (ticks), optional
-        How much a row may be late by.
+        How far out of order an on-time row may be.
     late : {"raise", "drop", "adjust", "side_output"}, optional
-        What happens to later rows; "raise" unless said.
+        What happens to late rows. Default: "raise".
     unit : {"s", "ms", "us", "ns"} or None
         Unit of the stream's ticks.
     default : int or None

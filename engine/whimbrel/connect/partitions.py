@@ -1,4 +1,4 @@
-"""Sources whose rows are in order by partition only."""
+"""Watermarks of sources that are in order only within partitions."""
 
 from __future__ import annotations
 
@@ -15,39 +15,38 @@ from whimbrel.plan.source import OrderingSpec
 
 @dataclass(frozen=True, slots=True)
 class PartitionWatermarks:
-    """Order is kept by each partition of a source (device, sensor, shard), not by the source as a whole.
+    """Order holds in each partition of a source (device, sensor, shard), not in the source as a whole.
 
-    A row is late if it comes too late in its own partition, whatever the others do; a partition that lags holds nobody
-    up and loses nothing. What all partitions have in common is a **low watermark**: no partition, not even one that is
-    still unknown, brings a row from before it. Rows leave, in order of time, when it has passed them; rows from before
-    it are late.
+    A row is late if it is late in its own partition, independent of all others. The partitions share a **low
+    watermark**: no partition, known or unknown, has an on-time row before it. The engine emits rows in order of time
+    when the low watermark has passed them. Rows before it are late in every partition.
 
     Parameters
     ----------
     by : str
         The column that names the partition. Null is a partition like any other.
     max_lag : str, timedelta or int (ticks), optional
-        How far the low watermark stays behind the newest row of any partition: as much as the slowest may lag. Without
-        it nothing settles before the source ends, or says how far time has come. A feed with ``idle_timeout`` does not
-        wait for it while it knows that all partitions that are not quiet are further.
+        Distance of the low watermark from the newest row of any partition: as much as the slowest partition may lag.
+        Without it nothing settles before the source ends or a punctuation arrives. A feed with ``idle_timeout`` does
+        not wait for `max_lag` once all partitions that are not idle have passed a time.
     every : str, timedelta or int (ticks), optional
-        The low watermark moves in multiples of this. Default: with every row that is newer than all before it.
+        The low watermark advances in multiples of this. Default: with every row that is newer than all before it.
 
     Notes
     -----
-    Only time is partitioned. Rows of different partitions meet in windows, joins and patterns like all others; what
-    is to be kept apart says ``group_by("device")`` or ``on="device"``.
+    Only time is partitioned. Rows of different partitions meet in windows, joins and patterns. Use
+    ``group_by("device")`` or ``on="device"`` to separate them.
 
     Examples
     --------
-    Device b is 50 ticks behind a, which is no reason to call its rows late:
+    Device b lags 50 ticks, but its rows are on time:
 
     >>> import whimbrel as wb
     >>> rows = {"at": [60, 10, 70, 20], "device": ["a", "b", "a", "b"]}
     >>> wb.from_arrow(rows, time="at", partition="device").select("device").collect().column("start").to_pylist()
     [10, 20, 60, 70]
 
-    When a moves on, b is late:
+    With a smaller `max_lag`, the rows of b are late:
 
     >>> slow = wb.PartitionWatermarks(by="device", max_lag=55)
     >>> wb.from_arrow(rows, time="at", partition=slow, late="drop").collect().column("at").to_pylist()
@@ -63,19 +62,18 @@ class PartitionWatermarks:
 
 
 def by_of(partition: str | PartitionWatermarks | None) -> str | None:
-    """The column that names partitions, as users say it."""
+    """The column that names partitions."""
     return partition.by if isinstance(partition, PartitionWatermarks) else partition
 
 
 def in_partitions(disorder: OrderingSpec, partition: str | PartitionWatermarks | None, schema: Schema, *,
                   where: str) -> OrderingSpec:
-    """The same promise, given by each partition.
+    """Make an ordering hold in each partition.
 
     Parameters
     ----------
-    disorder : Disorder
+    disorder : OrderingSpec
     partition : str or PartitionWatermarks, optional
-        As users say it; None for none.
     schema : Schema
         Payload of the source.
     where : str

@@ -1,4 +1,4 @@
-"""Which row groups of a Parquet file may hold rows that meet conditions, going by what its footer says of them."""
+"""Row group pruning of Parquet files by footer statistics (predicate pushdown)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _OPPOSITE: dict[Comparison, Comparison] = {"<": ">=", "<=": ">", ">": "<=", ">="
 
 
 def may_meet(ends: Callable[[str], Column | None], conditions: Sequence[Expr]) -> bool:
-    """Whether a row may meet all conditions, going by the smallest and the largest value of each column.
+    """Whether a row may meet all conditions, from the smallest and the largest value of each column.
 
-    Conditions that compare a column with values, and what `&`, `|` and `~` make of them, are looked at; True wherever
-    nobody knows.
+    Comparisons of a column with values, combined by `&`, `|` and `~`, are evaluated; the result is True for all others.
     """
     return all(_may_meet(ends, condition) for condition in conditions)
 
@@ -81,11 +80,11 @@ def _compared(ends: Column, op: Comparison, bound: Lit) -> tuple[bool, bool]:
 
 
 def smallest_and_largest(group: pq.RowGroupMetaData, fields: pa.Schema, name: str) -> Column | None:
-    """Of a column, as far as they are written down; None where they are not, or where they are no sure bounds."""
+    """Smallest and largest value of a column from footer statistics; None if missing or not reliable."""
     if name not in fields.names:
         return None
     if "." in name and any(pa.types.is_nested(field.type) for field in fields):
-        return None  # the footer calls a part of a struct so too
+        return None  # the footer names fields of structs in the same way
     type_ = logical_type(fields.field(name).type)
     number = next((index for index in range(group.num_columns) if group.column(index).path_in_schema == name), None)
     if number is None or not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_string(type_)

@@ -1,4 +1,4 @@
-"""How servers of settled rows and feeds that read them tell which rows: by number, within a run."""
+"""Headers and close codes with which served rows are numbered within a run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 ROW: Final = "whimbrel-row"
 RUN: Final = "whimbrel-run"
-"""The headers that say from which row on, and of which run."""
+"""Headers with the number of the first row and the run."""
 
 FINISHED: Final = 1000
 POLICY_VIOLATION: Final = 1008
 FAILED: Final = 1011
-"""Why a WebSocket is closed (RFC 6455, 7.4.1)."""
+"""Close codes of a WebSocket (RFC 6455, 7.4.1)."""

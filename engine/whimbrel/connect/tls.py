@@ -1,4 +1,4 @@
-"""TLS connections that are closed when the other side does not greet."""
+"""TLS contexts that close their socket when a handshake fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _ClosedIfRefused(ssl.SSLSocket):
 
 
 def closing_context(context: ssl.SSLContext | None = None) -> ssl.SSLContext:
-    """The context itself, or the default one: from now on its sockets are closed when their handshake fails."""
+    """Make a context, or the default one, close its sockets when their handshake fails."""
     context = context or ssl.create_default_context()
     context.sslsocket_class = _ClosedIfRefused
     return context

@@ -1,4 +1,4 @@
-"""What arguments of feeds and sinks may be; others are refused where they are given."""
+"""Validation of arguments of feeds and sinks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _SECONDS = 'Use a duration such as "5s", or seconds such as 5.0.'
 
 
 def check_choice(name: str, value: object, choices: Sequence[object], *, where: str) -> None:
-    """Refuse what is none of the values that an option may have."""
+    """Refuse a value that is not one of the choices of an option."""
     if value not in choices:
         raise PlanError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.", where=where,
                         hint=near_match(str(value), map(str, choices), noun="choice"))
 
 
 def check_name(name: str, value: object, *, where: str) -> None:
-    """Refuse what names nothing, such as a number or an empty text."""
+    """Refuse a value that is not a non-empty string."""
     if not isinstance(value, str) or not value:
         raise PlanError(f"{name} must be a non-empty string, got {value!r}.", where=where,
                         hint=f'Use for example {name}="trades".')
 
 
 def checked_seconds(name: str, value: float | Duration, *, where: str) -> float:
-    """Seconds of the machine's clock; what is no duration above 0 is refused."""
+    """Convert a positive duration to seconds; refuse all other values."""
     try:
         seconds = duration_seconds(value)
     except PlanError as error:
@@ -41,7 +41,7 @@ def checked_seconds(name: str, value: float | Duration, *, where: str) -> float:
 
 
 def column_names(name: str, value: object, *, where: str) -> tuple[str, ...]:
-    """Several columns; a text is not taken letter by letter."""
+    """Return a list of column names; refuse a single string."""
     if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
         example = f"Use {name}=[{value!r}]." if isinstance(value, str) else f'Use for example {name}=["id"].'
         raise PlanError(f"{name} must be a list of column names, got {value!r}.", where=where, hint=example)

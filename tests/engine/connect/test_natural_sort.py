@@ -117,5 +117,6 @@ def test_every_error_about_a_row_says_in_which_file_it_lies(
 
 def test_a_replay_says_in_which_file_a_row_lies_that_came_too_early(tmp_path: Path) -> None:
     log = wb.read_parquet(written(tmp_path, ("part-10.parquet", "part-2.parquet")), time="t", arrival="t")
-    with pytest.raises(SourceError, match=r"^Row 2 \(row 0 of 'part-10.parquet', read after 'part-2.parquet'\) arrived"):
+    said = r"^Row 2 \(row 0 of 'part-10.parquet', read after 'part-2.parquet'\) arrived"
+    with pytest.raises(SourceError, match=said):
         wb.replay(log, speed=float("inf"), reorder_latency=0).collect()

@@ -1,4 +1,4 @@
-"""Logs to learn on; built once from an installed package, then kept in the user's cache directory."""
+"""Example datasets, built from an installed package and cached on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROW_GROUP_ROWS = 32_768
 
 
 def flights() -> ParquetSource:
-    """Flights that left New York in 2013, in the order in which they landed.
+    """Flights that left New York in 2013, in order of landing.
 
     A row becomes known when the aircraft lands, so departures (the event time) are far out of order: 90% of the rows
     are late, one in a hundred by more than 5.5 hours.

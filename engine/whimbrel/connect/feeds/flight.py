@@ -1,4 +1,4 @@
-"""Streams of an Arrow Flight server."""
+"""Arrow Flight streams as feeds."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class FlightFeed(Feed):
     address : str
         ``"grpc://host:port"`` or ``"grpc+tls://host:port"``.
     ticket : str
-        Of the stream; default: the server's own.
+        Ticket of the stream. Default: the only stream of the server.
     time : str
         The event-time column.
     token : str, optional
         Sent as a bearer token.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: that of the stream, which is asked for now.
-    **told
+        Default: the schema of the stream, requested now.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Notes
     -----
-    A server of :func:`whimbrel.serve` numbers its rows; the feed goes on behind the last one that it has.
+    A server of :func:`whimbrel.serve` numbers its rows; a reconnect resumes after the last row received.
     """
 
     def __init__(self, address: str, ticket: str = "", *, time: str, token: str | None = None,
@@ -78,7 +78,7 @@ class FlightFeed(Feed):
             except self._flight.FlightServerError as error:
                 raise self._refused(error, "Fix the cause on the server, which reported this error.") from None
             rows: pa.RecordBatch = chunk.data
-            if chunk.app_metadata is not None:  # the number of its first row, and of which run, where the server knows
+            if chunk.app_metadata is not None:  # number of the first row, and the run, from a Whimbrel server
                 first_row, _, run = chunk.app_metadata.to_pybytes().decode().partition(" ")
                 row = int(first_row)
             row += rows.num_rows
@@ -87,6 +87,6 @@ class FlightFeed(Feed):
 
     def _refused(self, error: Exception, hint: str) -> SourceError:
         said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]
-        said = said.splitlines()[0].rstrip(".")  # what and not where: that is in the server's words
+        said = said.splitlines()[0].rstrip(".")  # only what: where and hint of the server do not apply here
         return SourceError(f"{self.address} refused to send rows: {said}.", where=f"feeds.flight({self.address!r})",
                            hint=hint)

@@ -1,4 +1,4 @@
-"""Rows that the user's own Python gives: an iterator, or an asynchronous one."""
+"""Python iterators and asynchronous iterators as feeds."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _CLOSE_S = 0.5
 
 
 class IteratedFeed(Feed):
-    """Rows of an iterator or asynchronous iterator, as it gives them.
+    """Rows of an iterator or asynchronous iterator.
 
     Parameters
     ----------
     items : callable, iterable or asynchronous iterable
-        Gives dicts, pyarrow.RecordBatches, or bytes in some `format`. A function that makes it can be called again,
-        after it lost a connection (an OSError or EOFError) or for a checkpoint. It must make a new iterator with the
-        same items: those that were read are skipped. Whatever else it raises ends the query with an error, also what
-        would end a program or a task elsewhere.
+        Yields dicts, pyarrow.RecordBatches, or bytes in a `format`. A function that makes the iterator is called again
+        after a lost connection (OSError or EOFError) or to resume from a checkpoint. It must make a new iterator with
+        the same items; items already read are skipped. Any other exception ends the query with an error, including
+        SystemExit and CancelledError.
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: inferred from the first items, which takes a second call of `items`.
+        Default: inferred from the first items, which needs one more call of `items`.
     format : str or Format, optional
-        Of bytes.
-    **told
+        Format of bytes.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Examples
@@ -61,7 +61,7 @@ class IteratedFeed(Feed):
     def __init__(self, items: Callable[[], Items] | Items, *, time: str, schema: Fields | None = None,
                  format: str | None = None, **options: Unpack[FeedOptions]) -> None:
         self._items = items
-        self._read: Items | None = None  # an iterator that was read: it gives nothing again
+        self._read: Items | None = None  # an iterator that was read, which is exhausted
         self._first_cause: Exception | None = None
         if schema is None and not callable(items):
             raise SourceError("An iterator can be read only once, so it needs schema=.",
@@ -84,7 +84,7 @@ class IteratedFeed(Feed):
         return _Gathering(items, int(offset or 0), self.read_options, lambda error: self._failed(error, once=once))
 
     def _failed(self, error: Exception, *, once: bool) -> Exception:
-        """What ended the items; of an iterator that cannot be made again, no error is worth another try."""
+        """The error that ended the items; fatal if the iterator cannot be made again."""
         self._first_cause = error
         return self._read_already() if once and isinstance(error, self.lost) else error
 
@@ -101,16 +101,16 @@ class IteratedFeed(Feed):
 
 
 class _Gathering(Client):
-    """Items as they come; those that wait together are one delivery. A thread of its own asks for them."""
+    """A client that reads items on a thread and merges waiting items into batches."""
 
     def __init__(self, items: Items, offset: int, options: ReadOptions,
                  failed: Callable[[Exception], Exception]) -> None:
         self._items, self._skip, self._offset, self._failed = items, offset, offset, failed
         self._together = min(_MAX_TOGETHER, options.queue_rows)
         self._together_bytes = min(MAX_BYTES, options.queue_bytes) // _DELIVERIES
-        # Both threads use these without a lock, which would cost more than an item: each counts what it does itself.
+        # Both threads use these without a lock, which would cost more than an item: each writes only its own counts.
         self._ready: deque[Any] = deque()
-        self._sizes: deque[int] = deque()  # not beside each item: so many pairs would keep Python's collector at work
+        self._sizes: deque[int] = deque()  # not in pairs with the items: tuples would load the garbage collector
         self._came_bytes = self._taken_bytes = 0
         self._came, self._has_room = threading.Event(), threading.Event()
         self._ended: Exception | None = None
@@ -121,7 +121,7 @@ class _Gathering(Client):
     def receive(self, timeout_s: float) -> MessageBatch | None:
         if not self._ready:
             self._came.clear()
-            if not self._ready and self._ended is None:  # it may have come just before
+            if not self._ready and self._ended is None:  # an item may have arrived before the clear
                 self._came.wait(timeout_s)
         ended = self._ended
         if not self._ready:
@@ -152,7 +152,7 @@ class _Gathering(Client):
         self._came.set()
         self._has_room.set()
 
-    # What the thread does.
+    # The reading thread.
 
     def _gather(self) -> None:
         try:
@@ -162,7 +162,7 @@ class _Gathering(Client):
                 self._iterate(self._items)
             self._end(EOFError())
         except BaseException as error:  # noqa: BLE001 - it is raised where rows are asked for
-            if self._ended is None:  # else whoever reads has closed it
+            if self._ended is None:  # else the client was closed
                 self._end(self._failed(raised(error)))
 
     def _iterate(self, items: Iterable[Any]) -> None:
@@ -180,7 +180,7 @@ class _Gathering(Client):
                 items.close()
 
     async def _await(self, items: AsyncIterable[Any]) -> None:
-        """What it awaits is cancelled at the end, as by whoever runs it."""
+        """Iterate on an event loop; close cancels the task."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
@@ -198,7 +198,7 @@ class _Gathering(Client):
         stirring.cancel()
 
     def _is_full(self, item: object) -> bool:
-        """Whether an item must wait; none does at the end, when it is of no use any more."""
+        """Whether an item must wait; never after close."""
         return self._ended is None and (
             len(self._ready) >= _DELIVERIES * (1 if isinstance(item, pa.RecordBatch) else self._together)
             or self._came_bytes - self._taken_bytes > _DELIVERIES * self._together_bytes)
@@ -206,13 +206,13 @@ class _Gathering(Client):
     def _add(self, item: object) -> None:
         bytes_ = size(item)
         self._came_bytes += bytes_
-        self._sizes.append(bytes_)  # first: whoever sees the item finds its size
+        self._sizes.append(bytes_)  # before the item: the reader needs both
         self._ready.append(item)
         if not self._came.is_set():
             self._came.set()
 
 
 async def _stir() -> None:
-    """Look around often: an asyncio.Queue that somebody fills from another loop, such as Jupyter's, wakes nobody."""
-    while True:  # noqa: ASYNC110 - there is nothing that could be waited for
+    """Wake the loop often: an asyncio.Queue that another loop fills, such as Jupyter's, does not wake this one."""
+    while True:  # noqa: ASYNC110 - there is no event to wait for
         await asyncio.sleep(_STIR_S)

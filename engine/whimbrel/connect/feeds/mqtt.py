@@ -1,4 +1,4 @@
-"""Topics of an MQTT broker, version 5."""
+"""MQTT topics as feeds, protocol version 5."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from whimbrel.errors import MissingExtraError
 
 _CONNECT_S = 10.0
 _KEPT_S = 7 * 86_400
-_MAX_MESSAGES = 1_000  # on their way: Mosquitto looks through them all at each acknowledgement
+_MAX_MESSAGES = 1_000  # in flight: Mosquitto scans them all at each acknowledgement
 _MAX_HELD = 8_192
-_KEEPALIVE_S = 15  # so long nobody says anything before the broker is asked whether it is there, and so long it has
-_LOOK_S = 1.0  # for what the library does from time to time, such as asking whether the broker is still there
+_KEEPALIVE_S = 15  # silence before paho sends a ping, and its timeout
+_LOOK_S = 1.0  # paho needs regular calls, for example to send pings
 
 
 class MqttFeed(Feed):
     """Messages of MQTT topics; needs ``whimbrel[mqtt]``.
 
-    MQTT has no offsets. With a `session` and quality of service 1 or 2, the broker keeps what comes while nobody is
-    connected; it forgets a message when this client has received it, so what a killed process held is lost.
+    MQTT has no offsets. With a `session` and quality of service 1 or 2, the broker retains messages while the client is
+    disconnected. It deletes a message when the client has received it, so messages in a killed process are lost.
 
     Parameters
     ----------
     topic : str
-        May have wildcards, such as ``"plants/+/power"``.
+        The topic, perhaps with wildcards, such as ``"plants/+/power"``.
     url : str
         ``mqtt://user:password@host:port``. The password is in no plan, log or checkpoint.
     time : str
         The event-time column.
     qos : {0, 1, 2}
     session : str, optional
-        The client's name, under which the broker keeps its session.
+        The client id under which the broker keeps the session.
     with_topic : bool
         Add the topic of each message as the column ``topic``.
     format : str or Format
     schema : pyarrow.Schema or mapping of str to type, optional
     tls_context : ssl.SSLContext, optional
-        How ``mqtts://`` is encrypted; default: as the system does, against its certificates.
+        TLS context for ``mqtts://``. Default: that of the system, with its certificates.
     options : mapping, optional
         Further arguments of ``paho.mqtt.client.Client``, such as ``transport``.
-    **told
+    **feed_options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -84,10 +84,10 @@ class MqttFeed(Feed):
 
 
 class _Subscriber(Client):
-    """The library at work on a thread of ours, which reads all that is there before it waits again.
+    """A client that runs paho on a thread, which reads all available messages before it waits.
 
-    What is taken is acknowledged, and the broker has no more messages on their way than it was told: so it is held back
-    while nobody takes them. Those of quality 0 are not acknowledged; where there are too many, nothing more is read.
+    Messages are acknowledged when the reader takes them. The broker limits messages in flight, which gives
+    backpressure. Messages of quality 0 have no acknowledgement; when too many wait, the client stops reading.
     """
 
     def __init__(self, feed: MqttFeed) -> None:
@@ -151,10 +151,10 @@ class _Subscriber(Client):
         self._bell.close()
 
     def _ring(self) -> None:
-        with suppress(OSError):  # it rings already, or nobody listens any more
+        with suppress(OSError):  # a wakeup is pending, or the thread has ended
             self._bell.send(b"!")
 
-    # What the thread does.
+    # The receiving thread.
 
     def _listen(self) -> None:
         try:
@@ -185,11 +185,11 @@ class _Subscriber(Client):
         if link.want_write():
             link.loop_write()
         link.loop_misc()
-        if not has_room:  # the broker's answer to a ping is behind what is not read: it is not waited for
-            link._ping_t = 0  # noqa: SLF001 - the library has no other name for it
+        if not has_room:  # the ping response waits behind unread messages: do not time out
+            link._ping_t = 0  # noqa: SLF001 - paho has no public name for it
 
     def _read(self) -> None:
-        """All that is there, within reason."""
+        """Read all available messages, up to a limit."""
         for _ in range(_MAX_HELD):
             before, wire = len(self._came), self._link.socket()
             if self._link.loop_read() or (len(self._came) == before and not getattr(wire, "pending", int)()):

@@ -1,4 +1,4 @@
-"""Streams of NATS JetStream."""
+"""NATS JetStream streams as feeds."""
 
 from __future__ import annotations
 
@@ -29,33 +29,32 @@ _NO_MORE, _TOO_LONG = ("404", "408"), "Message Size Exceeds MaxBytes"
 
 ONCE: Final[dict[str, Any]] = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.1,
                                "connect_timeout": 5}
-"""How to connect: the client alone would try for minutes without a word."""
+"""Connection options: by default the client retries for minutes without an error."""
 
 
 class NatsFeed(Feed):
-    """Messages of a JetStream stream, in their order; needs ``whimbrel[nats]``.
+    """Messages of a JetStream stream, in order; needs ``whimbrel[nats]``.
 
-    The stream keeps its messages, so the feed goes on from the sequence number that it has come to. When the stream
-    does not have what comes next, the feed goes on at the first message that is there, and counts those between, of all
-    its subjects, as missed.
+    The stream retains its messages, so the feed resumes after its last sequence number. If the next message has
+    expired, the feed continues with the first message of the stream. It counts those between, of all subjects, as lost.
 
     Parameters
     ----------
     subject : str
-        May have wildcards.
+        The subject, perhaps with wildcards.
     url : str
         ``nats://user:password@host:port``. The password is in no plan, log or checkpoint.
     time : str
         The event-time column.
     stream : str, optional
-        Default: the one that keeps the subject.
+        Default: the stream that stores the subject.
     start_from : {"earliest", "latest"}
-        Where to begin without a place.
+        Where to start without an offset.
     with_sequence : bool
         Add the sequence number as the column ``sequence``.
     format : str or Format
     schema : pyarrow.Schema or mapping of str to type, optional
-    **told
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -89,9 +88,9 @@ class NatsFeed(Feed):
 
 
 class _Puller(Client):
-    """Its place: the sequence number of the last message, and when the stream was made, where that is known.
+    """A client that pulls messages; its event loop runs only during a call.
 
-    Its loop runs while something is asked of it.
+    Its offset has the sequence number of the last message, and the creation time of the stream, if known.
     """
 
     def __init__(self, feed: NatsFeed, offset: int | list[Any] | None) -> None:
@@ -125,10 +124,10 @@ class _Puller(Client):
         try:
             await self._link.connect(feed.url, error_cb=failed, **ONCE)
         except (feed.library.errors.NoServersError, TimeoutError) as error:
-            cause = self._error or error  # of the two the first says that there are none
-            silent = isinstance(cause, TimeoutError)
-            said = f"nobody answered for {ONCE['connect_timeout']} s" if silent else str(cause)
-            raise ConnectionError(said) from cause
+            cause = self._error or error  # the callback has the reason
+            timed_out = isinstance(cause, TimeoutError)
+            reason = f"no answer for {ONCE['connect_timeout']} s" if timed_out else str(cause)
+            raise ConnectionError(reason) from cause
         log = self._link.jetstream()
         try:
             stream = feed.stream or await log.find_stream_name_by_subject(feed.subject)
@@ -142,7 +141,7 @@ class _Puller(Client):
         elif feed.start_from == "latest":
             self._offset = info.state.last_seq
             self.begins = [self._offset, self._made]
-        # A consumer of its own, without acknowledgements: the place is in the checkpoint, the messages in the stream.
+        # A consumer without acknowledgements: the offset is in the checkpoint, the messages in the stream.
         first = DeliverPolicy.ALL if self._offset is None else DeliverPolicy.BY_START_SEQUENCE
         config = ConsumerConfig(deliver_policy=first,
                                 opt_start_seq=None if self._offset is None else self._offset + 1,
@@ -155,8 +154,8 @@ class _Puller(Client):
         self._consumer_info = partial(log.consumer_info, stream, made.name)
 
     def _look_for_missed(self, offset: int, state: Any, *, is_another: bool) -> None:
-        """Whether the stream has what comes behind a place; else it is read on at the first message there is."""
-        if is_another or offset > state.last_seq:  # it is another one, of the same name
+        """Count lost messages after an offset, and continue at the first message of the stream."""
+        if is_another or offset > state.last_seq:  # another stream has the name now
             self.lost["sequence numbers restarted"] += 1
         elif offset + 1 < state.first_seq:
             self.lost["messages of any subject that the stream no longer had"] += state.first_seq - offset - 1
@@ -183,7 +182,7 @@ class _Puller(Client):
                          for field in self._feed.metadata_columns})
 
     async def _gather(self, until: float) -> list[Any]:
-        """What is there, up to so many messages and bytes; where nothing is, the next message, however long."""
+        """Return available messages up to a limit, or else the next message of any size."""
         try:
             while not self._came:
                 if not self._coming:
@@ -197,7 +196,7 @@ class _Puller(Client):
         return came
 
     async def _ask(self, wait_s: float) -> None:
-        """Ask for all that is there; behind its end for the one that comes next."""
+        """Request all available messages; at the end of the stream, the next one."""
         self._answered.clear()
         if self._at_end:
             self._coming, asked = 1, {"batch": 1, "expires": int(max(wait_s, _LEAST_S) * 1e9)}
@@ -206,7 +205,7 @@ class _Puller(Client):
         await self._link.publish(self._ask_at, json.dumps(asked).encode(), reply=self._answer_at)
 
     async def _hear(self, message: Any) -> None:
-        """A message, or the word that this request gets no more."""
+        """Take a message, or the status that ends a request."""
         self._at_end = not message.reply
         if not self._at_end:
             self._came.append(message)
@@ -220,9 +219,9 @@ class _Puller(Client):
             self._answered.set()
 
     async def _check_after_silence(self) -> None:
-        """A consumer that is gone, with its stream or alone, is as silent as one that has nothing: it is asked for."""
+        """Check that the consumer exists: a deleted one looks like one without messages."""
         if monotonic() - self._heard_at > _SILENCE_S:
-            await self._consumer_info()  # which raises that there is none
+            await self._consumer_info()  # raises if there is none
             self._heard_at, self._coming = monotonic(), 0
 
     @property
@@ -232,7 +231,7 @@ class _Puller(Client):
     def close(self) -> None:
         try:
             self._runner.run(self._link.close())
-        except Exception:  # noqa: BLE001, S110 - it is gone already
+        except Exception:  # noqa: BLE001, S110 - it may be closed already
             pass
         finally:
             self._runner.close()

@@ -1,4 +1,4 @@
-"""Arrow IPC streams over TCP or a Unix socket."""
+"""Arrow IPC streams over TCP or Unix sockets as feeds."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MAX_BYTES = 1 << 30
 
 
 class SocketFeed(Feed):
-    """Record batches that a program sends over a socket, as Arrow's IPC stream.
+    """Record batches that a program sends over a socket as an Arrow IPC stream.
 
-    A socket has no memory: what was sent while nobody was connected is not seen, and a connection that is lost is
-    made again. The feed ends when the stream is closed as Arrow closes it.
+    A socket has no offsets: data sent while the feed is disconnected is lost. The feed reconnects after a lost
+    connection, and ends at Arrow's end-of-stream marker.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class SocketFeed(Feed):
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: that of a first connection, which is made now.
-    **told
+        Default: the schema of the stream, from a first connection that is made now.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -75,7 +75,7 @@ def _received(link: sockets.socket) -> Iterator[MessageBatch]:
             try:
                 rows = stream.read_next_batch()
             except StopIteration:
-                if file.cut:  # closed between two messages, without Arrow's farewell
+                if file.cut:  # closed without Arrow's end-of-stream marker
                     raise ConnectionError("the connection was closed") from None
                 return
             rows.validate(full=True)
@@ -83,7 +83,7 @@ def _received(link: sockets.socket) -> Iterator[MessageBatch]:
 
 
 class _Exactly(io.RawIOBase):
-    """Reads as many bytes as are asked for, or to the end."""
+    """A file that reads exactly the requested bytes, or to the end."""
 
     def __init__(self, link: sockets.socket) -> None:
         self._link = link

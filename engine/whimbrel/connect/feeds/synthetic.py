@@ -1,4 +1,4 @@
-"""Rows made up as they are needed, with the faults that real feeds have."""
+"""Synthetic feed with disorder, bursts and gaps, for tests and examples."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _FIELDS = pa.schema([("at", pa.timestamp("us")), ("key", pa.string()), ("number"
 
 @dataclass(frozen=True)
 class Spell:
-    """Something that comes again: `length_s` out of every `every_s` seconds."""
+    """A recurring phase: `length_s` out of every `every_s` seconds."""
 
     every_s: float
     length_s: float
 
 
 class SyntheticFeed(Feed):
-    """Made-up rows: at, key, number (from 0 on) and value, the same in each run with the same seed.
+    """Random rows with the columns at, key, number (from 0) and value. The same seed gives the same rows.
 
     Parameters
     ----------
     rate : float
-        Rows per second of their own time.
+        Rows per second of event time.
     rows : int, optional
-        How many; default: without end.
+        Number of rows. Default: unbounded.
     speed : float
-        Seconds of their time per second; ``float("inf")``: as fast as they are read.
+        Seconds of event time per second; ``float("inf")``: as fast as possible.
     keys : int
-        How many keys there are.
+        Number of distinct keys.
     disorder : float
-        Share of the rows that come late.
+        Fraction of rows that are out of order.
     late_by : float
-        By how many seconds at most.
+        Maximum lateness of these rows, in seconds.
     bursts : (float, float), optional
-        Every so many seconds, for so many seconds, rows come ten times as fast.
+        Period and length in seconds of bursts with ten times the rate.
     gaps : (float, float), optional
-        Every so many seconds, for so many seconds, no rows come.
+        Period and length in seconds of gaps without rows.
     seed : int
     **feed_options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
@@ -88,7 +88,7 @@ class SyntheticFeed(Feed):
         return _Maker(self, int(offset or 0))
 
     def chunk(self, number: int) -> pa.RecordBatch:
-        """Rows of a chunk, in the order in which they come."""
+        """Rows of a chunk, in order of arrival."""
         chance = np.random.default_rng([self.seed, number])
         row = np.arange(number * _CHUNK_ROWS, (number + 1) * _CHUNK_ROWS)
         at_s = self.second(row)
@@ -101,7 +101,7 @@ class SyntheticFeed(Feed):
         return pa.RecordBatch.from_arrays(columns, schema=_FIELDS)
 
     def second(self, row: np.ndarray) -> np.ndarray:
-        """When rows come, in seconds of their time."""
+        """Arrival of rows, in seconds of event time."""
         second = row / self.rate
         if self.bursts is not None:  # within a period: first the burst, ten times as dense
             every, length = self.bursts.every_s, self.bursts.length_s
@@ -122,7 +122,7 @@ def _is_spell(value: object) -> bool:
 
 
 class _Maker(Client):
-    """Gives rows when they are due."""
+    """A client that returns rows when they are due."""
 
     def __init__(self, feed: SyntheticFeed, row: int) -> None:
         self._feed, self._row = feed, row

@@ -1,4 +1,4 @@
-"""Messages of a WebSocket."""
+"""WebSocket messages as feeds."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _CLOSE_S = 2.0
 
 
 class WebSocketFeed(Feed):
-    """Messages of a WebSocket, one a row; needs ``whimbrel[websocket]``.
+    """Messages of a WebSocket, one per row; needs ``whimbrel[websocket]``.
 
-    A WebSocket has no memory: what was sent while the connection was lost is not seen, and when one ends, another is
-    made. A server of :func:`whimbrel.serve` has: it numbers its rows, so that the feed goes on behind the last one that
-    it has, and ends with the query.
+    A WebSocket has no offsets: messages sent while the feed is disconnected are lost. The feed reconnects when a
+    connection ends. A server of :func:`whimbrel.serve` numbers its rows, so a reconnect resumes after the last row, and
+    the feed ends with the query.
 
     Parameters
     ----------
@@ -40,10 +40,10 @@ class WebSocketFeed(Feed):
     time : str
         The event-time column.
     hello : str, optional
-        Sent when a connection is made, such as a subscription.
+        A message to send after connecting, such as a subscription.
     headers, format, schema
         As in :class:`whimbrel.connect.feeds.http.http_feed.HttpFeed`.
-    **told
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -83,7 +83,7 @@ class WebSocketFeed(Feed):
 
 
 class _Socket(Client):
-    """Its place, where the server counts its rows: the number of the next one, and of which run."""
+    """A connection. With a Whimbrel server, its offset has the number of the next row and the run."""
 
     def __init__(self, feed: WebSocketFeed, connection: Any) -> None:
         self._feed = feed
@@ -118,9 +118,9 @@ class _Socket(Client):
         return MessageBatch(messages, None if self._run is None else [self._row, self._run])
 
     def _check_after_silence(self) -> None:
-        """Whether the server is there: one that says nothing is asked, and has as long to answer.
+        """Ping a silent server, and fail if it does not respond within the same time.
 
-        The library would ask at any time, and does not hear the answer behind messages that nobody takes.
+        The keepalive of the library fails under backpressure, since the response waits for unread messages.
         """
         now = monotonic()
         if self._pong is not None and self._pong.is_set():
@@ -131,7 +131,7 @@ class _Socket(Client):
             self._pong, self._asked_at = self._link.ping(), now
 
     def _ended(self, error: Exception) -> Exception:
-        """What it means that the connection is closed: only a server of ours says that its query is over."""
+        """Interpret a close: only a Whimbrel server reports the end of its query."""
         frame = getattr(error, "rcvd", None)
         if self._run is None or frame is None or frame.code not in (FINISHED, POLICY_VIOLATION, FAILED):
             return error
@@ -142,6 +142,6 @@ class _Socket(Client):
 
 
 def _words(response: Any) -> str:
-    """What a server says when it lets nobody in: the first line, or else its status."""
+    """The first line of a response that denies access, or else its status."""
     said = (response.body or b"").decode(errors="replace").strip().partition("\n")[0]
     return said[:_MAX_WORDS] or f"{response.status_code} {response.reason_phrase}"

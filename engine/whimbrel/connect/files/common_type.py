@@ -1,4 +1,4 @@
-"""The narrowest type that holds all values of two types exactly."""
+"""Common type of two Arrow types that holds all values exactly."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MAX_DIGITS_128, _MAX_DIGITS_256 = 38, 76
 
 
 def wider_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type of both, as the engine holds it; None where no type holds all values of both exactly.
+    """The narrowest canonical type that holds all values of both types exactly; None if there is none.
 
-    Layouts of text are one type, and so are dictionaries and what they hold. Numbers, decimals and units of time give
-    way to the wider, a null type to every other one; lists and structs do so in what they hold. Integers and floats,
-    or times with and without a zone, are different things.
+    All string layouts are one type, and a dictionary is the type of its values. Numbers, decimals and time units widen;
+    null becomes the other type; lists and structs widen in their fields. Integers and floats have no common type, nor
+    have times with and without a zone.
 
     >>> wider_type(pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
     DataType(string)
@@ -43,12 +43,12 @@ def wider_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def as_wider(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The same values in the type that :func:`wider_type` found; text stays in its layout.
+    """Cast values to the type that :func:`wider_type` found; strings keep their layout.
 
     Raises
     ------
     pyarrow.ArrowInvalid
-        For a time that a finer unit cannot hold.
+        For a time outside the range of a finer unit.
     """
     if logical_type(array.type) == logical_type(type_):
         return array
@@ -72,7 +72,7 @@ def _wider_decimal(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _finer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Of two that count time in different units, the one with the smaller unit."""
+    """The type with the smaller unit of two time types."""
     if (t.is_time(one) and t.is_time(other)) or (t.is_duration(one) and t.is_duration(other)):
         return max(one, other, key=lambda type_: _UNITS.index(type_.unit))
     if not t.is_timestamp(one) or not t.is_timestamp(other):

@@ -1,4 +1,4 @@
-"""Columns that are kept in the names of folders, such as ``day=2024-01-02``: one value for all rows of a file."""
+"""Hive partitioning: columns in the names of folders, such as ``day=2024-01-02``."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class FolderColumns:
-    """What the folders of files say of their rows, as Hive, Spark and Arrow write them.
+    """Columns from the folders of files, as Hive, Spark and Arrow write them.
 
-    Values are integers where all of a column are, or dates, or text.
+    A column has integers or dates if all its values are such, else strings.
 
     Parameters
     ----------
     directory : Path
-        Where the first folders that name a column are.
+        The directory above the first folders that name a column.
     files : sequence of Path
-        At any depth in it.
+        Files at any depth in it.
     where : str
         The user's call, for errors.
 
     Attributes
     ----------
     fields : sequence of pyarrow.Field
-        The outermost folder's first; empty where folders name no columns.
+        Columns, from the outermost folder on; empty if folders name no columns.
 
     Raises
     ------
     SourceError
-        When some files are in folders that name other columns.
+        If the folders of some files name other columns.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class FolderColumns:
                         for number, file in enumerate(values_of)}
 
     def in_order(self) -> list[Path]:
-        """The files in the natural order of these values, nulls last, and of their names."""
+        """The files in natural order of these values, nulls last, and then of their names."""
         def sort_key(file: Path) -> tuple[Any, ...]:
             values = ((value, natural(value) if isinstance(value, str) else value)
                       for value in self._values[file].values())
@@ -72,14 +72,14 @@ class FolderColumns:
         return sorted(self._values, key=sort_key)
 
     def ends(self, file: Path, name: str) -> Column | None:
-        """The smallest and the largest value of a column in a file; None where it is no such column, or null."""
+        """Smallest and largest value of a column in a file; None for other columns, or null."""
         for field in self.fields:
             if field.name == name and self._values[file][name] is not None:
                 return Column.from_arrow(pa.array([self._values[file][name]] * 2, field.type))
         return None
 
     def added(self, file: Path, rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
-        """These columns of a file's rows, of which it holds all others."""
+        """Add these columns to the rows of a file."""
         known = {field.name: field.type for field in self.fields if field.name in columns}
         if not known:
             return rows

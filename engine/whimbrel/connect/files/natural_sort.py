@@ -1,4 +1,4 @@
-"""The order of names in which numbers count as numbers: ``part-2`` comes before ``part-10``."""
+"""Natural order of names: ``part-2`` before ``part-10``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NaturalKey = tuple[tuple[tuple[int, int], ...], str]
 
 
 def natural(name: str) -> NaturalKey:
-    """What a name is sorted by: letter by letter, but that digits side by side are one number.
+    """Sort key of a name: characters, with runs of digits as numbers.
 
     Names that differ in leading zeros alone come in the order of their letters.
 
@@ -23,7 +23,7 @@ def natural(name: str) -> NaturalKey:
 
 
 def natural_path(path: Path) -> tuple[NaturalKey, ...]:
-    """What a path is sorted by: folder by folder, then by its name without its ending.
+    """Sort key of a path: its folders, then its name without the suffix.
 
     >>> [file.name for file in sorted(map(Path, ["a-1.csv", "a1.csv", "a.csv"]), key=natural_path)]
     ['a.csv', 'a-1.csv', 'a1.csv']

@@ -1,4 +1,4 @@
-"""Parquet files: a footer says what there is, rows are read only when asked for."""
+"""Parquet files as a source, with lazy reads and row group pruning."""
 
 from __future__ import annotations
 
@@ -29,32 +29,31 @@ from whimbrel.plan.source import Blocks, OrderingSpec, Source
 
 
 class ParquetSource(ColumnarSource):
-    """One or several Parquet files of the same columns, read one after the other, row group by row group.
+    """One or several Parquet files with the same columns, read in order, by row group.
 
-    An index of pandas without a name is no column, unless it is asked for by name, as the time, for example.
-    A column whose layout, width or unit differs between files comes in the type that holds the values of all exactly.
-    Only the footers are read at first, so the number of rows is known and a mistake in a column's name costs nothing.
-    Reading decodes only the columns asked for, of two row groups side by side and a few batches ahead, and holds a few
-    row groups' columns at a time, or pieces of large ones.
+    A pandas index without a name is dropped, unless it is requested by name, for example as `time`. If the type of a
+    column differs between files, the source uses the type that holds all values exactly. At first only the footers are
+    read, so the number of rows is known, and a misspelled column fails early. Reads decode only the requested columns,
+    two row groups in parallel and a few batches ahead. They hold a few row groups in memory, or parts of large ones.
 
     Parameters
     ----------
     path : str, path or iterable of them
-        A file, several files in the order of reading, a directory or a glob pattern. Files of the last two are read in
-        the natural order of their names, part-2 before part-10. Folders of a directory may name columns, as in
-        ``day=2024-01-02``: files are then read in the order of these values.
+        A file, several files in the order of reading, a directory or a glob pattern. Files of a directory or pattern
+        are read in natural order, part-2 before part-10. Folders may name columns, as in ``day=2024-01-02``; files are
+        then read in order of these values.
     time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     name : str, optional
-        Default: the file's (or directory's) name without its ending.
+        Default: the name of the file or directory without its suffix.
 
     Raises
     ------
     SourceError
-        For a missing, empty or broken file, or an address of another machine (``s3://...``).
-        A broken page is noticed when it is read. Also for times that the unit of another file cannot hold.
+        For a missing, empty or damaged file, an address of another machine (``s3://...``), or times outside the range
+        of another file's unit. A damaged page is found when it is read.
     SchemaError
-        For a missing column, one that does not count time, or one whose types in two files no type holds exactly.
+        For a missing column, a time column without times, or types in two files that no type holds exactly.
 
     Examples
     --------
@@ -69,7 +68,7 @@ class ParquetSource(ColumnarSource):
     """
 
     source: Source | None = None
-    """The whole of it, where this is a part."""
+    """The complete source, if this is a part of it."""
 
     def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
                  arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
@@ -84,7 +83,7 @@ class ParquetSource(ColumnarSource):
     @staticmethod
     def opened(path: FilePath | Iterable[FilePath], *, where: str,
                wanted: Sequence[str | None]) -> tuple[ParquetFiles, str, int]:
-        """The files in the order in which they are read, what they are called, and how many rows they have."""
+        """The files in the order of reading, their common name, and their number of rows."""
         files, directory = parquet_files(path, where=where), _directory(path)
         folders = None if directory is None else FolderColumns(directory, files, where=where)
         files = files if folders is None else folders.in_order()
@@ -93,11 +92,11 @@ class ParquetSource(ColumnarSource):
 
     @property
     def paths(self) -> Sequence[Path]:
-        """The files, in the order in which they are read."""
+        """The files, in the order of reading."""
         return self._files.paths
 
     def alike(self) -> list[list[Path]]:
-        """Files whose columns are of the same types, together."""
+        """Groups of files with the same column types."""
         return self._files.alike()
 
     def where(self, conditions: Sequence[Expr]) -> Source:
@@ -106,9 +105,9 @@ class ParquetSource(ColumnarSource):
         files = self._files.where(conditions)
         if files.rows == self._files.rows:
             return self
-        twin = self._of(files)
-        twin.read_of = "{} of {} row groups".format(*files.row_groups)
-        return twin
+        pruned = self._of(files)
+        pruned.read_of = "{} of {} row groups".format(*files.row_groups)
+        return pruned
 
     def cuts(self, parts: int) -> list[int]:
         rows = self.rows or 0
@@ -135,7 +134,7 @@ class ParquetSource(ColumnarSource):
         return ParquetExcerpts(self, self._files, self.groups, columns)
 
     def groups(self, first: int, stop: int) -> tuple[int, int]:
-        """The row groups, by number, that these rows fill: from the first up to the second."""
+        """Range of row groups that these rows fill."""
         begin, end = np.searchsorted(self._ranges[:, 0], [first, stop]).tolist()
         return begin, end
 
@@ -158,15 +157,15 @@ class ParquetSource(ColumnarSource):
         return self._files.stamp()
 
     def _of(self, files: ParquetFiles) -> ParquetSource:
-        """A part of it; what was found out of the whole is not so of the part."""
-        twin = copy.copy(self)
-        vars(twin).pop("_ranges", None)
-        vars(twin).update(_files=files, rows=files.rows, source=self)
-        return twin
+        """A part of the source, without cached properties of the whole."""
+        part = copy.copy(self)
+        vars(part).pop("_ranges", None)
+        vars(part).update(_files=files, rows=files.rows, source=self)
+        return part
 
     @cached_property
     def _ranges(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Of each row group: its first row, the one behind its last, its earliest and its latest time."""
+        """First row, end row, earliest and latest time of each row group."""
         bounds = self._files.bounds(self.time) or []
         ends = list(accumulate(rows for rows, _ in bounds))
         return np.array([(end - rows, end, *self.timeline.starts(times.to_arrow()))
@@ -177,7 +176,7 @@ class ParquetSource(ColumnarSource):
 
 
 def joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
-    """Which parts begin a block, when small ones follow each other in one until it has the rows wanted."""
+    """Indices of parts that start a block, if small parts are merged up to a number of rows."""
     begins, begin = [], -wanted
     for number, row in enumerate(first.tolist()):
         if row - begin >= wanted:

@@ -1,4 +1,4 @@
-"""Row groups of Parquet files, in whatever order they are asked for."""
+"""Random access to blocks of Parquet files, with prefetching."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.plan.block_reader import Excerpts
 
 _MAX_BYTES = 32 << 20
-"""Larger blocks are read piece by piece, as a whole file is."""
+"""Larger blocks are read in parts, like a whole file."""
 _THREADS = 2
-"""As many as read a whole file."""
+"""As many threads as for a whole file."""
 
 
 class ParquetExcerpts(Excerpts):
-    """Decodes the next blocks, two at a time, while one is being worked on; files stay open.
+    """Prefetch two blocks in parallel while one is processed; files stay open.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ParquetExcerpts(Excerpts):
         self._timeline, self._groups = source.timeline, groups
         self._needed = source.timeline.needed(columns)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="whimbrel-read-ahead")
-        self._idle: SimpleQueue[ParquetFiles] = SimpleQueue()  # a reader is used by one thread at a time
+        self._idle: SimpleQueue[ParquetFiles] = SimpleQueue()  # a reader is not thread-safe
         for _ in range(_THREADS):
             self._idle.put(files.opened())
         self._files = files

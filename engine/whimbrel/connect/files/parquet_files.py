@@ -1,4 +1,4 @@
-"""Reading Parquet files as one run of record batches."""
+"""Sequential reads of Parquet files as record batches."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ WHOLE_BYTES = 128 << 20
 
 
 class ParquetFiles:
-    """One or several Parquet files of the same columns, one after the other.
+    """One or several Parquet files with the same columns, in order.
 
-    A column may differ in layout, width or unit: it comes in the type that holds the values of every file exactly.
-    Only the footers are read at first. Reading decodes only the columns asked for, of two row groups side by side and a
-    few batches ahead, and holds a few row groups' columns at a time, or pieces of large ones.
+    If the type of a column differs between files, the common type holds all values exactly. At first only the footers
+    are read. Reads decode only the requested columns, two row groups in parallel and a few batches ahead. They hold a
+    few row groups in memory, or parts of large ones.
 
     Parameters
     ----------
     files : sequence of Path
-        In the order in which they are read.
+        The files in the order of reading.
     where : str
         The user's call, for errors.
     folders : FolderColumns, optional
         Columns that the folders of these files name.
     wanted : sequence of str or None
-        Columns that are there even where pandas wrote an index without a name to them; others of that kind are not.
+        Requested columns; a pandas index without a name is kept only if it is requested.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ class ParquetFiles:
                               pre_buffer=False)
 
     def _check_unchanged(self, file: Path) -> None:
-        """A footer says where things are, and what is in them, in the file that it was read from alone."""
+        """Refuse a file that changed after its footer was read."""
         if _written(file) not in (None, self._written[file]):  # what was removed while it is open stays as it was
             raise SourceError(f"{str(file)!r} changed after it was opened.", where=self._where,
                               hint="Use read_parquet again, and write new data to new files.")
@@ -278,7 +278,7 @@ class ParquetFiles:
 
 
 def _record_batches(reader: pq.ParquetFile, columns: list[str], row_groups: list[int]) -> Iterator[pa.RecordBatch]:
-    """Columns of small row groups are decoded whole, side by side; of tiny ones together; of large ones in pieces."""
+    """Decode row groups: small ones whole with parallel columns, tiny ones merged, large ones in parts."""
     for first, stop in pairwise(_spans(_sizes(reader.metadata, row_groups), _FEW_ROWS)):
         together = row_groups[first:stop]
         if sum(reader.metadata.row_group(number).total_byte_size for number in together) <= WHOLE_BYTES:
@@ -298,7 +298,7 @@ def _int96(footer: pq.FileMetaData) -> frozenset[str]:
 
 
 def _written(file: Path) -> tuple[int, int] | None:
-    """Size and time of the last writing; None where there is no file."""
+    """Size of a file and time of its last change; None if it does not exist."""
     try:
         status = file.stat()
     except OSError:
@@ -307,7 +307,7 @@ def _written(file: Path) -> tuple[int, int] | None:
 
 
 def _spans(sizes: Sequence[int], enough: int) -> list[int]:
-    """Where parts of row groups of these sizes begin that have enough rows, all but the last; and the end."""
+    """Starts of parts with enough rows each, except the last; and the end."""
     begins, rows = [0], 0
     for number, size in enumerate(sizes):
         if rows >= enough:
@@ -318,7 +318,7 @@ def _spans(sizes: Sequence[int], enough: int) -> list[int]:
 
 
 def _repeated_text(footers: list[pq.FileMetaData], fields: pa.Schema) -> list[str]:
-    """Text columns with few distinct values, going by the size of their first row group."""
+    """String columns with few distinct values, by the size of their first row group."""
     groups = [footer.row_group(0) for footer in footers if footer.num_row_groups]
     if not groups:
         return []

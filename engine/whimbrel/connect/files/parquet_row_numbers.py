@@ -17,7 +17,7 @@ from whimbrel.connect.tables.time_column_markers import SEQUENCE_COLUMN, check_f
 
 
 class NumberedParquet(ColumnarSource):
-    """Rows of Parquet files in the order in which they lie, each with its number as its time.
+    """Rows of Parquet files in file order, with the row number as the event time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which files a user's path means."""
+"""Resolution of paths, directories and patterns to Parquet files."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from whimbrel.errors import SourceError, near_match
 FilePath = str | os.PathLike[str]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])|file:/")
-"""How an address begins; a path that was made of one has lost a slash."""
+"""Beginning of an address; pathlib removes one slash."""
 
 
 def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Path]:
-    """The files of a path, a list of paths, a directory or a glob pattern.
+    """List the files of a path, a list of paths, a directory or a glob pattern.
 
-    Those of a directory or a pattern come in the natural order of their names, part-2 before part-10. A list keeps its
-    own order.
+    Files of a directory or pattern are in natural order, part-2 before part-10. A list keeps its order.
 
     Parameters
     ----------
     path : str, path or iterable of them
-        Of a directory, all ``.parquet`` files at any depth; names that begin with ``.`` or ``_`` are left out.
+        A directory stands for all ``.parquet`` files at any depth; names that begin with ``.`` or ``_`` are ignored.
     where : str
         The user's call, for the error.
 
     Raises
     ------
     SourceError
-        When there is no such file, for an address such as ``s3://bucket/log.parquet``, or when one directory of
-        several keeps columns in its folders' names.
+        If no file exists, for an address such as ``s3://bucket/log.parquet``, or if a directory in a list names
+        columns in its folders.
     """
     if not isinstance(path, (str, os.PathLike, Iterable)):
         raise SourceError(f"path must be a path or a list of paths, got {path!r}.", where=where,
@@ -64,7 +63,7 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
 
 
 def check_on_this_machine(path: object, *, where: str) -> None:
-    """Refuses addresses of other machines, unless a file of this one is called so."""
+    """Refuse addresses of other machines, unless a local file has this name."""
     if isinstance(path, (str, os.PathLike)) and _ADDRESS.match(os.fspath(path)) and not Path(path).exists():
         raise SourceError(f"path must be a file of this machine, got the address {without_secrets(os.fspath(path))!r}.",
                           where=where, hint="Copy the file, or use wb.from_arrow(pyarrow.parquet.read_table(...), ...) "
@@ -72,7 +71,7 @@ def check_on_this_machine(path: object, *, where: str) -> None:
 
 
 def shown_apart(one: Path, other: Path) -> tuple[str, str]:
-    """The names of two files, for errors; where these are alike, their paths."""
+    """Names of two files for errors; their paths if the names are equal."""
     return (str(one), str(other)) if one.name == other.name else (one.name, other.name)
 
 

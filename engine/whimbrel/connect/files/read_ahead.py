@@ -1,4 +1,4 @@
-"""Decode the next rows while these are being worked on."""
+"""Prefetching of parts on threads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def read_ahead(parts: Iterable[Generator[T]], depth: int = 4, threads: int = 2) -> Generator[T]:
-    """The items of all parts, one part after the other, made on threads of their own.
+    """Yield the items of all parts in order, and compute them on threads.
 
-    A thread makes one part after the other: so many are made side by side, at most `depth` items of each in advance.
-    Closing the generator ends the threads and closes the parts; an error of one is raised here in its turn.
+    Each thread computes one part at a time, at most `depth` items in advance. Closing the generator ends the threads
+    and closes the parts. The error of a part is raised when its turn comes.
 
     >>> def part(letter):
     ...     yield from (letter, 2 * letter)

@@ -1,4 +1,4 @@
-"""One type for each column of files that are read together."""
+"""Unification of the schemas of files that are read together."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _TELL_SPARK = "Use spark.read.schema(...) with the wider type, columns= without 
 
 
 class OneSchema:
-    """What several files hold, in types that hold the values of each file exactly.
+    """One schema for several files, whose types hold the values of each file exactly.
 
     Parameters
     ----------
     files : mapping of Path to pyarrow.Schema
-        What each of them holds, in the order in which they are read; at least one.
+        Schema of each file, in the order of reading; at least one.
     where : str
         The user's call, for errors.
 
@@ -39,7 +39,7 @@ class OneSchema:
     Raises
     ------
     SchemaError
-        For a column that some file lacks, or whose types no type holds exactly; it names both files.
+        For a column that some file lacks, or types without an exact common type; it names both files.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class OneSchema:
         self._own = {file: schema for file, schema in files.items() if schema != self.fields}
 
     def ends(self, file: Path, group: pq.RowGroupMetaData, name: str) -> Column | None:
-        """The smallest and the largest value of a column in a row group, as far as its footer tells."""
+        """Smallest and largest value of a column in a row group, from footer statistics."""
         ends = smallest_and_largest(group, self._own.get(file, self.fields), name)
         if ends is None or file not in self._own:
             return ends
@@ -70,7 +70,7 @@ class OneSchema:
             raise self._out_of_reach(file, name) from None
 
     def rows(self, file: Path, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows of a file in the types of all files; text stays in its layout.
+        """Cast rows of a file to the common types; strings keep their layout.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class OneSchema:
         return pa.record_batch(arrays, names=rows.schema.names)
 
     def check_reach(self, file: Path, footer: pq.FileMetaData) -> None:
-        """Refuse times of a file that the unit of another one cannot hold, going by its footer.
+        """Refuse times of a file outside the range of another file's unit, from footer statistics.
 
         Raises
         ------
@@ -100,15 +100,15 @@ class OneSchema:
                     self.ends(file, footer.row_group(number), name)
 
     def check_spark_type(self, name: str, given: pa.DataType, null: pa.DataType) -> None:
-        """Refuse a type that Spark took from one file for all, and that does not hold the values of another one.
+        """Refuse a type that Spark took from one file, if it does not hold the values of another one.
 
         Parameters
         ----------
         name : str
         given : pyarrow.DataType
-            What Spark says that the column is.
+            Type of the column in Spark.
         null : pyarrow.DataType
-            What it makes of one that is all null.
+            Type in Spark of a column with only nulls.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class OneSchema:
                 raise self._differ(name, source, schema, then=f"; Spark reads both as {given}", hint=_TELL_SPARK)
 
     def alike(self, files: Sequence[Path]) -> list[list[Path]]:
-        """Files whose columns are of the same types, together."""
+        """Groups of files with the same column types."""
         groups: dict[pa.Schema, list[Path]] = {}
         for file in files:
             groups.setdefault(self._schemas[file], []).append(file)
@@ -139,7 +139,7 @@ class OneSchema:
                 raise self._differ(name, fields, other)
 
     def _unified(self, name: str) -> pa.Field:
-        """A column in the type that holds the values of all files."""
+        """A column with the common type of all files."""
         field, *others = (schema.field(name) for schema in self._first)
         type_ = field.type
         for number, other in enumerate(others, 1):
@@ -151,7 +151,7 @@ class OneSchema:
         return pa.field(name, type_, nullable=field.nullable or any(other.nullable for other in others))
 
     def _apart(self, name: str, number: int) -> tuple[pa.Schema, pa.Schema]:
-        """A schema whose type of a column cannot be united with that of the schema of this number, and the latter."""
+        """The schema of this number, and one whose type of a column has no common type with it."""
         schemas = list(self._first)
         other = schemas[number]
         return next(one for one in schemas if wider_type(one.field(name).type, other.field(name).type) is None), other
@@ -175,5 +175,5 @@ def _type_in(schema: pa.Schema, name: str) -> str:
 
 
 def _holds(type_: pa.DataType, other: pa.DataType) -> bool:
-    """Whether a type holds the values of another one without being widened."""
+    """Whether a type holds all values of another type."""
     return wider_type(type_, other) == logical_type(type_)

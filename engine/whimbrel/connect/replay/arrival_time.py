@@ -1,4 +1,4 @@
-"""Arrivals of logs that count time in different units, on one scale: nanoseconds."""
+"""Conversion of arrival times of any unit to nanoseconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from whimbrel.errors import PlanError
 
 @dataclass(frozen=True)
 class ArrivalTime:
-    """How a column of arrivals counts time. A tick of plain integers stands for a second.
+    """Time unit of an arrival column. Integer ticks count seconds.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class ArrivalTime:
 
     @cached_property
     def tick_ns(self) -> int:
-        """Nanoseconds that a tick stands for."""
+        """Nanoseconds per tick."""
         return 10**9 // (ticks_per_second(self.unit) or 1)
 
     @cached_property
     def kind(self) -> str:
-        """What it can be compared with: instants, local times or plain integers."""
+        """Kind of times: only instants, local times or integers can be compared with each other."""
         zone = time_unit(self.type, self.name, "")[1]
         return "integers" if self.unit is None else "local times" if zone is None else "instants"
 
@@ -61,11 +61,11 @@ class ArrivalTime:
         return ticks * self.tick_ns
 
     def ticks(self, nanoseconds: int) -> int:
-        """The last tick that has come."""
+        """The last tick at or before a nanosecond."""
         return max(min(nanoseconds // self.tick_ns, INF), -INF)
 
     def instant(self, value: Instant, *, where: str) -> int:
-        """Nanoseconds of an instant as people write it."""
+        """Nanoseconds of an instant."""
         return self.nanoseconds(self.first_tick(value, where=where))
 
     def first_tick(self, value: Instant, *, where: str) -> int:
@@ -74,12 +74,12 @@ class ArrivalTime:
         return parse_instant(value, unit, zone, name=self.name, where=where, rounding="up")
 
     def span(self, value: Duration, *, where: str) -> int:
-        """Ticks of a duration that is longer than nothing."""
+        """Ticks of a positive duration."""
         ticks = duration_ticks(value, self.unit, where=where)
         if ticks <= 0:
             raise PlanError(f"A time span must be positive, got {value!r}.", where=where, hint='Use for example "10m".')
         return ticks
 
     def moment(self, nanoseconds: int) -> Moment:
-        """What people read."""
+        """The instant in a readable form."""
         return format_instant(self.ticks(nanoseconds), self.unit, time_unit(self.type, self.name, "")[1])

@@ -1,4 +1,4 @@
-"""One run, as the clock of its replays sees it."""
+"""Progress of a run on the clock of its replays."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from whimbrel.connect.replay.replay_clock import ReplayClock
 
 
 class Follower:
-    """How far one run has come on a clock.
+    """The progress of one run on a clock.
 
     Attributes
     ----------
     readings : sequence of Arriving
-        What it reads, with the nanosecond at which the next row of each comes; None while that is not known.
+        The replays that the run reads.
     seeks : int
-        How many times the clock had been set when the run last went where it was set to.
+        Number of seeks of the clock that the run has followed.
     """
 
     def __init__(self, clock: ReplayClock, readings: Sequence[Arriving]) -> None:
@@ -29,7 +29,7 @@ class Follower:
 
     @property
     def due(self) -> int | None:
-        """When its next row comes; None while that is not known, NEVER behind its last row."""
+        """Arrival of the next row in nanoseconds; None while unknown, NEVER after the last row."""
         if self.seeks != self.clock.seeks:
             return None
         found = NEVER
@@ -42,14 +42,14 @@ class Follower:
 
     @property
     def upto(self) -> int:
-        """When all rows have come of what it has at hand."""
+        """Arrival of the last buffered row."""
         return min((reading.upto for reading in self.readings if reading.due != NEVER), default=NEVER)
 
     def rejoin(self) -> None:
-        """Follow again, from where the clock was set to."""
+        """Follow the clock again, after a seek or a close."""
         self.drained = (-1, -1)
         self.clock.let_in(self)
 
     def leave(self) -> None:
-        """Follow no longer: nobody waits for it."""
+        """Stop following the clock."""
         self.clock.let_go(self)

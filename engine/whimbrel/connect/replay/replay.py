@@ -1,4 +1,4 @@
-"""A log that happens again: rows come when they came, only faster."""
+"""Replay of a log at its arrival times, faster than real time."""
 
 from __future__ import annotations
 
@@ -29,39 +29,37 @@ _DAY_S = 86_400
 
 
 class Replay(Source):
-    """A feed made of a log: each row becomes known when its arrival says, on a clock that goes faster than ours.
+    """A feed that delivers each row of a log at its arrival time, on a clock that is faster than real time.
 
-    The first row comes at once. While nobody reads, the replay's time stands still, so a paused view goes on where it
-    was. Rows must lie in the order of their arrival.
+    The first row is delivered at once. The time of the replay stops while nothing reads it, so a paused view resumes
+    where it was. Rows must be in order of arrival.
 
     Parameters
     ----------
     source : Source
-        The log. Rows are paced by its arrival column, or by its time column if it has none. Read with
-        ``arrival=wb.FILE_ORDER``, each comes when the newest time so far says, however old its own is.
+        The log. Its arrival column sets the pace, or its time column if it has none. With ``arrival=wb.FILE_ORDER``,
+        each row arrives at the newest event time so far.
     speed : float, optional
-        Seconds of the log per second; ``float("inf")``: as fast as they are read. For arrivals that are plain
-        integers, ticks per second. Default: 1000.
+        Seconds of the log per second; ``float("inf")``: as fast as possible. For integer arrivals: ticks per second.
+        Default: 1000.
     start, end : str, datetime, date or int, optional
-        Only rows that arrived in ``[start, end)``. Earlier rows are skipped, not waited for.
+        Deliver only rows that arrived in ``[start, end)``. Earlier rows are skipped without waiting.
     clock : ReplayClock, optional
-        The clock that says how far time has come, and has the speed. Without it each run has one of its own, which all
-        replays of its queries follow.
+        The clock with the time and the speed. Default: one clock per run, shared by all replays of its queries.
     every : str, timedelta or int (ticks), optional
-        Rows come together in batches of so much of the log's time, at its end: the same batches in each run, however
-        fast it goes.
+        Deliver rows in batches of this much log time, at its end. The batches are the same in each run, at any speed.
     reorder_latency, late, partition
-        The order that the feed promises; default: what the log promises.
+        Ordering of the feed. Default: that of the log.
     latency_later : bool
-        Whether it may be made without a reorder latency. Then a query of it must say one: see :meth:`check_latency`.
+        Whether the replay may be created without a reorder latency. A query must then set one; see
+        :meth:`check_latency`.
 
     Raises
     ------
     PlanError
-        Without a reorder latency, or with partitions that have no lag: a feed has no end at which its rows could be
-        sorted.
+        Without a reorder latency, or with partitions without `max_lag`: an unbounded stream cannot be sorted whole.
     SourceError
-        While reading, when arrivals are null or not in order; it names the row.
+        While reading, if arrivals are null or not in order; it names the row.
 
     Examples
     --------
@@ -129,14 +127,14 @@ class Replay(Source):
         return self._at(None, INFINITE)
 
     def on_clock(self, clock: ReplayClock) -> Replay:
-        """The same replay on another clock."""
+        """A copy of the replay on another clock."""
         clock.adopt(self._arrivals, where=self._where)
         return self._at(clock, None)
 
     def _at(self, clock: ReplayClock | None, speed: float | None) -> Replay:
-        twin = copy.copy(self)
-        twin.clock, twin._speed = clock, speed  # noqa: SLF001 - its own
-        return twin
+        copied = copy.copy(self)
+        copied.clock, copied._speed = clock, speed  # noqa: SLF001 - its own
+        return copied
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
@@ -150,7 +148,7 @@ class Replay(Source):
             yield from parts if self._every is None else _in_spans(parts, self._every)
 
     def _find_start(self) -> Generator[None, None, int]:
-        """First row of the replay, found on the arrivals alone: cheaper than skipping whole rows."""
+        """First row of the replay, found from the arrival column alone, which is cheaper than skipping rows."""
         row = 0
         with closing(self._rows((), 0)) as parts:
             for _, came in parts:
@@ -163,11 +161,11 @@ class Replay(Source):
 
     @cached_property
     def _last(self) -> int | None:
-        """When the last row comes, NEVER where that cannot be known beforehand; None without rows."""
+        """Arrival tick of the last row; NEVER if it is unknown, None without rows."""
         if not self._source.rows:
             return NEVER if self._source.rows is None else None
         if self.file_order:
-            return NEVER  # only all rows tell which time is the newest
+            return NEVER  # the newest time is known only after all rows
         parts = cast(Generator[Batch], self._source.read([self._order], self._source.rows - 1))
         with closing(parts):
             column = next(parts).column(self._order)
@@ -180,12 +178,12 @@ class Replay(Source):
         return last if self._every is None else int(_end_of_span(last, self._every))
 
     def _rows(self, columns: Sequence[str], row: int) -> Generator[tuple[Batch, Ticks]]:
-        """Batches of the log from a row on, up to the end of the replay, with the ticks at which their rows came."""
+        """Batches of the log from a row on, up to the end of the replay, with arrival ticks."""
         last = self._newest_before(row) if self.file_order else MIN_TIME
         # A log is no feed, so it has no None.
         parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, self._order])), row))
         with closing(parts):
-            # A clock waits for a replay until it knows when its next rows come: not long before they do.
+            # A clock waits until each replay knows its next arrival, so read in small pieces.
             for piece in (part.slice(first, first + PIECE_ROWS)
                           for part in parts for first in range(0, len(part), PIECE_ROWS)):
                 batch, came = self._checked(piece, last, row)
@@ -198,7 +196,7 @@ class Replay(Source):
                 row += len(came)
 
     def _newest_before(self, row: int) -> int:
-        """The newest time before a row, by which the rows from there on are paced."""
+        """The newest event time before a row, which sets the pace of the rows from there on."""
         newest = MIN_TIME
         if row:
             with closing(cast(Generator[Batch], self._source.read((), 0))) as parts:
@@ -210,7 +208,7 @@ class Replay(Source):
         return newest
 
     def _checked(self, batch: Batch, last: int, first_row: int) -> tuple[Batch, Ticks]:
-        """Rows and when they came, in order; where that is their time, whoever comes next need not look again."""
+        """Rows with checked arrival ticks; if these are event times, the order is noted on the batch."""
         if self.file_order:
             return batch, np.maximum(np.maximum.accumulate(batch.sync), last)
         column = batch.column(self._order)
@@ -240,7 +238,7 @@ def _ticks(column: Column) -> Ticks:
 
 
 def _in_spans(parts: Generator[tuple[Batch, Ticks]], span: int) -> Generator[tuple[Batch, Ticks]]:
-    """The same rows, due when the span of time ends in which they came; no span is cut by how the log is read."""
+    """The rows, due at the end of the time span of their arrival; a span is never split over batches."""
     held: list[tuple[Batch, Ticks]] = []
     for batch, came in parts:
         held.append((batch, _end_of_span(came, span)))
@@ -258,5 +256,5 @@ def _together(held: Sequence[tuple[Batch, Ticks]]) -> tuple[Batch, Ticks]:
 
 
 def _end_of_span(came: Any, span: int) -> Any:
-    """The last tick of the span in which a row came."""
+    """The last tick of the time span of an arrival."""
     return np.minimum(came // span * span, INF - span) + (span - 1)

@@ -1,4 +1,4 @@
-"""One simulated time for all replays that follow it: it can be paused, stepped, hurried and set to any instant."""
+"""Simulated clock of replays, with pause, step, speed and seek."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ClockState = Literal["playing", "paused", "waiting", "ended"]
 
 
 class Machine(Protocol):
-    """Seconds that only grow, and a way to let some pass."""
+    """A monotonic clock with sleep."""
 
     def monotonic(self) -> float: ...
 
@@ -35,30 +35,28 @@ class Machine(Protocol):
 
 
 class Rewindable(Protocol):
-    """Something that may have read further than an instant to which a clock was set back."""
+    """A reader that may be past an instant to which a clock seeks."""
 
     def sought(self) -> None: ...
 
 
 class ReplayClock:
-    """The simulated time of replays: all that follow one clock see the same instant, in one query or in many.
+    """The simulated time of replays. All replays on one clock see the same instant, in one query or in many.
 
-    A row is there once the clock has come to its arrival. The clock begins at the first arrival and goes `speed` times
-    as fast as the machine's, as long as somebody reads; it waits for whoever has not read yet what has come, so that
-    no view runs ahead of another. What is set here holds for all that follow.
+    A row is delivered once the clock has reached its arrival time. The clock starts at the first arrival and runs
+    `speed` times as fast as real time while something reads. It waits for each reader, so that no view runs ahead of
+    another. Pause, speed and seek apply to all replays on the clock.
 
         arrivals   9:00  9:01  9:05  9:30         seek("9:02")
         clock      ------------------^            rows of 9:00 and 9:01 are there, those of 9:05 and 9:30 to come
 
-    A run that has read further goes back to where it was at that instant: it keeps states as it goes. What is
-    answered to the end on the calling thread, by ``collect``, ``batches`` and ``progress``, follows the clock but
-    does not go back.
+    A run that is past the instant of a seek returns to its rewind point there. ``collect``, ``batches`` and
+    ``progressive`` follow the clock, but cannot go back.
 
     Parameters
     ----------
     speed : float
-        Seconds of the log per second; ``float("inf")``: as fast as rows are read. For arrivals that are plain
-        integers, ticks per second.
+        Seconds of the log per second; ``float("inf")``: as fast as possible. For integer arrivals: ticks per second.
     paused : bool
         Wait for :meth:`resume` or :meth:`step` before the first row.
 
@@ -98,14 +96,14 @@ class ReplayClock:
 
     @property
     def seeks(self) -> int:
-        """How many times it was set."""
+        """Number of seeks."""
         return self.last_seek[0]
 
-    # What people ask of it.
+    # Used by callers.
 
     @property
     def now(self) -> Moment:
-        """The simulated instant: rows that arrived up to it are there. None before the first."""
+        """The simulated instant: rows that arrived up to it were delivered. None before the first arrival."""
         with self._changed:
             if self._at is None or self._time is None or (self._first is not None and self._at < self._first):
                 return None
@@ -113,25 +111,25 @@ class ReplayClock:
 
     @property
     def range(self) -> tuple[Moment, Moment]:
-        """First and last arrival of what follows; None where it is not known."""
+        """First and last arrival of the replays; None where unknown."""
         first, last = (None if ns is None or self._time is None else self._time.moment(ns)
                        for ns in (self._first, self._last if self._ends else None))
         return first, last
 
     @property
     def fraction(self) -> float | None:
-        """How much of the range has passed, 0 to 1; None while its end is not known."""
+        """Fraction of the range that has passed, 0 to 1; None while its end is unknown."""
         if self._at is None or self._first is None or not self._ends:
             return None
         return min(max((self._at - self._first) / max(self._last - self._first, 1), 0.0), 1.0)
 
     def age_s(self, ticks: int, unit: TickUnit) -> float | None:
-        """How long ago an event was, in seconds of the log, or ticks; None before the first row."""
+        """Age of an event in seconds of the log, or ticks; None before the first row."""
         return None if self._at is None else self._reached / 1e9 - ticks / (ticks_per_second(unit) or 1)
 
     @property
     def state(self) -> ClockState:
-        """Paused; playing; waiting, while nobody reads, so that time stands still; ended, behind the last row."""
+        """State: paused, playing, waiting (nothing reads, so time stands still), or ended (after the last row)."""
         with self._changed:
             if self._ended:
                 return "ended"
@@ -145,7 +143,7 @@ class ReplayClock:
 
     @property
     def speed(self) -> float:
-        """Seconds of the log per second; can be set while it plays."""
+        """Seconds of the log per second; can be set at any time."""
         return self._speed
 
     @speed.setter
@@ -156,44 +154,42 @@ class ReplayClock:
             self._moved_s = self._machine.monotonic()
 
     def pause(self) -> None:
-        """Let time stand still, for all that follow."""
+        """Stop time for all replays on the clock."""
         with self._changed:
             self._paused = True
             self._steps.clear()
 
     def resume(self) -> None:
-        """Go on."""
+        """Continue after a pause."""
         with self._changed:
             self._paused = False
             self._steps.clear()
             self._moved_s = self._machine.monotonic()
 
     def step(self, by: Duration | Literal["arrival", "batch"] = "arrival") -> None:
-        """Go on by a little and pause.
+        """Advance by one step, then pause.
 
         Parameters
         ----------
         by : {"arrival", "batch"}, str, timedelta or int (ticks)
-            To the next instant at which rows arrive; by the rows that the log is read in at a time, or, of a replay
-            with ``every=``, by its next batch; or by so much time.
+            To the next arrival; by the next batch of rows of the log (with ``every=``: of the replay); or a duration.
         """
         with self._changed:
             self._steps.append(self._ahead(by, f"step({by!r})"))
             self._paused = True
 
     def seek(self, to: Instant) -> None:
-        """Set the clock. Rows up to then are read at full speed; what has read further goes back.
+        """Set the clock. Rows up to this instant are read at full speed; runs past it go back.
 
         Parameters
         ----------
         to : str, datetime, date or int (ticks)
-            What is before the first arrival means that.
+            Instants before the first arrival are set to it.
 
         Raises
         ------
         PlanError
-            When it is behind the last arrival of all logs that follow. Before one follows, and where one cannot tell
-            beforehand how many rows it has, that is not known: then the clock just comes to its end.
+            For an instant after the last arrival of all logs. If it is unknown, the clock runs to its end.
         """
         where = f"seek({to!r})"
         with self._changed:
@@ -211,17 +207,17 @@ class ReplayClock:
             each.sought()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until time stands, paused or at its end, and all that follow have read what has come.
+        """Wait until the clock is paused or ended, and all replays have delivered their rows.
 
-        False if that took longer than so many seconds.
+        False if this took longer than `timeout` seconds.
         """
         with self._changed:
             return self._changed.wait_for(self._settled, timeout)
 
-    # What those who follow ask of it.
+    # Used by the replays.
 
     def adopt(self, arrivals: ArrivalTime, *, where: str) -> None:
-        """Count time as the arrivals of a log do; those of all that follow must be comparable."""
+        """Use the time unit of a log; the arrivals of all logs must be comparable."""
         known = self._time = self._time or arrivals
         if known.kind != arrivals.kind:
             raise PlanError(f"Arrivals on one clock must be of one kind; {arrivals.name!r} has {arrivals.kind}, "
@@ -238,17 +234,17 @@ class ReplayClock:
             self._changed.notify_all()
 
     def begin(self, first: int) -> None:
-        """Learn of the first arrival of a log that follows."""
+        """Note the first arrival of a log."""
         with self._changed:
             self._first = first if self._first is None else min(self._first, first)
 
     def reach(self, last: int) -> None:
-        """Learn of the last arrival of a log that follows; NEVER where nobody knows when it comes."""
+        """Note the last arrival of a log; NEVER if it is unknown."""
         with self._changed:
             self._last = max(self._last, last)
 
     def end(self, follower: Subscriber) -> None:
-        """Learn that all rows of a log that follows have been read."""
+        """Note that a run has read all rows."""
         with self._changed:
             follower.looked_s = self._machine.monotonic()
             if not self._open():
@@ -259,7 +255,7 @@ class ReplayClock:
                 self._changed.notify_all()
 
     def reached(self, follower: Subscriber) -> int | None:
-        """The instant up to which rows have come; moves on when all have read those of before. None before it began."""
+        """Advance the clock when all runs have read the rows so far; return the instant. None before the start."""
         with self._changed:
             now = follower.looked_s = self._machine.monotonic()
             due = follower.due
@@ -275,7 +271,7 @@ class ReplayClock:
             return self._at
 
     def let_pass(self, due: int) -> None:
-        """Let time pass towards an instant: long enough for rows to gather, short enough to be stopped."""
+        """Sleep towards an instant: long enough for a batch of rows, short enough to stop quickly."""
         at = self._at
         if self._paused or at is None:
             missing_s = _LONGEST_WAIT_S
@@ -288,12 +284,12 @@ class ReplayClock:
 
     @property
     def _ends(self) -> bool:
-        """Whether it is known when the last row comes."""
+        """Whether the last arrival is known."""
         return abs(self._last) < NEVER
 
     @property
     def _reached(self) -> int:
-        """The instant, once it began: no later than the last arrival."""
+        """The instant after the start, at most the last arrival."""
         assert self._at is not None
         return min(self._at, self._last) if self._ends else self._at
 
@@ -327,14 +323,14 @@ class ReplayClock:
         return max(at, min((due for due in next_ if due is not None), default=at))
 
     def _open(self) -> list[Subscriber]:
-        """Those that have still rows to come."""
+        """Runs with further rows."""
         return [each for each in self.followers if each.due != NEVER]
 
     def _looks(self, follower: Subscriber) -> bool:
         return self._machine.monotonic() - follower.looked_s < _LOOKS_S
 
     def _behind(self, follower: Subscriber, at: int) -> bool:
-        """Whether somebody who reads has not read yet what has come."""
+        """Whether an active run has rows to read up to an instant."""
         due = follower.due
         return self._looks(follower) and (due is None or due <= at)
 
@@ -344,7 +340,7 @@ class ReplayClock:
 
 
 def checked_speed(speed: float, *, where: str) -> float:
-    """How fast a replay may go: any positive number."""
+    """Return a speed, which must be a positive number."""
     if isinstance(speed, bool) or not isinstance(speed, Real) or not speed > 0:
         raise PlanError(f"speed must be a positive number, got {speed!r}.", where=where,
                         hint='Use for example speed=1000, or float("inf") for as fast as possible.')

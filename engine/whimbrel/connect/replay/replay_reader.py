@@ -1,4 +1,4 @@
-"""Rows of a replay on their way, handed on when the clock has come to their arrival."""
+"""Reader of a replay that delivers rows at their arrival times."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from whimbrel.connect.replay.replay_clock import ReplayClock
 from whimbrel.errors import PlanError
 
 Chunks = Generator[tuple[Batch, Ticks] | None]
-"""Rows of a log with the tick at which each comes, in order; None where the reader may do something else meanwhile."""
+"""Rows of a log with their arrival ticks, in order; None to let the reader do other work."""
 
 USUAL_SPEED = 1000
 PIECE_ROWS = 1 << 20
-"""Most rows that are handed on at once."""
+"""Largest number of rows per batch."""
 
 
 class ReplayReader(Iterator["Batch | None"]):
-    """Batches of a replay as they become due; None where a wait ended without any.
+    """Batches of a replay when they are due; None if a wait ended without any.
 
     Parameters
     ----------
     chunks : generator
     arrivals : ArrivalTime
-        What the ticks of the chunks are.
+        Time unit of the ticks.
     last : int, optional
-        The tick of the last arrival, NEVER where that is not known; None where there is none.
+        The tick of the last arrival; NEVER if unknown, None without rows.
     clock : ReplayClock, optional
-        The one that the user gave. Otherwise all replays of a query follow one that is made for them.
+        The clock of the user. Default: one clock for all replays of a query.
     speed : float, optional
-        Of the clock that is made.
+        Speed of the default clock.
     whole : bool
-        Rows of one tick come together, and those of another tick in another batch.
+        Deliver all rows of one tick, and only these, in one batch.
 
     Attributes
     ----------
     due : int or None
-        The nanosecond at which its next row comes; None while that is not known, NEVER behind the last row.
+        Arrival of the next row in nanoseconds; None while unknown, NEVER after the last row.
     upto : int
-        The nanosecond at which all rows have come that are at hand.
+        Arrival of the last buffered row in nanoseconds.
     came : int
-        The nanosecond at which the last row came that was handed on.
+        Arrival of the last delivered row in nanoseconds.
     """
 
     def __init__(self, chunks: Chunks, arrivals: ArrivalTime, *, last: int | None = None,
@@ -78,18 +78,18 @@ class ReplayReader(Iterator["Batch | None"]):
 
     @property
     def following(self) -> int:
-        """Its place among replays: those that have ended, or do not know when their next row comes, are asked first."""
+        """Sort key among replays: ended ones, and those with an unknown next arrival, are read first."""
         return -NEVER if self.due is None or self.due == NEVER else self.due
 
     def follow(self, follower: Follower) -> None:
-        """Come by the clock of a run."""
+        """Follow the clock of a run."""
         follower.clock.adopt(self._arrivals, where=f"replay(..., arrivals in {self._arrivals.name!r})")
         self._follower = follower
         if self._last is not None:
             follower.clock.reach(min(self._arrivals.nanoseconds(self._last), NEVER))
 
     def peek(self) -> None:
-        """Have rows at hand, if there are any yet; tells when the next one comes."""
+        """Buffer the next rows, so that the next arrival is known."""
         if self._rows is not None or self.due == NEVER:
             return
         try:
@@ -104,17 +104,17 @@ class ReplayReader(Iterator["Batch | None"]):
             self._tell()
 
     def _tell(self) -> None:
-        """Tell the clock where the log begins, once."""
+        """Report the first arrival to the clock, once."""
         if self._follower is not None and self.due is not None and not self._has_begun:
             self._has_begun = True
             self._follower.clock.begin(self.due)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self._chunks.close()
 
     def _hand_on(self, rows: Batch, tick: int) -> Batch:
-        """Rows that have come up to a tick."""
+        """Deliver buffered rows up to a tick."""
         begin = self._at
         self._at = min(int(np.searchsorted(self._due, tick, side="right")), begin + PIECE_ROWS)
         self.came = self._arrivals.nanoseconds(int(self._due[self._at - 1]))
@@ -126,12 +126,12 @@ class ReplayReader(Iterator["Batch | None"]):
 
 
 def follow(replays: Sequence[ReplayReader], follower: Follower | None = None) -> Follower:
-    """Let the replays of a run follow one clock: that of the user, or one made for them; or go on as `follower`.
+    """Make the replays of a run follow one clock: that of the user, a new one, or that of `follower`.
 
     Raises
     ------
     PlanError
-        When they were given several clocks, or several speeds.
+        For several clocks or several speeds.
     """
     given = {id(replay.clock): replay.clock for replay in replays if replay.clock is not None}
     speeds = {replay.speed for replay in replays if replay.speed is not None}

@@ -1,4 +1,4 @@
-"""Settled rows for whoever asks over the network."""
+"""Servers of settled rows over Arrow Flight and WebSocket."""
 
 from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.connect.serving.flight_server import FlightServer

@@ -1,4 +1,4 @@
-"""Settled rows as a sink that many can read at once, each at its own pace."""
+"""Sink that broadcasts settled rows to many readers, each at its own pace."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _WAIT_S = 0.2
 class Published(Sink):
     """The newest settled rows, numbered from 0.
 
-    A reader that falls so far behind that rows it has not read are forgotten is told so: no row is left out in silence.
+    A reader that lags so far that its next row was evicted gets an error, so no row is skipped silently.
 
     Parameters
     ----------
     keep_rows : int
-        How many readers begin with that come later. As many again are kept behind these, so that they can read what
-        they begin with while more comes.
+        Number of past rows that a new reader gets. Twice as many are retained, so that it can read them while further
+        rows arrive.
 
     Attributes
     ----------
     first : int
-        The number of the oldest row that is kept.
+        The number of the oldest retained row.
     schema : pyarrow.Schema or None
-        Known when the run begins.
+        Known when the run starts.
     run : str
-        Which numbering this is: it outlives a process with the checkpoints of the query, and no longer.
+        Id of the numbering, which is saved in checkpoints.
     closed : bool
-        Nothing more comes.
+        Whether the stream has ended.
     """
 
     name = "served rows"
@@ -63,7 +63,7 @@ class Published(Sink):
 
     @property
     def begins(self) -> int:
-        """The number of the row with which a reader begins that has none yet."""
+        """The number of the first row for a new reader."""
         return max(self.first, self._rows - self.keep_rows)
 
     def prepare(self) -> Token:
@@ -76,16 +76,21 @@ class Published(Sink):
 
     def read(self, row: int, is_disconnected: Callable[[], bool],
              run: str = "") -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Rows from this number on, with the number of the first of each batch; waits for more until it is closed.
+        """Yield batches from this row on, each with the number of its first row, until the stream is closed.
 
         Parameters
         ----------
         row : int
-            0 stands for the one with which new readers begin.
+            0: the first row for a new reader.
         is_disconnected : callable
-            Whether the reader has left.
+            Whether the reader has disconnected.
         run : str, optional
-            The numbering that the reader knows; rows of another one are not those it waits for.
+            The id of the numbering that the reader knows.
+
+        Raises
+        ------
+        SinkError
+            For another numbering, or an evicted row.
         """
         if run and run != self.run:
             raise SinkError(f"Row {row} belongs to an earlier run; this run counts from 0.", where="serve(...)",
@@ -106,11 +111,11 @@ class Published(Sink):
             row = start + batch.num_rows
 
     def _holding(self, row: int) -> tuple[pa.RecordBatch | None, int]:
-        """The batch with this row, and the number of its first one."""
+        """The batch with this row, and the number of its first row."""
         if row >= self._rows:
             return None, row
         start = self._rows
-        for batch in reversed(self._batches):  # readers are near the end, nearly always
+        for batch in reversed(self._batches):  # most readers are near the end
             start -= batch.num_rows
             if start <= row:
                 return batch, start

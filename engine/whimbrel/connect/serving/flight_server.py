@@ -1,4 +1,4 @@
-"""Settled rows as an Arrow Flight stream."""
+"""Arrow Flight server of settled rows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from whimbrel.errors import WhimbrelError
 
 
 class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
-    """One stream, for those who know the token.
+    """Serve one stream to clients with the token.
 
-    Every batch has the number of its first row and the run it is of as metadata, and a reader may ask for rows on; so
-    :func:`whimbrel.feeds.flight` goes on where it was when the connection is lost.
+    Each batch has the number of its first row and the run as metadata, and a client may request rows from a number on.
+    So :func:`whimbrel.feeds.flight` resumes after a lost connection.
 
     Parameters
     ----------
     rows : Published
     host : str
     port : int
-        0 for any that is free.
+        0: any free port.
     token : str
     failure : callable
-        Why the query failed, if it has.
+        Returns the error of a failed query, else None.
     """
 
     def __init__(self, rows: Published, host: str, port: int, token: str,
@@ -68,7 +68,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc]
 
 
 class _Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Lets in whoever brings the token."""
+    """Accept calls with the token."""
 
     def __init__(self, token: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Settled rows as messages of a WebSocket."""
+"""WebSocket server of settled rows."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from whimbrel.errors import MissingExtraError, WhimbrelError
 
 
 class WebSocketServer:
-    """One JSON object a message, for those who know the token; needs ``whimbrel[websocket]``.
+    """Serve one JSON object per message to clients with the token; needs ``whimbrel[websocket]``.
 
-    The token is sent as ``Authorization: Bearer ...``, or by pages, which cannot, as ``?token=...``. ``?row=7`` asks
-    for rows from number 7 on. The answer to a connection has the number of its first row, and the run, in headers by
-    which :func:`whimbrel.feeds.websocket` goes on where it was; a connection is closed normally when the query is over.
+    The token is sent as ``Authorization: Bearer ...``, or as ``?token=...`` by web pages, which cannot set headers.
+    ``?row=7`` requests rows from number 7 on. The response has the number of the first row and the run as headers, so
+    :func:`whimbrel.feeds.websocket` resumes after a disconnect. At the end of the query the server closes normally.
 
     Parameters
     ----------
     rows : Published
     host : str
     port : int
-        0 for any that is free.
+        0: any free port.
     token : str
     failure : callable
-        Why the query failed, if it has.
+        Returns the error of a failed query, else None.
     origins : sequence of str
-        Pages that may connect, such as ``"https://dashboards.example"``; programs that are no pages always may.
+        Web pages that may connect, such as ``"https://dashboards.example"``. Programs may always connect.
     """
 
     def __init__(self, rows: Published, host: str, port: int, token: str,
@@ -60,7 +60,7 @@ class WebSocketServer:
         return None
 
     def _number(self, connection: Any, request: Any, response: Any) -> None:
-        """Say which row comes first, to whom is let in."""
+        """Add the number of the first row to an accepted connection."""
         if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
             row, _ = _asked(request)
             response.headers[ROW] = row if row.isdigit() and int(row) else str(self._rows.begins)
@@ -84,13 +84,13 @@ class WebSocketServer:
             connection.close(FAILED, _first_line(failed))
 
     def shutdown(self) -> None:
-        """Let go of everybody."""
+        """Close all connections and stop."""
         self._server.shutdown()
         self._thread.join(5)
 
 
 def _asked(request: Any) -> tuple[str, str]:
-    """From which row on, and of which run; pages cannot send headers."""
+    """Requested row and run, from headers or, for web pages, from the query string."""
     asked = parse_qs(urlsplit(request.path).query)
     return request.headers.get(ROW) or asked.get("row", ["0"])[0], request.headers.get(RUN, "")
 

@@ -1,4 +1,4 @@
-"""Where settled rows go: one file a sink."""
+"""Sinks of settled rows."""
 
 from whimbrel.connect.sinks.kafka import KafkaSink
 from whimbrel.connect.sinks.mqtt import MqttSink

@@ -1,4 +1,4 @@
-"""Whether a folder still holds the rows that a run has written: each file says by its name which rows it has."""
+"""Verification of the files of a run, whose names have their row ranges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RowsFile(NamedTuple):
 
 
 def file_name(first: int, stop: int) -> str:
-    """What a file of these rows is called.
+    """Name of the file of a row range.
 
     >>> file_name(0, 30)
     'rows-000000000000000-000000000000030.parquet'
@@ -35,13 +35,13 @@ def file_name(first: int, stop: int) -> str:
 
 
 def rows_files(folder: Path) -> list[RowsFile]:
-    """The files that readers see, in the order of their rows; what is called otherwise is of others."""
+    """Visible files of rows, in order; files with other names are ignored."""
     named = ((_NAME.fullmatch(path.name), path) for path in folder.glob("rows-*.parquet"))
     return sorted(RowsFile(int(name[1]), int(name[2]), path) for name, path in named if name is not None)
 
 
 def check_kept(folder: Path, rows: int) -> None:
-    """Refuse a folder in which some of the first `rows` rows are missing, or in a file that is not whole.
+    """Refuse a folder in which some of the first `rows` rows are missing or damaged.
 
     Only footers are read.
 
@@ -49,7 +49,7 @@ def check_kept(folder: Path, rows: int) -> None:
     ----------
     folder : path
     rows : int
-        How many rows the run has written there, as its checkpoint says.
+        Number of rows that the run has written, from its checkpoint.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def check_kept(folder: Path, rows: int) -> None:
 
 
 def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
-    """Ranges of rows that cannot be read, and why; rows count from 0."""
+    """Row ranges that cannot be read, with reasons; rows count from 0."""
     reached = 0
     for first, stop, path in files:
         if reached >= rows:
@@ -85,7 +85,7 @@ def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
 
 
 def damage(path: Path, rows: int) -> str:
-    """What speaks against a file: it was cut, is of something else, or has other rows; empty if it is whole."""
+    """Damage of a file: truncated, not Parquet, or other rows; empty if it is complete."""
     try:
         footer = parquet.read_metadata(path)
     except (pa.ArrowInvalid, OSError):

@@ -1,4 +1,4 @@
-"""Which run a folder of rows belongs to, so that no other adds to them."""
+"""Exclusive lease of a folder for one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = ".run"
 
 
 def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
-    """The file that says whose folder it is, locked until it is closed or its process has ended.
+    """Lock the file with the run id of a folder; closing it, or the end of the process, releases the lock.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
     begins : bool
         Whether the run has no rows yet.
     has_rows : bool
-        Whether the folder has.
+        Whether the folder has rows.
 
     Raises
     ------
     SinkError
-        When another run goes on in the folder, or wrote its rows; or when this run wrote its own somewhere else.
+        If another run uses the folder or wrote its rows, or if this run wrote its rows to another folder.
     """
     file = (folder / _NAME).open("a+b")
     alone = _locked(file)
@@ -39,7 +39,7 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
     if owner != run:
         try:
             file.truncate(0)
-            os.write(file.fileno(), run.encode())  # past the buffer, which would be tried again when it is closed
+            os.write(file.fileno(), run.encode())  # unbuffered: a failed buffer would be written again at close
             os.fsync(file.fileno())
         except OSError:
             file.close()
@@ -48,7 +48,7 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
 
 
 def _against(ours: bool, *, alone: bool, begins: bool, has_rows: bool, owned: bool) -> tuple[str, str] | None:
-    """What speaks against writing there, and what to do."""
+    """Reason and hint if the run may not write to the folder, else None."""
     if not alone:
         return "Another run is writing to this folder.", "Use a folder of its own for each run and each query."
     if has_rows and owned and not ours:
@@ -61,7 +61,7 @@ def _against(ours: bool, *, alone: bool, begins: bool, has_rows: bool, owned: bo
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Whether nobody else holds it; so it is where a system has no such locks, and no checkpoints therefore."""
+    """Whether the lock was acquired; True on systems without fcntl, which have no checkpoints either."""
     try:
         import fcntl
     except ImportError:

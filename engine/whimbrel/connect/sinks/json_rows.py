@@ -1,4 +1,4 @@
-"""Rows as JSON texts, one a message."""
+"""Rows as JSON messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whimbrel.connect.sinks.nanosecond_times import with_exact_times
 
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Each row, and its text in UTF-8: times in ISO 8601, bytes in base 64, no number as null.
+    """Yield each row and its JSON text in UTF-8: times in ISO 8601, bytes in base 64, NaN and infinity as null.
 
     >>> [text for _, text in json_rows(pa.record_batch({"start": [1], "x": [float("nan")]}))]
     [b'{"start":1,"x":null}']
@@ -26,7 +26,7 @@ def json_rows(rows: pa.RecordBatch) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def _numbers(value: Any) -> Any:
-    """With null for what JSON has no number for, however deep it lies."""
+    """Replace NaN and infinity with null, at any depth."""
     match value:
         case float():
             return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""A Kafka topic."""
+"""Kafka topic as a sink."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LOOK_S, _HOLD_S, _GRACE_S, _ANSWER_S = 0.1, 0.5, 5.0, 10.0
 class KafkaSink(Sink):
     """Settled rows as JSON messages of a topic; needs ``whimbrel[kafka]``.
 
-    At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
-    number in the header ``row``, by which whoever reads can leave them out. Brokers that are away are waited for;
-    meanwhile the run's metrics say so.
+    At least once: after a crash, rows since the last checkpoint are sent again. Each message has its row number in the
+    header ``row``, with which a consumer can drop duplicates. The sink waits for unavailable brokers; metrics of the
+    run show it.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class KafkaSink(Sink):
     servers : str
         ``"host:port,host:port"``.
     key : str, optional
-        The column whose text is the message's key; a row without one has none.
+        The column whose text is the message key. A null gives a message without a key.
     config : mapping, optional
         Further properties of librdkafka. They are in no plan, log or checkpoint.
 
     Attributes
     ----------
     retry_timeout_s : float
-        How long brokers that take nothing are waited for; then the query fails.
+        Time in seconds after which the query fails if no broker acknowledges messages.
     """
 
     retry_timeout_s: float = 30.0
@@ -78,7 +78,7 @@ class KafkaSink(Sink):
         self._producer.poll(0)
 
     def _queued(self, text: bytes, key: bytes | None) -> bool:
-        """Whether there was room for a message."""
+        """Queue a message; False if the queue is full."""
         if not len(self._producer):
             self._heard = time.monotonic()
         try:
@@ -90,7 +90,7 @@ class KafkaSink(Sink):
         return True
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """Wait for something, as long as brokers take messages, or may do so again."""
+        """Wait for a condition while brokers acknowledge messages or may do so again."""
         while not done():
             self._producer.poll(_LOOK_S)
             if time.monotonic() - self._heard > _ANSWER_S:
@@ -101,7 +101,7 @@ class KafkaSink(Sink):
                 raise self._failed(why)
 
     def _is_vain(self) -> bool:
-        """Whether brokers are waited for no longer; when the run is to stop they have some time still."""
+        """Whether to stop waiting for brokers; a stopping run waits a short time."""
         now = time.monotonic()
         silent_s = now - self._heard
         if self.stopped.is_set():

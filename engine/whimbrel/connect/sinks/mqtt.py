@@ -1,4 +1,4 @@
-"""A topic of an MQTT broker, version 5."""
+"""MQTT topic as a sink, protocol version 5."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from whimbrel.errors import MissingExtraError
 
 _ANSWER_S, _LOOK_S = 10.0, 0.05
 _MAX_WAITING = 10_000
-"""Messages that are on their way; the client has numbers for 65,535."""
+"""Messages in flight; MQTT has 65,535 packet ids."""
 
 
 class MqttSink(ServerSink):
     """Settled rows as JSON messages of an MQTT topic; needs ``whimbrel[mqtt]``.
 
-    At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its row's
-    number as the user property ``row``, by which whoever reads can leave them out. A message that the broker refuses
-    fails the query, at once where the topic is not this user's. With `qos` 2 the client hears of a refusal only of the
-    first message of a connection, which is therefore sent with 1.
+    At least once: after a crash, rows since the last checkpoint are sent again. Each message has its row number as the
+    user property ``row``, with which a subscriber can drop duplicates. The query fails if the broker rejects a message,
+    at once if the user may not publish to the topic. With `qos` 2, paho ignores rejections; therefore the first message
+    of a connection is sent with 1.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class MqttSink(ServerSink):
         for _, text in json_rows(rows):
             about = self._properties(self._publish)
             about.UserProperty = ("row", str(self._row))
-            qos = self._qos if self._begun else 1  # the client does not look what a broker answers first with 2
+            qos = self._qos if self._begun else 1  # paho ignores a rejection in the first response to QoS 2
             self._waiting.append(self._client.publish(self.name, text, qos=qos, properties=about))
             self._row, self._begun = self._row + 1, True
         self._release(0.0)
@@ -100,7 +100,7 @@ class MqttSink(ServerSink):
                                                     f"{_ANSWER_S:.0f} s")
 
     def _release(self, wait_s: float) -> int:
-        """Hold no longer what the broker has; how many messages that was."""
+        """Forget acknowledged messages; return their number."""
         rows = 0
         try:
             while self._waiting and self._taken(0.0 if rows else wait_s):
@@ -112,13 +112,13 @@ class MqttSink(ServerSink):
         return rows
 
     def _taken(self, wait_s: float) -> bool:
-        """Whether the broker has the oldest message."""
+        """Whether the broker has acknowledged the oldest message."""
         try:
             self._waiting[0].wait_for_publish(wait_s)
             taken = bool(self._waiting[0].is_published())
         except (RuntimeError, ValueError) as error:  # the connection is lost, or the queue is full
             raise ConnectionError(self._gone or str(error)) from error
-        if self._refused:  # which counts as published
+        if self._refused:  # paho counts a rejected message as published
             raise ConnectionError(self._refused)
         return taken
 

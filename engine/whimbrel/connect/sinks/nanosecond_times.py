@@ -1,4 +1,4 @@
-"""Times of nanoseconds, which Python's own have no room for."""
+"""Conversion of nanosecond times, which Python's datetime cannot represent."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pyarrow.compute as pc
 
 
 def with_exact_times(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows, with times that microseconds cannot tell as texts, and spans as seconds.
+    """Replace times finer than microseconds with strings, and durations with seconds.
 
-    Without this Arrow asks for pandas.
+    Otherwise Arrow needs pandas to convert them to Python values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A stream of NATS JetStream."""
+"""NATS JetStream subject as a sink."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TOGETHER = 500
 class NatsSink(ServerSink):
     """Settled rows as JSON messages of a JetStream subject; needs ``whimbrel[nats]``.
 
-    At least once: rows since the last checkpoint are sent again after a run was killed. Each message has its run
-    and its row's number as its id, by which the stream leaves out those that come again within its duplicate window
-    (two minutes, unless it says otherwise). The subject belongs to one run.
+    At least once: after a crash, rows since the last checkpoint are sent again. The message id has the run and the row
+    number, so the stream drops duplicates within its duplicate window (two minutes by default). The subject belongs to
+    one run.
 
     Parameters
     ----------
     subject : str
-        A stream must keep it; one that does not answer is waited for.
+        A subject that a stream stores. The sink waits for a stream that does not respond.
     url : str
         ``nats://user:password@host:port``. The password is in no plan, log or checkpoint.
     """
@@ -58,7 +58,7 @@ class NatsSink(ServerSink):
         said: Exception | None = None
 
         async def heard(error: Exception) -> None:
-            """The client would print it; whoever publishes hears of it."""
+            """Keep the error; by default the client would print it."""
             nonlocal said
             said = error
 
@@ -69,11 +69,11 @@ class NatsSink(ServerSink):
         try:
             await self._link.connect(self._url, error_cb=heard, closed_cb=closed, **ONCE)
         except self._library.errors.NoServersError as error:
-            raise ConnectionError(str(said or error)) from said  # it says that there are none
+            raise ConnectionError(str(said or error)) from said  # the callback has the reason
         except self._library.errors.Error as error:
             if "empty response" not in str(error):
                 raise
-            raise ConnectionError(str(error)) from error  # somebody answers for a server that is away
+            raise ConnectionError(str(error)) from error  # a proxy responds for an unavailable server
 
     def _send(self, rows: pa.RecordBatch) -> None:
         for start in range(0, rows.num_rows, _TOGETHER):
@@ -86,7 +86,7 @@ class NatsSink(ServerSink):
         of = f"{self.name} {self.run}"
         published = asyncio.gather(*(self._log.publish(self.name, text, headers={"Nats-Msg-Id": f"{of} {first + at}"})
                                      for at, text in enumerate(texts)))
-        lost = asyncio.ensure_future(self._closed.wait())  # the client alone would wait on for its answers
+        lost = asyncio.ensure_future(self._closed.wait())  # the client would wait for responses after a close
         await asyncio.wait((published, lost), return_when=asyncio.FIRST_COMPLETED)
         lost.cancel()
         if not published.done():
@@ -97,7 +97,7 @@ class NatsSink(ServerSink):
         published.result()
 
     def _settle(self) -> None:
-        """Each message was acknowledged."""
+        """Do nothing: each message was acknowledged."""
 
     def _disconnect(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A directory of Parquet files."""
+"""Directory of Parquet files as a sink."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _MAX_ROWS = 1 << 20
 
 
 class ParquetSink(Sink):
-    """Settled rows as Parquet files, which appear when they are complete and safe.
+    """Settled rows as Parquet files, which appear when they are complete and durable.
 
-    Exactly once: files are written under a hidden name, and renamed when a checkpoint knows of them. Whoever reads
-    ``rows-*.parquet`` sees each row once. Only where the newest checkpoints are damaged, and an older one is taken,
-    files disappear, to be written again.
+    Exactly once: files are written under a hidden name and renamed when a checkpoint contains them. A reader of
+    ``rows-*.parquet`` sees each row once. If the newest checkpoints are damaged and an older one is used, files
+    disappear and are written again.
 
-    A run that resumes looks whether its files are still there and whole, by their names and footers. If rows are
-    missing, it is refused with a SinkError that names them.
+    A resumed run verifies its files by their names and footers. If rows are missing, it fails with a SinkError that
+    names them.
 
     Parameters
     ----------
     folder : str or path
-        It is made when it is needed; a run that begins wants one without rows. A folder is of one run, whose name is in
-        its file ``.run``.
+        The folder, which is created if it does not exist. A new run needs a folder without rows. A folder belongs to
+        one run, whose id is in its file ``.run``.
     """
 
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
@@ -62,15 +62,15 @@ class ParquetSink(Sink):
         except OSError as error:
             raise self._unwritten(error, "Use a writable folder on a disk with free space.") from error
         except SinkError:
-            self.close()  # whoever repairs the folder starts the run again, perhaps in this process
+            self.close()  # the run may be started again in this process after a repair
             raise
 
     def _take_over(self, rows: int, token: Token) -> None:
-        """Own the folder, and leave in it what the run has written up to its checkpoint."""
+        """Lease the folder, and remove files that were written after the checkpoint."""
         self._owner = owned(self.folder, self.run, begins=rows == 0, has_rows=any(self.folder.glob("rows-*.parquet")))
         if token is not None:
             self.commit(token)
-        check_kept(self.folder, rows)  # before any file goes: what is refused stays as it was found
+        check_kept(self.folder, rows)  # before any file is removed: a refused folder must not change
         for file in [*self.folder.glob(".rows-*.parquet"), *(file.path for file in rows_files(self.folder)
                                                              if file.first >= rows)]:
             file.unlink()

@@ -1,4 +1,4 @@
-"""A PostgreSQL table, row by row of its key."""
+"""PostgreSQL table as a sink, with upserts by key."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _TYPES: list[tuple[Any, str]] = [
     (pa.types.is_date, "date"), (pa.types.is_binary, "bytea"), (pa.types.is_string, "text"),
 ]
 
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it passes over is raised as well
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its warnings are raised as errors as well
 
 
 class PostgresSink(ServerSink):
-    """Settled rows in a table, where a row takes the place of one with its key; needs ``whimbrel[postgres]``.
+    """Settled rows in a table, where a row replaces the row with its key; needs ``whimbrel[postgres]``.
 
-    Exactly once by its key: what is written again after a run was killed replaces itself. Rows are seen when they are
-    prepared, up to a checkpoint's period before it. Times have microseconds there: further digits are cut off, and
-    refused in the key.
+    Exactly once by key: rows that are written again after a crash replace themselves. Rows become visible up to one
+    checkpoint interval before the checkpoint. PostgreSQL has microseconds: further digits are truncated, and an error
+    in the key.
 
     Parameters
     ----------
     table : str
-        ``"name"`` or ``"schema.name"``; it is made if it is not there.
+        ``"name"`` or ``"schema.name"``. It is created if it does not exist.
     url : str
         ``postgresql://user:password@host/database``. The password is in no plan, log or checkpoint.
     key : sequence of str
-        Columns that tell rows apart, such as start and the keys of groups.
+        Columns that identify a row, such as start and the group keys.
     """
 
     kind = "postgres"
@@ -88,7 +88,7 @@ class PostgresSink(ServerSink):
             self._write()
 
     def _check(self, rows: pa.RecordBatch) -> None:
-        """What no table can hold is said with its column, and its row; the server would say neither."""
+        """Check for values that PostgreSQL cannot store; its own errors name neither column nor row."""
         for field in rows.schema:
             column, row, why = rows.column(field.name), -1, "which a key column must not hold"
             hint = "Use where(...) to drop such rows."
@@ -109,13 +109,13 @@ class PostgresSink(ServerSink):
                                 hint=hint)
 
     def _write(self) -> None:
-        """In the transaction that ends when they are to be safe."""
+        """Write rows in the open transaction."""
         rows = [row for part in self._parts
                 for row in zip(*(_in_us(column).to_pylist() for column in part.columns), strict=True)]
         self._parts = []
         if rows:
             with self._link.cursor() as cursor:
-                for start in range(0, len(rows), _TOGETHER):  # a slow way to the server is not a silent one
+                for start in range(0, len(rows), _TOGETHER):  # in steps, so that a slow server is not taken for hung
                     cursor.executemany(self._put, rows[start : start + _TOGETHER])
                     self._heard()
 

@@ -1,4 +1,4 @@
-"""A Redis stream."""
+"""Redis stream as a sink."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TOGETHER = 1000
 
 
 class RedisSink(ServerSink):
-    """Settled rows as entries of a Redis stream, each with its number as id; needs ``whimbrel[redis]``.
+    """Settled rows as entries of a Redis stream, each with its row number as id; needs ``whimbrel[redis]``.
 
-    Exactly once, where the sources give the same rows in the same order again: an entry whose number is there is not
-    added again. The stream belongs to one run: the field ``row`` is the row as JSON, ``run`` names the run.
+    Exactly once if the sources deliver the same rows in the same order again: an existing row number is not added
+    again. The stream belongs to one run. The field ``row`` has the row as JSON, ``run`` the id of the run.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class RedisSink(ServerSink):
             self._acknowledged(min(_TOGETHER, rows.num_rows - start))
 
     def _settle(self) -> None:
-        """Each entry was acknowledged."""
+        """Do nothing: each entry was acknowledged."""
 
     def _disconnect(self) -> None:
         self._link.close()

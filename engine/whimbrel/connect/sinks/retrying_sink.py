@@ -1,4 +1,4 @@
-"""What sinks have in common whose server may be away for a while."""
+"""Base class of sinks that buffer rows and reconnect to their server."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _HOLD_S, _GRACE_S, _CLOSE_S = 0.5, 5.0, 1.0
 
 
 class ServerSink(Sink):
-    """A sink that waits for its server, then connects anew and gives it again what is not known to be safe.
+    """A sink that reconnects to its server and sends rows again that were not acknowledged.
 
-    A thread of its own talks with the server, since most clients cannot be interrupted. What is written it holds until
-    it is safe, and so it holds nobody up whose server is away, or frozen, unless that is a hundred thousand rows.
+    A thread talks to the server, since most clients cannot be interrupted. It buffers rows until they are acknowledged,
+    so an unavailable or hung server delays the query only after a hundred thousand rows.
 
-    A run that was killed does the same, so rows are seen as often as its guarantee says. So it is with a server that is
-    away when the run starts, unless there is none of its name.
+    Rows may be sent twice after a reconnect or a crash, within the delivery guarantee of the sink. The sink also waits
+    for a server that is unavailable at the start, unless its host name is unknown.
 
     Attributes
     ----------
     retry_timeout_s : float
-        How long the server is waited for; then the query fails. Counted anew when it has acknowledged some rows.
+        Time in seconds without acknowledged rows after which the query fails.
     kind : str
-        What it is called in ``wb.sinks``.
+        Name of the function in ``wb.sinks``.
     lost : tuple of exception types
-        What is raised while the server is away.
+        Exceptions that mean a lost connection; the sink reconnects.
     permanent_errors : tuple of exception types
-        What else its client raises, and would again.
+        Other exceptions of the client, for which a retry is useless.
     """
 
     retry_timeout_s: float = 30.0
@@ -53,7 +53,7 @@ class ServerSink(Sink):
 
     @property
     def last_error(self) -> str:  # type: ignore[override]
-        """What keeps it from being written just now; also that the server says nothing."""
+        """Error of the last attempt, or that the server does not respond; empty if writing works."""
         talk = self._talk
         if talk is None:
             return ""
@@ -61,27 +61,27 @@ class ServerSink(Sink):
 
     @abstractmethod
     def _connect(self, schema: pa.Schema, rows: int) -> None:
-        """Be ready for the rows behind so many."""
+        """Connect, and prepare to send rows after the first `rows`."""
 
     @abstractmethod
     def _send(self, rows: pa.RecordBatch) -> None:
-        """Give rows to the server."""
+        """Send rows to the server."""
 
     @abstractmethod
     def _settle(self) -> None:
-        """Return when the server has all of them safe."""
+        """Wait until the server has acknowledged all rows."""
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Let go of the connection, if there is one. May fail."""
+        """Close the connection, if there is one. May fail."""
 
     def _heard(self) -> None:
-        """The server has answered some of what it is asked."""
+        """Note that the server has responded."""
         if self._talk is not None:
             self._talk.heard()
 
     def _acknowledged(self, rows: int) -> None:
-        """The server has so many more rows safe, the oldest of those that it was given."""
+        """Note that the server has acknowledged the oldest `rows` rows."""
         if self._talk is not None:
             self._talk.release(rows)
 
@@ -106,7 +106,7 @@ class ServerSink(Sink):
             self.prepare()
 
     def ready(self) -> bool:
-        """Waits while the server answers; without checkpoints, which are of all queries, a moment at most."""
+        """Wait while the server responds; without checkpoints only for a moment."""
         talk = self._talk
         assert talk is not None
         until = math.inf if self.checkpointed else time.monotonic() + (0 if talk.catching_up else _HOLD_S)
@@ -129,9 +129,9 @@ class ServerSink(Sink):
             self._talk.end()
 
     def _fail_if_vain(self, talk: _Talk) -> None:
-        """Fail if talking has, or is waited for no longer."""
+        """Raise the error of the thread, or a timeout."""
         error, now, grace_s = talk.error, time.monotonic(), min(_GRACE_S, self.retry_timeout_s)
-        if self.stopped.is_set():  # from then on it has some time: it may just have come back
+        if self.stopped.is_set():  # from now on a short grace time: the server may just be back
             self._stop_seen = min(self._stop_seen, now)
         vain = talk.silent_s > self.retry_timeout_s or min(talk.silent_s, now - self._stop_seen) > grace_s
         if error is None and vain:
@@ -145,7 +145,7 @@ class ServerSink(Sink):
         raise error
 
     def _leave(self) -> None:
-        with suppress(Exception):  # it is gone already
+        with suppress(Exception):  # it may be closed already
             self._disconnect()
 
     def _failed(self, error: Exception) -> SinkError:
@@ -160,16 +160,16 @@ class ServerSink(Sink):
 
 
 class _Talk(threading.Thread):
-    """What is said to the server of a sink, from its opening to its end.
+    """The thread that talks to the server of a sink.
 
     Attributes
     ----------
     error : Exception or None
-        Why it has ended.
+        The error that ended the thread.
     catching_up : bool
-        Whether the server was away, and has not been given all since then.
+        Whether rows are being sent again after a reconnect.
     held_rows : int
-        How many it was given that the server has not acknowledged.
+        Number of buffered rows that are not acknowledged.
     """
 
     def __init__(self, sink: ServerSink, schema: pa.Schema, rows: int, away: Exception | None) -> None:
@@ -185,10 +185,10 @@ class _Talk(threading.Thread):
         self.catching_up = away is not None
         self.error: Exception | None = None
 
-    # What the run asks.
+    # Called by the run.
 
     def take(self, rows: pa.RecordBatch) -> int:
-        """Hold rows until they are safe; how many are held."""
+        """Buffer rows until they are acknowledged; return the number of buffered rows."""
         with self._changed:
             self._held += [rows.slice(start, _TOGETHER) for start in range(0, rows.num_rows, _TOGETHER)]
             self.held_rows += rows.num_rows
@@ -196,7 +196,7 @@ class _Talk(threading.Thread):
             return self.held_rows
 
     def settled(self, wait_s: float) -> bool:
-        """Whether all that is held is safe, or nobody tries any more; it is asked to be."""
+        """Ask for acknowledgement; whether all rows are acknowledged or the thread has ended."""
         with self._changed:
             self._asked = True
             self._changed.notify_all()
@@ -204,7 +204,7 @@ class _Talk(threading.Thread):
 
     @property
     def silent_s(self) -> float:
-        """For how long the server has not answered what it was asked."""
+        """Seconds since the last request without a response."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -213,20 +213,20 @@ class _Talk(threading.Thread):
         return self._said or ("the server does not answer" if self.silent_s > _ANSWER_S else "")
 
     def end(self) -> None:
-        """Say no more, and do not wait for an answer that may never come."""
+        """Stop the thread without waiting for a response."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
         self.join(_CLOSE_S)
 
-    # What the thread does.
+    # The thread.
 
     def heard(self) -> None:
-        """The server has answered."""
+        """Note that the server has responded."""
         self._since = time.monotonic()
 
     def release(self, rows: int) -> None:
-        """Hold so many rows no longer, the oldest: they are safe."""
+        """Drop the oldest `rows` rows, which are acknowledged."""
         with self._changed:
             self._since, self._said = time.monotonic(), ""
             self._safe_rows, self.held_rows, self._safe_part = (
@@ -255,7 +255,7 @@ class _Talk(threading.Thread):
             self._sink._leave()  # noqa: SLF001 - a part of it
 
     def _has_work(self) -> bool:
-        """Wait for rows, or to be asked whether they are safe; False at the end."""
+        """Wait for rows or a request for acknowledgement; False at the end."""
         with self._changed:
             if self._away is None:
                 self._since = None
@@ -265,7 +265,7 @@ class _Talk(threading.Thread):
             return not self._over
 
     def _deliver(self) -> None:
-        """Give what is held to the server; and have it safe, if that was asked for."""
+        """Send buffered rows; wait for their acknowledgement if requested."""
         sink = self._sink
         while self._given < len(self._held) and not self._over:
             batch = self._held[self._given]
@@ -277,13 +277,13 @@ class _Talk(threading.Thread):
             self.release(given - self._safe_rows)
 
     def _reconnect(self, error: Exception) -> None:
-        """Be where the thread was before the connection was lost, all that was held safe."""
+        """Reconnect with backoff, and send buffered rows again."""
         sink, safe_rows, waits, until = self._sink, -1, Backoff(), 0.0
         self.catching_up = True
         while not self._over:
             if fatal_reason(error, before=True):
                 raise error
-            if safe_rows != self._safe_rows:  # it was there: patience begins anew
+            if safe_rows != self._safe_rows:  # the server was available: restart the timeout
                 waits, until = Backoff(_FIRST_S, _MAX_S), time.monotonic() + sink.retry_timeout_s
                 safe_rows = self._safe_rows
             self._said = without_secrets(error)
@@ -304,7 +304,7 @@ class _Talk(threading.Thread):
                 time.sleep(_LOOK_S)
 
     def _resend(self) -> None:
-        """Give what is held once more, but for what is safe."""
+        """Mark rows that are not acknowledged to be sent again."""
         with self._changed:
             if self._safe_part:
                 self._held[0], self._safe_part = self._held[0].slice(self._safe_part), 0

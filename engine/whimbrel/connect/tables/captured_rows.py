@@ -1,4 +1,4 @@
-"""Events that a query has seen already, as sources: rows that were read, and facts that were kept."""
+"""Sources of rows and events that a query has already read."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _END: Final = object()
 
 
 class ReplaySlice(Source):
-    """Some rows of a source once more, each with its number.
+    """A range of rows of a source, each with its number.
 
     Parameters
     ----------
     source : Source
     first, stop : int
-        Rows [first, stop) of it; the source ends behind them.
+        Rows [first, stop) of the source.
     number : str
         Name of the column that holds the number of each row, from the first of the source.
 
@@ -40,7 +40,7 @@ class ReplaySlice(Source):
         self.source, self._first, self._stop, self._number = source, first, stop, number
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.longest, self.live, self.edges = source.disorder, source.longest, source.live, source.edges
-        # End edges find their starts by what they hold: a number of their own would part them.
+        # End edges find their start edges by payload: a row number would separate them.
         numbered = [] if source.edges else [Field(number, pa.int64())]
         self.schema = source.schema.with_fields([*source.schema, *numbered])
         self.rows = None if source.rows is None else min(stop, source.rows) - first
@@ -66,16 +66,16 @@ class ReplaySlice(Source):
 
 
 class Events(Source):
-    """Events as a query saw them, in the order of time, with the lifetimes that they had then.
+    """Events in order of time, with the lifetimes that a query saw.
 
     Parameters
     ----------
     like : Source
-        Where they came from.
+        The source of the events.
     table : pyarrow.Table
-        start, end (null where none is known), and the columns of that source, in its order.
+        start, end (null if unknown), and the columns of the source in its order.
     number : str, optional
-        Name of a further column with the number of each row.
+        Name of an added column with the number of each row.
     """
 
     def __init__(self, like: Source, table: pa.Table, number: str | None = None) -> None:

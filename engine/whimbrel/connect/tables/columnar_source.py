@@ -1,4 +1,4 @@
-"""What sources of finished, columnar rows have in common: they differ only in where record batches come from."""
+"""Base classes of bounded, columnar sources."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ from whimbrel.errors import PlanError
 from whimbrel.plan.source import Source
 
 BATCH_ROWS = 262_144
-"""Most rows of one batch: their columns fit the last cache, and are so long that what a batch costs is little a row."""
+"""Largest number of rows of a batch: its columns fit the CPU cache, and the cost per batch is small per row."""
 
 
 class TimedSource(Source):
-    """A source whose rows have columns that say when each is true.
+    """A source whose lifetimes come from columns.
 
     Parameters
     ----------
     fields : pyarrow.Schema
         All columns.
     time, end, arrival : str
-        Start and end of a row's lifetime, and when it became known; :data:`FILE_ORDER` where rows lie in that order.
+        Columns with the start and end of a lifetime, and with the arrival time. :data:`FILE_ORDER` as `arrival`: rows
+        are in order of arrival.
     reorder_latency : str, timedelta or int, optional
-        How late a row may be. Default: nothing when there is no `arrival`; with it the source is history, read whole.
+        How far out of order an on-time row may be. Default: 0 without `arrival`; with it the source is read whole and
+        sorted.
     late : {"raise", "drop", "adjust", "side_output"}, optional
-        What happens to rows later than that.
+        What happens to late rows.
     partition : str or PartitionWatermarks, optional
-        Where order is kept by partition, the column that names it, or more about it.
+        Column of partitions that are in order by themselves.
     name : str
-        What the user calls the source.
+        Name of the source.
     rows : int, optional
-        How many there are, if known.
+        Number of rows, if known.
     where : str
         The user's call, for errors.
 
     Attributes
     ----------
     timeline : Timeline
-        Which columns say when a row is true.
+        The columns with times.
     """
 
     def __init__(self, fields: pa.Schema, *, time: str, end: str | None, arrival: str | None,
@@ -78,11 +80,11 @@ class TimedSource(Source):
 
     @abstractmethod
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
-        """As :meth:`read`, of columns that there are."""
+        """Read rows as :meth:`read`, with checked columns."""
 
 
 class ColumnarSource(TimedSource):
-    """A source whose rows come as Arrow record batches. Parameters as of :class:`TimedSource`."""
+    """A source of Arrow record batches. Parameters as in :class:`TimedSource`."""
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         with closing(self._record_batches(self.timeline.needed(columns), offset)) as data:

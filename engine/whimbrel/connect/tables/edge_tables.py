@@ -1,4 +1,4 @@
-"""Tables whose rows say when events start, end, or both."""
+"""Tables of start edges, end edges, intervals and punctuations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whimbrel.errors import SchemaError, SourceError
 
 
 class EdgeSource(ArrowSource):
-    """A table in memory whose rows are start edges, end edges, intervals and punctuations.
+    """A table in memory with start edges, end edges, intervals and punctuations.
 
     The columns that carry time are no payload here: an end edge has the payload of its start edge, and by it the two
     find each other.
@@ -64,7 +64,7 @@ class EdgeSource(ArrowSource):
 
 @dataclass(frozen=True)
 class EdgeTimeline(Timeline):
-    """Reads the other end of each row: the end of an interval, the start of an end edge, null for a start edge.
+    """Read the other time of each row: the end of an interval, the start of an end edge, null for a start edge.
 
     A punctuation is handed on as a row with ``other == sync``, which no event can have.
     """

@@ -1,4 +1,4 @@
-"""From Arrow rows to rows with a lifetime: the one place where columns become ticks."""
+"""Conversion of Arrow time columns to lifetimes in ticks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Named = Callable[[int], str]
 
 @dataclass(frozen=True)
 class Timeline:
-    """Which columns say when a row is true, and how they are read.
+    """The columns with lifetimes and arrival times, and their conversion to ticks.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Timeline:
 
     def batches(self, data: Iterable[pa.RecordBatch], columns: Sequence[str], offset: int,
                 lies_in: Callable[[int], str] | None = None) -> Iterator[Batch]:
-        """Rows of these record batches, the first of which is row `offset` of the source.
+        """Convert record batches; the first row is row `offset` of the source.
 
         `lies_in` says for errors where a row of the source lies.
         """
@@ -166,7 +166,7 @@ class Timeline:
         return ticks_from_arrow(array)
 
     def _not_ticks(self, value: pa.Scalar, name: str, row: str) -> SourceError:
-        """Why a time is none of the time column: beyond what int64 can count of its unit, or between two ticks."""
+        """Error for a time that does not fit: outside the range of its unit, or between two ticks."""
         type_ = self.schema.time_type
         reach = type_.unit if pa.types.is_timestamp(type_) else str(type_)
         seconds = _seconds(value)
@@ -183,7 +183,7 @@ class Timeline:
 
 
 def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
-    """Unit and zone in which a column of this type counts time; a SchemaError if it does not."""
+    """Unit and zone of a time column of this type; a SchemaError for other types."""
     if pa.types.is_timestamp(type_):
         if type_.tz is not None:
             try:
@@ -211,7 +211,7 @@ def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.Da
 
 
 def row_named(first: int, lies_in: Callable[[int], str] | None, row: int) -> str:
-    """A row of a batch by its number in the source, and by where it lies."""
+    """Name of a row for errors: its number in the source, and its file."""
     path = "" if lies_in is None else lies_in(first + row)
     return f"Row {first + row:,} ({path})" if path else f"Row {first + row:,}"
 

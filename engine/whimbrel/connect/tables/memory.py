@@ -1,4 +1,4 @@
-"""Tables in memory: anything that speaks Arrow, and pandas."""
+"""Sources of tables in memory: Arrow, Polars, DuckDB and pandas."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from whimbrel.plan.properties import TimeGrid
 from whimbrel.plan.source import Blocks, OrderingSpec, Source
 
 _BATCH_ROWS = 1 << 20
-"""Most rows of one batch: more than of what is read from elsewhere, since these are there already."""
+"""Largest number of rows of a batch; larger than for files, since these rows are in memory."""
 
 
 class ArrowSource(ColumnarSource):
-    """A table in memory; rows are shared with it, not copied, where the types allow.
+    """A table in memory. Rows are shared with it without a copy, where the types allow.
 
-    The table may not change, nor arrays that it shares memory with: the order of its rows is looked at once.
+    The table and arrays that share its memory must not change, since the order of rows is checked once.
 
     Parameters
     ----------
     data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
-        A Polars or DuckDB table, for example. A reader, which can be read once only, is read to its end.
+        The table, for example of Polars or DuckDB. A reader is read to its end.
     time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     name : str, optional
@@ -50,14 +50,14 @@ class ArrowSource(ColumnarSource):
     ----------
     table : pyarrow.Table
     known_gaps : KnownGaps or None
-        Where rows are in order.
+        Gaps of pieces in order.
 
     Raises
     ------
     SourceError
-        When `data` is nothing that Arrow understands.
+        If Arrow cannot read `data`.
     SchemaError
-        For a missing column or one that does not count time.
+        For a missing column, or a time column without times.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class ArrowSource(ColumnarSource):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its columns."""
+        """Size of the columns in bytes."""
         return int(self.table.nbytes)
 
     def cuts(self, parts: int) -> list[int]:
@@ -104,11 +104,11 @@ class ArrowSource(ColumnarSource):
         return Blocks.evenly(times, rows, in_order=self.disorder == OrderingSpec(), cuts=cuts)
 
     def excerpt(self, first: int, stop: int) -> Source:
-        twin = copy.copy(self)
-        vars(twin).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None,
+        part = copy.copy(self)
+        vars(part).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None,
                           _pieces={})
-        vars(twin).pop("_times", None)
-        return twin
+        vars(part).pop("_times", None)
+        return part
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
         return self._in_one_piece(columns) or RecordExcerpts(
@@ -122,7 +122,7 @@ class ArrowSource(ColumnarSource):
         return batches if self.known_gaps is None else self.known_gaps.with_known_gaps(batches, offset)
 
     def _in_one_piece(self, columns: Sequence[str]) -> RecordExcerpts | None:
-        """What reads these columns, where each lies in one piece."""
+        """A reader of these columns, if each has one chunk."""
         wanted = tuple(columns)
         if wanted not in self._pieces:
             needed = self.table.select(self.timeline.needed(columns))
@@ -150,7 +150,7 @@ class ArrowSource(ColumnarSource):
 
     @cached_property
     def _times(self) -> list[Ticks]:
-        """Times of all rows, chunk by chunk; nothing where one is missing."""
+        """Times of all rows by chunk; empty if any is null."""
         if self.table.column(self.time).null_count:
             return []
         return [self.timeline.starts(chunk) for chunk in self.table.column(self.time).chunks if len(chunk)]
@@ -160,15 +160,15 @@ class ArrowSource(ColumnarSource):
 
 
 class RecordExcerpts(Excerpts):
-    """Parts of one table, which is not taken apart anew for each.
+    """Reads blocks of a table whose columns are prepared once.
 
     Parameters
     ----------
     source : ArrowSource
     rows : pyarrow.RecordBatch or pyarrow.Table
-        All of its rows, with these columns.
+        All rows, with these columns.
     shared : Batch or None
-        The same, where they lie in memory as they are read.
+        The same rows as a batch, if they need no conversion.
     columns : sequence of str
     """
 
@@ -206,8 +206,8 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
                   partition: str | PartitionWatermarks | None = None) -> ArrowSource:
     """A pandas DataFrame as a source.
 
-    The index is left out, but for levels that are asked for by name; a column of that name comes first.
-    Names of columns that are no text become text.
+    The index is dropped, except for levels that are requested by name; a column of that name has priority.
+    Column names that are not strings are converted to strings.
 
     Parameters
     ----------
@@ -218,9 +218,9 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     Raises
     ------
     SourceError
-        When `frame` is not a DataFrame.
+        If `frame` is not a DataFrame.
     SchemaError
-        When a column mixes types, or two columns have one name.
+        If a column mixes types, or two columns have one name.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
 
 
 def _levels(frame: Any, wanted: Iterable[str | None], where: str) -> list[str]:
-    """The levels of an index that are asked for by name, and are no columns."""
+    """Levels of an index that are requested by name and are not columns."""
     names = Counter(frame.index.names)
     columns = {str(name) for name in frame.columns}
     levels = [name for name in dict.fromkeys(wanted) if name is not None and name in names and name not in columns]
@@ -274,7 +274,7 @@ def _levels(frame: Any, wanted: Iterable[str | None], where: str) -> list[str]:
 
 
 def _check_names(frame: Any, where: str) -> None:
-    """Refuse two columns of one name, also where a number and a text become one."""
+    """Refuse two columns of one name, including a number and a string that become equal."""
     names = Counter(str(name) for name in frame.columns)
     twice = next((name for name, times in names.items() if times > 1), None)
     if twice is not None:
@@ -283,7 +283,7 @@ def _check_names(frame: Any, where: str) -> None:
 
 
 def _ends(values: pa.ChunkedArray) -> Column | None:
-    """The smallest and the largest of some values; None where there are none, or nobody can tell."""
+    """Smallest and largest value; None without values, or for types without an order."""
     try:
         found = pc.min_max(values)
     except pa.ArrowException:
@@ -293,11 +293,11 @@ def _ends(values: pa.ChunkedArray) -> Column | None:
 
 
 _NO_TABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
-"""What Arrow, and what makes tables of other libraries Arrow's, raise for columns that cannot become Arrow's."""
+"""Exceptions of Arrow and of other libraries for columns that Arrow cannot represent."""
 
 
 def _table(data: Any, where: str, wanted: Sequence[str | None]) -> pa.Table:
-    """A table of what Arrow can read, without row labels of pandas that nobody asks for."""
+    """Convert data to a table, without pandas index columns that are not requested."""
     if hasattr(data, "set_axis") and any(each.__module__.partition(".")[0] == "pandas" for each in type(data).__mro__):
         asked = any(level in wanted for level in data.index.names if level is not None)
         table = _as_table(data if asked else data.set_axis(range(len(data))), where)

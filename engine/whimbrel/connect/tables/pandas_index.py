@@ -1,4 +1,4 @@
-"""Row labels of pandas that its notes say are in a table, though nobody made a column of them."""
+"""Detection of pandas index columns in tables and files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 _UNNAMED = re.compile(r"__index_level_\d+__")
-"""What pandas calls a level of an index that has no name, or that of a column."""
+"""Names that pandas gives to index levels without a name."""
 
 
 def unnamed_index(notes: Mapping[bytes, bytes] | None) -> frozenset[str]:
-    """Columns that hold an index without a name, going by what pandas noted of a table or a file.
+    """Columns of an index without a name, from the pandas metadata of a table or file.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def unnamed_index(notes: Mapping[bytes, bytes] | None) -> frozenset[str]:
 
 
 def names_no_index(column: str) -> bool:
-    """Whether a column is called as pandas calls a level of an index that has no name.
+    """Whether a column has the name of an index level without a name.
 
     >>> names_no_index("__index_level_12__"), names_no_index("level")
     (True, False)
@@ -39,7 +39,7 @@ def names_no_index(column: str) -> bool:
 
 
 def index_columns(notes: Mapping[bytes, bytes] | None) -> list[str]:
-    """Columns that hold an index, named or not; a range of numbers is in none."""
+    """Columns of an index, with or without a name; a RangeIndex has no column."""
     try:
         notes_of_pandas: Any = json.loads((notes or {}).get(b"pandas", b"{}"))
     except ValueError:
@@ -49,13 +49,13 @@ def index_columns(notes: Mapping[bytes, bytes] | None) -> list[str]:
 
 
 def data_fields(fields: pa.Schema, wanted: Iterable[str | None]) -> pa.Schema:
-    """Columns without those of an index that has no name, but for those that are asked for by name; no notes."""
+    """Drop columns of an index without a name, except requested ones, and all metadata."""
     left_out = unnamed_index(fields.metadata) - frozenset(wanted)
     return pa.schema([field for field in fields if field.name not in left_out])
 
 
 def without(table: pa.Table, names: Iterable[str], wanted: Iterable[str | None]) -> pa.Table:
-    """A table without these columns, but for those that are asked for by name."""
+    """Drop these columns, except requested ones."""
     kept = frozenset(wanted)
     left_out = [name for name in names if name not in kept and name in table.column_names]
     return table.drop_columns(left_out) if left_out else table

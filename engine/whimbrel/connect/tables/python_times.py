@@ -1,4 +1,4 @@
-"""Columns of Python values whose times are finer than Arrow takes them: kept to the nanosecond, or refused."""
+"""Exact conversion of Python times with nanoseconds to Arrow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whimbrel.errors import PlanError, SourceError
 
 
 def with_nanoseconds(table: pa.Table, columns: Sequence[Any], *, where: str) -> pa.Table:
-    """The table with times in nanoseconds where the values that it was made of have some.
+    """Restore nanoseconds in a table whose Python values have them.
 
     Arrow makes microseconds of pandas' single times, and cuts off the rest.
 

@@ -1,4 +1,4 @@
-"""What may stand where a column's name is asked for, and says how rows lie instead."""
+"""Markers to use instead of a time column: file order, sequence, wall clock."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from whimbrel.errors import PlanError, SchemaError
 
 
 class Stated(str):
-    """What is known of a source, written in the place of a column.
+    """A marker that is passed instead of a column name.
 
     Parameters
     ----------
     name : str
-        The public name, as users write it.
+        The public name of the marker.
 
     Examples
     --------
@@ -32,11 +32,11 @@ class Stated(str):
 
 
 FILE_ORDER: Final = Stated("wb.FILE_ORDER")
-"""As `arrival=`: rows lie in the order in which they arrived, and no column says when."""
+"""As `arrival=`: rows are in order of arrival, without an arrival column."""
 
 
 def in_file_order(arrival: str | None) -> bool:
-    """Whether `arrival` says that rows lie in the order of their arrival.
+    """Whether `arrival` is the marker for rows in order of arrival.
 
     Examples
     --------
@@ -47,17 +47,17 @@ def in_file_order(arrival: str | None) -> bool:
 
 
 SEQUENCE: Final = Stated("wb.SEQUENCE")
-"""As `time=`: the number of the row, from 0, in a column ``sequence``."""
+"""As `time=`: the row number, from 0, in a column ``sequence``."""
 
 WALL_CLOCK: Final = Stated("wb.WALL_CLOCK")
-"""As `time=` of a feed: when the row arrived, in a column ``arrival_time``."""
+"""As `time=` of a feed: the arrival time of the row, in a column ``arrival_time``."""
 
 SEQUENCE_COLUMN: Final = "sequence"
 ARRIVAL_COLUMN: Final = "arrival_time"
 
 
 def is_stated(time: str, what: Stated) -> bool:
-    """Whether `time` says just that, and is not a column of the same name.
+    """Whether `time` is this marker, and not a column of the same name.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def is_stated(time: str, what: Stated) -> bool:
 
 
 def numbered(table: pa.Table, time: str, where: str) -> tuple[pa.Table, str]:
-    """A table with a column of row numbers, where `time` asks for one, and the event-time column.
+    """Add a column of row numbers if `time` asks for one; return the table and its event-time column.
 
     Raises
     ------
     SchemaError
-        When the table has a column of that name.
+        If the table has a column of that name.
 
     Examples
     --------
@@ -87,14 +87,14 @@ def numbered(table: pa.Table, time: str, where: str) -> tuple[pa.Table, str]:
 
 
 def check_free(name: str, names: Sequence[str], where: str) -> None:
-    """Refuse rows that have a column of the name that a made one gets."""
+    """Refuse rows that have a column with the name of an added one."""
     if name in names:
         raise SchemaError(f"Cannot add the column {name!r} because the rows have a column of this name.",
                           where=where, hint=f"Use time={name!r}, or rename the column first.")
 
 
 def refuse_wall_clock(time: str, where: str) -> None:
-    """Refuse the wall clock as the time of rows that are there already."""
+    """Refuse the wall clock as the time of rows that have already arrived."""
     if is_stated(time, WALL_CLOCK):
         raise PlanError("time=wb.WALL_CLOCK is for feeds; rows of a file or table have already arrived.",
                         where=where, hint="Use time=wb.SEQUENCE for the order of the rows, or name a column.")

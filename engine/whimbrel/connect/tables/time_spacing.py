@@ -1,4 +1,4 @@
-"""What lies between the times of a table's rows: looked at once, and not anew in each query."""
+"""Cache of the gaps between the times of a table's rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from whimbrel.batch import Batch, Ticks
 from whimbrel.kernels import ascends, with_gaps
 
 _WORTH_KNOWING = 1 << 16
-"""Fewest rows of a piece whose gaps are remembered: shorter ones are looked at sooner than they are found."""
+"""Smallest piece whose gaps are cached; shorter ones are scanned faster than looked up."""
 _MAX_PIECES = 4_096
 
 
 class KnownGaps:
-    """Gaps of pieces of a table that does not change, by where they begin and how long they are.
+    """Smallest and largest gap of pieces of an immutable table, by first row and length.
 
-    To look at the order of times takes as long as to read them, which is most of what a simple query does.
+    A scan of the order of times takes as long as reading them, which is most of the time of a simple query.
     """
 
     def __init__(self) -> None:
         self._of: dict[tuple[int, int], tuple[int, int]] = {}
 
     def with_known_gaps(self, batches: Iterator[Batch | None], row: int) -> Iterator[Batch | None]:
-        """These pieces, the first of which begins at a row, with the gaps of those that are in order."""
+        """Add known gaps to the pieces that are in order; `row` is the first row of the first piece."""
         for batch in batches:
             if batch is None or len(batch) < _WORTH_KNOWING:
                 yield batch
@@ -32,13 +32,13 @@ class KnownGaps:
             row += 0 if batch is None else len(batch)
 
     def ordered(self, times: Ticks, first: int, stop: int) -> bool:
-        """Whether rows are known to be in the order of time, or found to be, where that is not worth knowing."""
+        """Whether rows are in order of time, from the cache or, for short pieces, by a scan."""
         return (first, stop - first) in self._of or (stop - first < _WORTH_KNOWING and ascends(times[first:stop]))
 
     def _looked_at(self, batch: Batch, row: int) -> Batch:
         batch = with_gaps(batch)
         if batch.gaps is not None:
-            if len(self._of) >= _MAX_PIECES:  # pieces of ever other lengths: they do not come again
+            if len(self._of) >= _MAX_PIECES:  # too many different pieces, which will not repeat
                 self._of.clear()
             self._of[row, len(batch)] = batch.gaps
         return batch

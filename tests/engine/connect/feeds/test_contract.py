@@ -119,7 +119,7 @@ def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
         assert sum(found.state.dead_letters.values()) == 5_500
     told = Counter(wb.feeds.dead_letters(stream(wire)).collect()["reason"].to_pylist())
     assert sorted(told.values()) == [1, 5_000]
-    assert told["500 letters came too fast to be kept"] == 1
+    assert told["500 dead letters were evicted unread"] == 1
 
 
 def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:

@@ -103,7 +103,7 @@ def test_a_nats_server_that_answers_nobody_is_said_to(tmp_path: Path) -> None:
     with servers.running(servers.nats(tmp_path)) as server, server.frozen(), reading(
             feed_of("nats", server.port)) as found:
         next(found)
-        until(lambda: "nobody answered for 5 s" in (found.state.error or ""))
+        until(lambda: "no answer for 5 s" in (found.state.error or ""))
 
 
 @pytest.mark.fault("websocket", "server frozen")

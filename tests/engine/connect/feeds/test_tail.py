@@ -156,7 +156,7 @@ def test_what_is_no_gzip_between_members_is_a_letter_also_when_it_is_read_again(
         append(log, unlike_its_checksum)
         append(log, gzip.compress(lines(4)))
         assert values(found, 2, "at") == [3, 4]
-        assert found.state.dead_letters == {"bytes that are no gzip": 3}
+        assert found.state.dead_letters == {"bytes that are not gzip": 3}
         offset = json.loads(json.dumps(found.offset))
     append(log, gzip.compress(lines(5)))
     with reading(wb.feeds.tail(log, **QUICK), offset) as found:

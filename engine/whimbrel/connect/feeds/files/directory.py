@@ -1,4 +1,4 @@
-"""A directory that fills: each file that appears in it, once."""
+"""Feed of new files in a directory, each read once."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ _READ_BYTES = 1 << 20
 
 
 class DirectoryFeed(Feed):
-    """Rows of files in a directory, in the order of names, and then of those that appeared meanwhile, each read once.
+    """Rows of the files in a directory, in natural order of names, and then of new files. Each file is read once.
 
-    Numbers in names count as numbers: part-2 comes before part-10.
-    Files should appear when they are complete, by renaming; names that begin with ``.`` or ``_`` are left alone. JSON
-    and CSV files do not say where they end, and are left alone until nobody has written to them for a second; what is
-    written behind that is not read. An empty file is left alone. A file that cannot be read is tried again until nobody
-    has written to it for a second; then it is a dead letter, and is read when it has changed. One that is replaced
-    under its name when it was read is not read again: it is counted in the feed's state, as missed.
+    Natural order: part-2 comes before part-10. Complete files should appear by renaming. Names that begin with ``.`` or
+    ``_`` are ignored, and so are empty files. JSON and CSV files have no end marker, so the feed waits until they have
+    not changed for a second. Later additions to them are not read. A file that cannot be read is retried until it has
+    not changed for a second. Then it becomes a dead letter, and is read again after a change. A file that was replaced
+    after it was read is not read again, and counts as lost.
 
     Parameters
     ----------
@@ -53,12 +52,12 @@ class DirectoryFeed(Feed):
     time : str
         The event-time column.
     pattern : str
-        Of names: ``"*.parquet"``, ``"*.arrow"``, ``"*.jsonl"``, ``"*.csv"``. The ending says how files are written; CSV
-        files begin with a line of names, and each further line is a row; their values are read by the schema, and
-        texts are left as they are.
+        Pattern of names: ``"*.parquet"``, ``"*.arrow"``, ``"*.jsonl"``, ``"*.csv"``. The ending selects the format. CSV
+        files begin with a header line, and each further line is a row. Values are converted to the schema; strings are
+        not changed.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: that of the files that are there.
-    **told
+        Default: the schema of the existing files.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -88,10 +87,11 @@ class DirectoryFeed(Feed):
 
 
 class _Visitor(Client):
-    """Its place: names of files, how many new ones were read, rows of the one that is being read, and refused files.
+    """A client that lists the directory and reads its files.
 
-    The names: of those that were done when it looked at the directory, and of those that were new then. The lists are
-    never changed, so that places share them, and a place costs the same however many files there are.
+    Its offset has the files that were done and new at the last listing, the number of new files read since, the rows
+    read of the current file, and the bad files. The lists are never changed, so that offsets share them, and an offset
+    has a constant cost.
     """
 
     def __init__(self, feed: DirectoryFeed, offset: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ class _Visitor(Client):
         return MessageBatch(part, self._offset())
 
     def _next(self) -> bool:
-        """Open the file that comes next."""
+        """Open the next file."""
         if self._file is not None or self._read == len(self._new):
             self._look()
         if not self._new:
@@ -138,7 +138,7 @@ class _Visitor(Client):
         return True
 
     def _look(self) -> None:
-        """Which files are there: first comes the one that was begun."""
+        """List the directory; the current file comes first."""
         with os.scandir(self._feed.path) as entries:
             files = {each.name: each.inode() for each in entries
                      if fnmatch(each.name, self._feed.pattern) and not each.name.startswith(_UNFINISHED)}
@@ -155,7 +155,7 @@ class _Visitor(Client):
         self._new = sorted(new, key=lambda name: (name != self._file, natural_path(Path(name))))
 
     def _is_to_wait_for(self, name: str) -> bool:
-        """Whether somebody may be writing to a file of which nothing was read yet, and that may lack its end."""
+        """Whether an unread file may still be incomplete."""
         if name == self._file and self._items > 0:
             return False
         at_ns, size = self._written(name)
@@ -163,10 +163,10 @@ class _Visitor(Client):
         return size == 0 or (may_lack and _is_recent(at_ns))
 
     def _written(self, name: str) -> list[int]:
-        """When it was last written to, and its size."""
+        """Time of the last change of a file, and its size."""
         try:
             status = (self._feed.path / name).stat()
-        except FileNotFoundError:  # it is gone just now
+        except FileNotFoundError:  # it was removed meanwhile
             return [0, 0]
         return [status.st_mtime_ns, status.st_size]
 
@@ -206,16 +206,16 @@ def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] |
     match path.suffix:
         case ".parquet":
             with parquet.ParquetFile(path) as file:
-                yield from _behind(file.iter_batches(BATCH_ROWS), skip)
+                yield from _after(file.iter_batches(BATCH_ROWS), skip)
         case ".arrow":
             with pa.memory_map(str(path)) as memory, ipc.open_file(memory) as file:
-                yield from _behind((file.get_batch(number) for number in range(file.num_record_batches)), skip)
-        case ".csv" if not hasattr(feed, "value_fields"):  # it has no schema yet: columns as they seem
+                yield from _after((file.get_batch(number) for number in range(file.num_record_batches)), skip)
+        case ".csv" if not hasattr(feed, "value_fields"):  # no schema yet: infer the columns
             lenient = csv.ParseOptions(invalid_row_handler=lambda _: "skip")
             with csv.open_csv(path, csv.ReadOptions(use_threads=False), lenient) as rows:
                 yield from rows
         case ".csv":
-            yield from _behind(_csv(path, feed), skip)
+            yield from _after(_csv(path, feed), skip)
         case _:
             for lines in _lines(path, feed):
                 if skip < len(lines):
@@ -234,7 +234,7 @@ def _lines(path: Path, feed: DirectoryFeed) -> Iterator[list[bytes]]:
 
 
 def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:
-    """Columns as they are written, a line a row, so that what is wrong costs its own row alone."""
+    """String columns, one row per line, so that a malformed line affects only its own row."""
     with path.open("rb") as file:
         names = next(reader([file.readline().decode("utf-8-sig")]), [])
         texts = pa.schema([(name, pa.binary()) for name in feed.value_fields.names])
@@ -250,7 +250,7 @@ def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> pa.RecordBatch:
-    """Rows of whole lines: at once, if there are as many as lines; else those of each line that is one."""
+    """Rows of complete lines: parsed together if each line is a row, else line by line."""
     text = text.rstrip(b"\r\n")
     if text.count(b"\r") == text.count(b"\r\n"):
         with suppress(*UNREADABLE):
@@ -264,7 +264,7 @@ def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> 
     return as_batch(found.rows)
 
 
-def _behind(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:
+def _after(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if skip < batch.num_rows:
             yield batch.slice(skip)

@@ -1,4 +1,4 @@
-"""A gzip that grows member by member, and may have something else between them."""
+"""Decompression of a growing gzip file, member by member."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _BEGIN = b"\x1f\x8b\x08"
 
 
 class GzipMembers:
-    r"""Unpacks members as their bytes come. What is none is left out, up to where the next one begins.
+    r"""Decompress members as their bytes arrive, and skip other bytes up to the next member.
 
-    Its text does not depend on how the bytes were parted: places in it are the same whenever it is read.
+    The text does not depend on how the bytes were split, so positions in it are stable.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class GzipMembers:
         self._rest = b""
 
     def add(self, data: bytes) -> tuple[bytes, list[int]]:
-        """Text, and where in it something else came: there a line ends."""
+        """Return text, and the positions at which other bytes were skipped; a line ends there."""
         text = bytearray()
         breaks: list[int] = []
         data, self._rest = self._rest + data, b""
@@ -56,7 +56,7 @@ class GzipMembers:
 
 
 def _to_the_error(member: zlib._Decompress, data: bytes) -> tuple[bytes, bytes]:
-    """The text before the byte at which an error is found, and the bytes from there on."""
+    """The text before the byte with an error, and the bytes from there on."""
     text = bytearray()
     for number in range(len(data)):
         try:

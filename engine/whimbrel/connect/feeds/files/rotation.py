@@ -1,4 +1,4 @@
-"""A log that is rotated: what a file is known by, and which of those beside it were begun after it."""
+"""Log rotation: identity of a file, and the files that follow it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from whimbrel.connect.feeds.files.gzip_members import GzipMembers
 HEAD_BYTES = 1024
 _READ_BYTES = 1 << 13
 _ROTATED = re.compile(r"[-._:T0-9]*(\.old)?(\.gz)?")
-"""How names of rotated files go on behind that of the log."""
+"""Suffixes that rotation adds to the name of the log."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a file is known by when it was renamed, copied or compressed meanwhile.
+    """Identity of a file that may be renamed, copied or compressed.
 
     Parameters
     ----------
     device, inode : int
         The file.
     head_bytes, head : int
-        How many of its first bytes, uncompressed, are known, and their checksum: they are another text's in a file
-        that was cut and filled again, and in one that was given the number of a file that is gone.
+        Number of first bytes, uncompressed, and their checksum. They detect a file that was truncated and filled again,
+        and a reused inode.
     written_ns : int
-        When it was last written to before it was looked at: a copy that was made then, or later, is as new.
+        Time of the last change. A copy is at least as new.
     last_bytes, last : int
-        How many of the bytes are known that were read last, and their checksum: they tell a file that was written anew
-        with the same beginning. Of one that is compressed they are not looked for.
+        Number of last bytes that were read, and their checksum. They detect a file that was overwritten with the same
+        beginning. They are not checked in compressed files.
     """
 
     device: int
@@ -45,17 +45,17 @@ class Identity:
 
     @staticmethod
     def of(status: os.stat_result, written_ns: int, head: bytes, last: bytes) -> Identity:
-        """Of an open file, with what its text begins with, and ends with as far as it was read."""
+        """Identity of an open file, with the first and the last bytes that were read."""
         return Identity(status.st_dev, status.st_ino, len(head), zlib.crc32(head), written_ns, len(last),
                         zlib.crc32(last))
 
     def begins(self, path: Path) -> bool:
-        """Whether a file's text begins like this one's."""
+        """Whether the text of a file has the same beginning."""
         head = _head(path, self.head_bytes)
         return len(head) == self.head_bytes and zlib.crc32(head) == self.head
 
     def _goes_to(self, path: Path, text_bytes: int) -> bool:
-        """Whether a file has so much text, and what was read last is there."""
+        """Whether a file is long enough and has the last bytes that were read."""
         at = text_bytes - self.last_bytes
         try:
             with path.open("rb") as file:
@@ -66,19 +66,19 @@ class Identity:
             return False
 
     def is_at(self, status: os.stat_result) -> bool:
-        """Whether it is this file, whatever its text is now."""
+        """Whether it is this file, with any text."""
         return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
     def found(self, log: Path, text_bytes: int) -> Path | None:
-        """Where this file is now, if so much of its text is there: itself, or else a copy of it."""
-        alike = {path: status for path, status in _beside(log).items()
+        """Path of this file, or else of a copy, if it has this much text; None otherwise."""
+        alike = {path: status for path, status in _rotated(log).items()
                  if (path.suffix == ".gz" or self._goes_to(path, text_bytes)) and self._is(path, status)}
         copies = (path for path, status in alike.items() if status.st_mtime_ns >= self.written_ns)
         return next((path for path, status in alike.items() if self.is_at(status)), None) or next(copies, None)
 
     def followed_by(self, log: Path) -> list[Path]:
-        """The files that were begun after this one, in their order: at last the log itself."""
-        later = [path for path, status in _beside(log).items()
+        """Files that were started after this one, in order; the log itself is last."""
+        later = [path for path, status in _rotated(log).items()
                  if status.st_mtime_ns >= self.written_ns and path != log and not self._is(path, status)]
         return [*later, *([log] if log.exists() else [])]
 
@@ -89,14 +89,14 @@ class Identity:
 
 @dataclass(frozen=True)
 class RotatedFiles:
-    """What was beside a log when it was opened: a copy that comes later is of rows that were cut before they were read.
+    """The rotated files of a log when it was opened. A later copy holds rows that were truncated before they were read.
 
     Parameters
     ----------
     files : frozenset of (int, int)
-        Device and inode of each file, also of the log.
+        Device and inode of each file, including the log.
     heads : frozenset of bytes
-        What they begin with: one that is compressed meanwhile is known by it.
+        First bytes of the files, to recognize one that is compressed later.
     """
 
     files: frozenset[tuple[int, int]]
@@ -104,35 +104,35 @@ class RotatedFiles:
 
     @staticmethod
     def of(log: Path) -> RotatedFiles:
-        found = _beside(log)
+        found = _rotated(log)
         return RotatedFiles(frozenset((status.st_dev, status.st_ino) for status in found.values()),
                       frozenset(_head(path, HEAD_BYTES) for path in found if path != log))
 
     def copies(self, log: Path, head: bytes) -> list[Path]:
-        """Files that came since then, of another text than what the log begins with now: the oldest first."""
-        new = {path: _head(path, HEAD_BYTES) for path, status in _beside(log).items()
+        """New files with a text that differs from the beginning of the log now, oldest first."""
+        new = {path: _head(path, HEAD_BYTES) for path, status in _rotated(log).items()
                if path != log and (status.st_dev, status.st_ino) not in self.files}
         return [path for path, begins in new.items() if not head.startswith(begins) and begins not in self.heads]
 
 
-def _beside(log: Path) -> dict[Path, os.stat_result]:
-    """The log, and what it was rotated to, in the order in which they were last written to."""
+def _rotated(log: Path) -> dict[Path, os.stat_result]:
+    """The log and its rotated files, in order of their last change."""
     files: dict[Path, os.stat_result] = {}
     for path in log.parent.iterdir():
         if path.name.startswith(log.name) and _ROTATED.fullmatch(path.name, len(log.name)):
             try:
                 status = path.stat()
-            except FileNotFoundError:  # it is being rotated now
+            except FileNotFoundError:  # it was rotated meanwhile
                 continue
             if stat.S_ISREG(status.st_mode):
                 files[path] = status
     whole = {path: status for path, status in files.items()
-             if path == log or path.suffix != ".gz" or path.with_suffix("") not in files}  # else not finished
+             if path == log or path.suffix != ".gz" or path.with_suffix("") not in files}  # else gzip still writes it
     return dict(sorted(whole.items(), key=lambda each: each[1].st_mtime_ns))
 
 
 def _head(path: Path, count: int) -> bytes:
-    """The first bytes of a file's text; fewer, if there are not so many that can be read."""
+    """The first bytes of the text of a file; fewer if the text is shorter."""
     try:
         with path.open("rb") as file:
             if path.suffix != ".gz":

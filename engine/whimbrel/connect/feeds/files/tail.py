@@ -1,4 +1,4 @@
-"""A file that grows, such as a log: its lines as they are written, also when it is rotated."""
+"""Feed of the lines of a growing file, with log rotation."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ _LONG_AGO_NS = 60 * 10**9
 
 
 class TailFeed(Feed):
-    """Lines of a file, those that are there and those that are written behind them.
+    """Existing and new lines of a file.
 
-    When the file is renamed and a new one begins (logrotate), the old one is read until nobody has written to it for a
-    second, then those that were begun after it, in the order in which they were last written to. Files are known by
-    what they begin with, so that one is read on, too, that was compressed (``.gz``) or copied and cut meanwhile. One
-    that was cut, written anew or removed before its end was read is counted in the feed's state, as missed; so is one
-    that was empty, and is so after somebody wrote to it, without a copy. A file that was written anew under its name is
-    known by its first kilobyte, and by the last one that was read. ``.gz`` files may grow, member by member; what is
-    none of these is a dead letter. A line without its end waits for it while its file is the log.
+    When the file is renamed and a new one starts (logrotate), the feed reads the old file until it has not changed for
+    a second. Then it reads the files that were started after it, in order of their last change. Files are identified
+    by their beginning, so it also follows a file that was compressed (``.gz``), or copied and truncated.
+
+    A file that was truncated, overwritten or removed before its end was read counts as lost. So does an empty file that
+    was written and truncated without a copy. An overwritten file is detected by its first kilobyte and by the last one
+    that was read. ``.gz`` files may grow by members; other bytes in them become dead letters. An incomplete last line
+    waits for its end while its file is the log.
 
     Parameters
     ----------
@@ -45,10 +46,10 @@ class TailFeed(Feed):
     time : str
         The event-time column.
     format : {"json", "csv"} or Format
-        Of a line.
+        Format of a line.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: inferred from the lines that are there.
-    **told
+        Default: inferred from the existing lines.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -64,7 +65,7 @@ class TailFeed(Feed):
 
 
 class _Follower(Client):
-    """Reads files one after the other. Its place: which file, and how many bytes of its text were lines."""
+    """A client that reads the files in order. Its offset has the identity of the file and the bytes of its lines."""
 
     def __init__(self, path: Path, offset: Offset, letters: DeadLetterQueue) -> None:
         self._path, self._letters = path, letters
@@ -76,7 +77,7 @@ class _Follower(Client):
             self._go_on(Identity(**offset["file"]), offset["bytes"])
 
     def _go_on(self, known: Identity, text_bytes: int) -> None:
-        """Read on behind so much of a file, wherever it is now; what was begun after it, if it is gone."""
+        """Resume in a file, wherever it is now; if it does not exist, in the next one."""
         found = known.found(self._path, text_bytes)
         if found is not None:
             self._open(found, text_bytes)
@@ -95,16 +96,16 @@ class _Follower(Client):
         self._skip = skip if self._unzip else 0
         self._file.seek(skip - self._skip)
         self._left: Identity | None = None
-        self._beside = RotatedFiles.of(path) if path == self._path and skip == 0 else None
+        self._rotated = RotatedFiles.of(path) if path == self._path and skip == 0 else None
         self._written_ns = self._empty_ns = os.fstat(self._file.fileno()).st_mtime_ns
         self._quiet_since = monotonic()
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         text = self._text()
-        if self._was_cut():  # looked at behind the reading: what was read may be of another text
+        if self._was_cut():  # check after the read, which may have returned another text
             self._go_on(self._identity(), self._lines.bytes)
             return None
-        if self._beside is not None and (copies := self._copies(self._beside)):
+        if self._rotated is not None and (copies := self._copies(self._rotated)):
             self._open(copies[0], 0)
             return None
         lines = self._lines.add(text)
@@ -123,24 +124,24 @@ class _Follower(Client):
         data = self._file.read(_READ_BYTES)
         text, breaks = self._unzip.add(data) if self._unzip else (data, [])
         for at in breaks:
-            if at >= self._skip:  # else it was told before
-                self._letters.refuse(data, "bytes that are no gzip")
+            if at >= self._skip:  # else it was counted before
+                self._letters.refuse(data, "bytes that are not gzip")
         self._head += text[:HEAD_BYTES - len(self._head)]
         skipped = min(self._skip, len(text))
         self._skip -= skipped
         return text[skipped:]
 
     def _was_cut(self) -> bool:
-        """Whether the file is shorter than what was read of it, begins otherwise, or does not have what was read."""
+        """Whether the file was truncated or overwritten, by its size, its beginning and the last bytes read."""
         assert self._file is not None
-        behind, status = self._file.tell(), os.fstat(self._file.fileno())
-        if status.st_size < behind:
+        position, status = self._file.tell(), os.fstat(self._file.fileno())
+        if status.st_size < position:
             return True
-        if not self._unzip:  # its head is of another text than what is in the file
+        if not self._unzip:  # the head of a gzip is that of its text
             self._file.seek(0)
             head = self._file.read(len(self._head))
             last = self._read_before(self._lines.bytes, len(self._lines.last))
-            self._file.seek(behind)
+            self._file.seek(position)
             if head != self._head or last != self._lines.last:
                 return True
         self._written_ns = status.st_mtime_ns
@@ -151,27 +152,27 @@ class _Follower(Client):
         self._file.seek(end - count)
         return self._file.read(count)
 
-    def _copies(self, beside: RotatedFiles) -> list[Path]:
-        """Copies of a log that was empty until now, if it was written to, copied and cut between two looks."""
+    def _copies(self, before: RotatedFiles) -> list[Path]:
+        """Copies of a log that was empty, if it was written, copied and truncated between two polls."""
         assert self._file is not None
         status = os.fstat(self._file.fileno())
         if status.st_mtime_ns == self._empty_ns and not self._head:
             return []
         self._empty_ns = status.st_mtime_ns
-        copies = beside.copies(self._path, self._head)
+        copies = before.copies(self._path, self._head)
         if self._head:
-            self._beside = None
+            self._rotated = None
         elif not copies and status.st_size == 0:
             self.lost["an empty file was cut, and may have been written to before"] += 1
         return copies
 
     def _later(self) -> list[Path]:
-        """Files that go on where this one ends; none while it is the log, or somebody may be writing to it still."""
+        """Files that follow this one; none while it is the log or may still be written."""
         here = self._identity()
         try:
             if here.is_at(self._path.stat()):
                 return []
-        except FileNotFoundError:  # the next one is not begun yet
+        except FileNotFoundError:  # the next file does not exist yet
             return []
         if self._left is None:
             self._left, self._quiet_since = here, monotonic()

@@ -1,4 +1,4 @@
-"""Arrow IPC streams, one a message."""
+"""Arrow IPC streams, one per message."""
 
 from __future__ import annotations
 

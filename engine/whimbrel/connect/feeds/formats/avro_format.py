@@ -1,4 +1,4 @@
-"""Avro records, one a message."""
+"""Avro records, one per message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comma-separated lines, one a message, in the order of the schema."""
+"""CSV lines, one per message, with columns in the order of the schema."""
 
 from __future__ import annotations
 

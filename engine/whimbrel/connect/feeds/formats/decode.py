@@ -1,4 +1,4 @@
-"""From messages to rows: the contract of formats, and how a bad message is found among good ones."""
+"""Contract of message formats, and decoding that isolates malformed messages."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Malformed = list[tuple[int, str]]
 
 UNREADABLE = (ValueError, KeyError, TypeError, LookupError, ArithmeticError, EOFError, OSError, RecursionError,
               struct.error, pa.ArrowException)
-"""What formats raise for a message that is not what they read; Arrow calls one that was cut short an OSError."""
+"""Exceptions of formats for a malformed message; Arrow raises OSError for a truncated one."""
 
 _VALUE = re.compile(r"(?<=couldn't parse:).*|(?<=Could not convert ).*(?= with type )|(?<=Row #)\d+"
                     r"|(?<![\w<])(?<!class )(?!'utf-8')(?:'.*'|\".*\")|(?<![\w#.-])-?(?:0x[\da-f]+|\d[\d.]*)\b")
-"""What libraries repeat of a message when they say what is wrong with it."""
+"""Values of a message that libraries repeat in their errors."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """Rows made of messages.
+    """Rows decoded from messages.
 
     Attributes
     ----------
     rows : pyarrow.Table
-        In as many pieces as they came in: they are put together where they are handed on.
+        The rows, in several chunks.
     each : array of int
-        Of each message: how many rows it gave.
+        Number of rows of each message.
     malformed : list of (int, str)
-        Numbers of messages that are no rows, and why.
+        Indices of malformed messages, with the reasons.
     """
 
     rows: pa.Table
@@ -47,35 +47,35 @@ class Decoded:
 
     @property
     def message(self) -> Index:
-        """Of each row: the number of its message."""
+        """Index of the message of each row."""
         return np.repeat(np.arange(len(self.each)), self.each)
 
 
 class Format(ABC):
-    """How values are written."""
+    """A format of messages."""
 
     @abstractmethod
     def infer(self, sample: Sequence[Any]) -> pa.Schema:
-        """The schema of some messages; a ValueError where they have none."""
+        """Infer the schema of some messages; a ValueError if they have none."""
 
     @abstractmethod
     def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch | pa.Table, Index]:
-        """Rows of messages, and how many each gave.
+        """Decode messages; return the rows, and the number of rows of each message.
 
         Raises
         ------
         Exception
-            One of :data:`UNREADABLE`, when one of them is not what the schema says; whoever calls tries fewer.
+            One of :data:`UNREADABLE` if any message is malformed; the caller then tries fewer messages.
         """
 
 
 def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decoded:
-    """Rows of messages. Those that cannot be read are found by halving, so good ones stay fast."""
+    """Decode messages. Bisection finds malformed messages, so valid ones are decoded in large parts."""
     parts: list[pa.Table] = []
     counts = np.zeros(len(messages), np.int64)
     malformed: Malformed = []
     left = [(0, len(messages))] if messages else []
-    while left:  # a function that calls itself would hold the rows until garbage is collected
+    while left:  # a recursive function would keep the rows alive until garbage collection
         start, stop = left.pop()
         try:
             rows, counts[start:stop] = format_.parse(messages[start:stop], schema)
@@ -91,7 +91,7 @@ def decode(format_: Format, messages: Sequence[Any], schema: pa.Schema) -> Decod
 
 
 def reason(error: Exception) -> str:
-    """What is wrong, without the value: many letters share it.
+    """Reason of an error without values of the message, so that dead letters can be counted by reason.
 
     >>> reason(pa.ArrowInvalid("Failed to parse string: 'abc' as a scalar of type int64"))
     'Failed to parse string: … as a scalar of type int64'
@@ -103,7 +103,7 @@ def reason(error: Exception) -> str:
 
 
 def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Records as rows; names that the schema does not know are left out."""
+    """Convert dicts to rows; names that are not in the schema are ignored."""
     arrays = [_array([value.get(field.name) for value in values], field) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -1,4 +1,4 @@
-"""Python values for columns of times: exact, or refused. Arrow cuts off what a column cannot hold."""
+"""Exact conversion of Python values for time columns; Arrow would truncate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON objects, one a message."""
+"""JSON objects, one per message."""
 
 from __future__ import annotations
 

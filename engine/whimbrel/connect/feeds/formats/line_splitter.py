@@ -1,4 +1,4 @@
-"""Bytes of a growing file or page, cut into lines."""
+"""Incremental split of bytes into lines."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ TOO_LONG = "a line is longer than 64 MiB"
 
 
 class LineSplitter:
-    r"""Takes bytes as they come and gives whole lines; the rest waits for its end.
+    r"""Split bytes into complete lines as they arrive; the rest waits for its line end.
 
     Attributes
     ----------
     bytes : int
-        Length of the lines that were given, with their ends.
+        Length of the returned lines, with their line ends.
     last : bytes
-        What they end with, as it was written.
+        The last bytes of the returned lines, as written.
     too_long : list of bytes
-        What lines of more than 64 MiB begin with, which are left out. Whoever makes letters of them clears it.
+        Beginnings of lines of more than 64 MiB, which are dropped. The caller clears the list.
 
     Examples
     --------
@@ -36,14 +36,14 @@ class LineSplitter:
         self._begun_last = b""
 
     def add(self, text: bytes) -> list[bytes]:
-        """Lines that are complete now, without those that are empty, and without a byte order mark."""
+        """Return complete lines without empty ones, and without a byte order mark."""
         ended = text.rfind(b"\n") + 1
         found = self._ended(text[:ended]) if ended else []
         self._begin(text[ended:])
         return found
 
     def end(self) -> list[bytes]:
-        """What is left, as the last line."""
+        """Return the rest as the last line."""
         return self._ended(b"")
 
     def _ended(self, text: bytes) -> list[bytes]:

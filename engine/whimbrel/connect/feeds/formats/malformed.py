@@ -1,7 +1,7 @@
-"""What formats raise for a message that they understand, and that is not what its schema says."""
+"""Error of formats for a message that does not fit the schema."""
 
 from __future__ import annotations
 
 
 class UnreadableError(ValueError):
-    """A message is not what a format reads; what it says is of the format, and of no single message."""
+    """A malformed message. Its text has no values of the message, so that dead letters share it."""

@@ -1,4 +1,4 @@
-"""Protocol buffers, one a message."""
+"""Protocol buffers messages, one per message of the feed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python objects as messages: dicts, one a row."""
+"""Python dicts as messages, one per row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records whose values are texts, whatever their columns are, as Redis keeps them."""
+"""Records with string values for columns of any type, as in Redis and CSV files."""
 
 from __future__ import annotations
 

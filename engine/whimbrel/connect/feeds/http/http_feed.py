@@ -1,4 +1,4 @@
-"""Pages that are asked for again and again, and pages that do not end (server-sent events)."""
+"""Feeds of polled HTTP pages and of server-sent events."""
 
 from __future__ import annotations
 
@@ -36,29 +36,28 @@ _NO_MORE = 204
 
 
 class HttpFeed(Feed):
-    """Rows of a page that is asked for every few seconds: a JSON array, or lines of JSON or CSV.
+    """Rows of a page that is polled: a JSON array, or lines of JSON or CSV.
 
-    A page that has not changed (its ETag says so) is not read. With `cursor`, only what is new is asked for, and only
-    that is handed on: rows whose cursor is not behind that of the page before are left out. A page of more than 64 MiB
-    is a dead letter.
+    A page with an unchanged ETag is not read. With `cursor`, the feed requests only new rows, and drops rows at or
+    before the largest cursor of the previous page. A page of more than 64 MiB becomes a dead letter.
 
     Parameters
     ----------
     url : str
-        A user and password in it, ``http://user:password@host``, are sent as basic authentication.
+        The address. A user and password, ``http://user:password@host``, are sent as basic authentication.
     time : str
         The event-time column.
     every : str, timedelta or float (seconds)
-        Seconds between two requests.
+        Time between two requests.
     cursor : str, optional
-        A column that is larger in newer rows, in whatever order a page has them. The largest value goes into the
-        address as the parameter of this name.
+        A column that is larger in newer rows, in any order within a page. The largest value is sent as the query
+        parameter of this name.
     headers : mapping, optional
-        Such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint. None of them is sent on where the
-        server redirects to another scheme, host or port.
+        Request headers, such as ``{"Authorization": ...}``. They are in no plan, log or checkpoint, and are not sent to
+        another scheme, host or port after a redirect.
     format, schema
-        Of a row; the schema is inferred from the first page.
-    **told
+        Format and schema of a row. Default schema: inferred from the first page.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -79,7 +78,7 @@ class HttpFeed(Feed):
 
 
 class _Poller:
-    """Its place: the last cursor, the ETag of the last page, and digests of what could not be read in it."""
+    """A polling client. Its offset has the last cursor, the last ETag and digests of unreadable rows."""
 
     def __init__(self, feed: HttpFeed, offset: dict[str, Any]) -> None:
         self._feed = feed
@@ -87,7 +86,7 @@ class _Poller:
         self._unread: set[str] = set(offset.get("unread", ()))
 
     def pages(self, over: threading.Event) -> Iterator[MessageBatch | None]:
-        """One after the other, until it is over."""
+        """Poll until the client is closed."""
         while not over.is_set():
             messages = self._asked()
             offset = {"cursor": self._cursor, "tag": self._tag, "unread": sorted(self._unread)}
@@ -95,7 +94,7 @@ class _Poller:
             over.wait(self._feed.every)
 
     def _asked(self) -> list[bytes]:
-        """What a page has that was not handed on before."""
+        """Request the page; return new messages."""
         url = self._feed.url
         if self._cursor is not None and self._feed.cursor is not None:
             url += ("&" if urlsplit(url).query else "?") + urlencode({self._feed.cursor: self._cursor})
@@ -116,13 +115,13 @@ class _Poller:
             return []
         try:
             messages = _rows(text)
-        except (ValueError, RecursionError):  # the page is a letter, and asked for again
+        except (ValueError, RecursionError):  # a dead letter; the page is requested again
             self._tag = None
             return self._unreadable(text, unread)
         return messages if self._feed.cursor is None else self._new(messages, unread)
 
     def _new(self, messages: list[bytes], unread: set[str]) -> list[bytes]:
-        """Those behind the cursor of the page before, in its order. What cannot be read is left to the format."""
+        """Rows after the previous cursor, in its order. Unreadable rows are left to the format."""
         newest = self._cursor
         new: list[tuple[Any, bytes]] = []
         letters = []
@@ -138,7 +137,7 @@ class _Poller:
         return [message for _, message in sorted(new, key=itemgetter(0))] + letters
 
     def _unreadable(self, text: bytes, before: set[str]) -> list[bytes]:
-        """It becomes a letter, unless it is one of the page before: what is asked for again may be as it was."""
+        """Return an unreadable text, unless the previous page had it as well."""
         digest = hashlib.blake2b(text, digest_size=16).hexdigest()
         self._unread.add(digest)
         return [] if digest in before else [text]
@@ -153,11 +152,10 @@ def _rows(page: bytes) -> list[bytes]:
 
 
 class SseFeed(Feed):
-    """Server-sent events: each ``data:`` is a row. A connection that is lost goes on behind the last event's id.
+    """Server-sent events: each ``data:`` is a row. A reconnect resumes after the id of the last event.
 
-    An event of more than 64 MiB is a dead letter. The feed ends when the server answers 204 (no content). A page of
-    another type than ``text/event-stream`` is no event stream: the feed says so, and asks again as for a lost
-    connection.
+    An event of more than 64 MiB becomes a dead letter. The feed ends when the server responds with 204 (no content). If
+    the page is not a ``text/event-stream``, the feed retries as after a lost connection.
 
     Parameters
     ----------
@@ -165,10 +163,10 @@ class SseFeed(Feed):
     time : str
         The event-time column.
     event : str, optional
-        Only events of this name; ``"message"`` is that of events without one.
+        Read only events of this name. Events without a name have the name ``"message"``.
     headers, format, schema
         As in :class:`HttpFeed`.
-    **told
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
@@ -224,9 +222,9 @@ class SseFeed(Feed):
 
 
 def _lines(page: Any) -> Iterator[bytes]:
-    """Lines as they come, which may end with CR, LF or both: one that ends with CR does not wait for what follows.
+    """Lines that end with CR, LF or both; a line that ends with CR is returned at once.
 
-    Of one that is too long, the rest is left out.
+    The rest of a line that is too long is dropped.
     """
     begun: list[bytes] = []
     long, last = 0, b""

@@ -1,4 +1,4 @@
-"""A page of the web that is opened, and where its request may be sent on to."""
+"""HTTP requests whose user headers do not follow a redirect to another origin."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def opened(url: str, headers: Mapping[str, str], user_headers: Iterable[str], timeout_s: float) -> Any:
-    """A page, or the error of its server, whose connection is not kept.
+    """Open a page; an HTTP error closes the connection.
 
     Parameters
     ----------
     url : str
     headers : mapping
     user_headers : iterable of str
-        Names of those headers that the user gave: no other origin sees them, since any may be a secret.
+        Names of headers that the user passed. They are not sent to another origin, since any may be a secret.
     timeout_s : float
     """
     url, user = _apart(url)
@@ -34,7 +34,7 @@ def opened(url: str, headers: Mapping[str, str], user_headers: Iterable[str], ti
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Goes where a server sends it; without what the user told the first one, where that is another."""
+    """Follow redirects; drop the headers of the user for another origin."""
 
     def __init__(self, user_headers: Iterable[str]) -> None:
         self._user_headers = [*user_headers]
@@ -49,7 +49,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _apart(url: str) -> tuple[str, dict[str, str]]:
-    """An address without its user, and what tells the server who that is.
+    """Split an address into the address without its user, and a header with the credentials.
 
     >>> _apart("http://ann:a%2Fb@host/rows")
     ('http://host/rows', {'Authorization': 'Basic YW5uOmEvYg=='})

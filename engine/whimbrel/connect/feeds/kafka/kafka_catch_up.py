@@ -1,4 +1,4 @@
-"""Messages of several partitions while a backlog is read: in the order of their timestamps."""
+"""Merge of Kafka partitions by timestamp while a backlog is read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ _MAX_IDLE_S = 10.0
 
 
 class TimestampMerge:
-    """Merges partitions until each has been read to its end once.
+    """Merge partitions by message timestamp until each has been read to its end once.
 
-    A broker gives whole stretches of one partition before it gives any of another, so that the others would come late.
-    A message is handed on when no partition that is not at its end yet can give an older one. Timestamps are those of
-    messages, where partitions take turns at those that are the same; within a partition its own order is kept, whatever
-    they are.
+    A broker delivers long runs of one partition before another, so the other rows would be late. A message is emitted
+    when no partition that is not yet at its end can deliver an older one. Partitions alternate at equal timestamps.
+    The order within a partition never changes.
 
     Parameters
     ----------
@@ -38,14 +37,14 @@ class TimestampMerge:
         self.include(numbers)
 
     def include(self, numbers: Iterable[int]) -> None:
-        """Partitions that are read, too."""
+        """Add partitions."""
         for number in numbers:
             self._held[number], self._bytes[number] = deque(), 0
             self._newest[number], self._alike[number] = -1, 0
             self._behind.add(number)
 
     def add(self, message: Any) -> None:
-        """Take in one that has come."""
+        """Buffer a message."""
         number, stamp = message.partition(), message.timestamp()[1]
         if stamp > self._newest[number]:
             self._newest[number], self._alike[number] = stamp, 0
@@ -54,22 +53,22 @@ class TimestampMerge:
         self._bytes[number] += len(message)
 
     def at_end(self, number: int) -> None:
-        """A partition has no more now."""
+        """Note that a partition has reached its end."""
         self._behind.discard(number)
 
     def note_idle(self, seconds: float) -> None:
-        """Nothing came; a partition that nobody serves is not waited for without end."""
+        """Note time without messages; after a limit, no partition is waited for."""
         self._waited_s += seconds
         if self._waited_s > _MAX_IDLE_S:
             self._behind.clear()
 
     @property
     def ready(self) -> bool:
-        """Whether something is in its place that was not handed on."""
+        """Whether an ordered message is available."""
         return bool(self._ordered)
 
     def taken(self, max_messages: int, max_bytes: int) -> list[Any]:
-        """Messages that nothing older can come before: so many at most, but one if there is one."""
+        """Take messages that no older one can precede: at most this many, but at least one if available."""
         if not self._ordered:
             self._order()
         found: list[Any] = []
@@ -79,7 +78,7 @@ class TimestampMerge:
         return found
 
     def _reached(self, number: int) -> tuple[int, int]:
-        """Up to where a partition has given messages."""
+        """Newest timestamp of a partition, and the number of its messages at it."""
         return self._newest[number], self._alike[number]
 
     def _order(self) -> None:
@@ -95,9 +94,9 @@ class TimestampMerge:
         self._ordered.extend(message for *_, message in found)
 
     def full(self) -> set[int]:
-        """Partitions of which no more is wanted before others come: those that hold most, until half of all is gone.
+        """Partitions to pause: those with the most buffered messages, until the buffer is half empty.
 
-        The one that all others wait for is wanted, whatever it holds.
+        The partition that all others wait for is never paused.
         """
         messages, size = sum(map(len, self._held.values())), sum(self._bytes.values())
         fraction = max(messages / _MAX_HELD, size / _MAX_BYTES)
@@ -109,5 +108,5 @@ class TimestampMerge:
 
     @property
     def over(self) -> bool:
-        """Whether all have been read to their ends, and all was handed on."""
+        """Whether all partitions have reached their ends, and all messages were emitted."""
         return not self._behind and not self._ordered and not any(self._held.values())

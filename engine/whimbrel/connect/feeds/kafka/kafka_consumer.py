@@ -1,4 +1,4 @@
-"""A connection that reads partitions of a Kafka topic, all of them or those that its group gives it."""
+"""Kafka consumer that reads all partitions, or those that its group assigns."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from whimbrel.connect.feeds.kafka.kafka_topic_id import TopicId
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 
 _MAX_MESSAGES = 10_000
-_MAX_BYTES = 6 << 20  # of numbers that is a batch
-_FETCHED_BYTES = 4 << 20  # at once: the library asks for more when it has them, and a broker's answer takes its time
-_MAX_AHEAD_KB = 24 << 10  # what waits in the library: its own 64 MB are fresh memory, that has left the caches
+_MAX_BYTES = 6 << 20  # about one batch of numbers
+_FETCHED_BYTES = 4 << 20  # per fetch: librdkafka fetches again only when these have arrived
+_MAX_AHEAD_KB = 24 << 10  # librdkafka prefetch: its 64 MB default does not fit the CPU cache
 _GATHER_S = 0.005
-_FETCH_AGAIN_MS = 10  # where the library has enough and waits for us; its own second would be one without rows
-_CONNECT_AGAIN_MS = 20  # doubled each time; half of it is between any two connections, also the first ones
+_FETCH_AGAIN_MS = 10  # librdkafka waits this long when its queue is full; its default of 1 s leaves gaps
+_CONNECT_AGAIN_MS = 20  # librdkafka doubles it, and waits half of it before the first connections too
 _ATTEMPT_S = 10.0
-_BEHIND_S = 0.05  # the library asks a thread of its own
+_BEHIND_S = 0.05  # librdkafka asks another thread for watermarks
 _SETTLED_S = 1.0
-"""When a topic is looked at first that is never at its end: the connection that asks for its id takes some time."""
+"""Delay of the first topic check: the connection that asks for the id takes some time."""
 _GROUP, _BROKER = "the group", "the broker"
 _LOOK = "topic.metadata.refresh.interval.ms"
 _MEMBER = "member"
@@ -31,15 +31,18 @@ _MEMBER = "member"
 
 
 class Consumer(Client):
-    """Its place: by partition, the offset of the next message; where known, the topic's id; in a group, who it is."""
+    """A connection to a topic.
+
+    Its offset has the next offset of each partition, the topic id if known, and the member id in a group.
+    """
 
     def __init__(self, settings: KafkaSettings, offset: dict[str, Any]) -> None:
         self._settings, self._library = settings, settings.library
         self._offsets: dict[str, int] = {number: next_ for number, next_ in offset.items() if number.isdecimal()}
         self._topic: str | None = offset.get(TOPIC)
         self._member = None if settings.group is None else offset.get(_MEMBER) or str(uuid.uuid4())
-        self._since: dict[str, int] = {}  # of a member: where it began, which is nothing to tell the broker
-        self._read_to: dict[int, int] = {}  # where ends were met, which may be far behind the last message handed on
+        self._since: dict[str, int] = {}  # start offsets of a group member, which need no commit
+        self._read_to: dict[int, int] = {}  # ends that were reached; transactions may leave gaps before them
         self._has_new_id = self._began_anew = self._is_member = False
         self._lost: str | None = None
         self._behind: int | None = None
@@ -83,7 +86,7 @@ class Consumer(Client):
             raise
 
     def _go_on_in_the_same_topic(self) -> None:
-        """Offsets are those of one topic: another one of its name is read from its beginning."""
+        """Start from the beginning if another topic has the name now, since offsets belong to one topic."""
         if self._topic is None:
             return
         topic_id = self._id.answer(_ATTEMPT_S)
@@ -94,7 +97,7 @@ class Consumer(Client):
         self.begins = self._where()
 
     def _look_at_topic(self, wait_s: float = 0.0) -> None:
-        """Learn its id; another one than before is what a new connection begins with."""
+        """Read the topic id; a changed id forces a reconnect."""
         topic_id = self._id.answer(wait_s)
         if topic_id is None:
             return
@@ -115,7 +118,7 @@ class Consumer(Client):
             try:
                 known = self._consumer.list_topics(self._settings.topic, timeout=0.5).topics[self._settings.topic]
             except self._library.KafkaException as error:
-                self._consumer.poll(0)  # for what the library has to say about it
+                self._consumer.poll(0)  # librdkafka reports errors only in poll
                 if self._lost is not None or monotonic() > until:
                     raise ConnectionError(self._lost or error.args[0].str()) from error
         if known.error is not None or not known.partitions:
@@ -123,7 +126,7 @@ class Consumer(Client):
         return sorted(known.partitions)
 
     def _ends(self, number: int) -> tuple[int, int]:
-        """The offsets of a partition's first message and of the one that comes next."""
+        """The offsets of the first message of a partition and of the next message to come."""
         partition = self._library.TopicPartition(self._settings.topic, number)
         try:
             low, high = self._consumer.get_watermark_offsets(partition, timeout=_ATTEMPT_S)
@@ -132,7 +135,7 @@ class Consumer(Client):
         return low, high
 
     def _partition(self, number: int) -> Any:
-        """Where a partition is read from; one that the place does not name was added since, and is read whole."""
+        """A partition with its start offset; a new partition is read from its beginning."""
         start_from = self._library.OFFSET_BEGINNING if self._settings.group is None else self._library.OFFSET_STORED
         return self._library.TopicPartition(self._settings.topic, number, self._offsets.get(str(number), start_from))
 
@@ -143,7 +146,7 @@ class Consumer(Client):
         consumer.assign([self._partition(each.partition) for each in partitions])
 
     def _learn_of_others(self, partitions: Sequence[Any]) -> None:
-        """Stand where others of the group have read to meanwhile. What it said itself, its own place knows better."""
+        """Use offsets that other group members have committed; ignore own commits, which are older."""
         try:
             committed = self._consumer.committed(partitions, timeout=_ATTEMPT_S) if partitions else ()
         except self._library.KafkaException as error:
@@ -152,7 +155,7 @@ class Consumer(Client):
                               if each.metadata != self._member and each.offset > self._offsets[str(each.partition)]})
 
     def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
-        """They belong to another member now, which goes on where the broker was told; others come when all agree."""
+        """Forget partitions that now belong to another member, which resumes at the committed offsets."""
         self.waiting_for = _GROUP
         for each in partitions:
             self._offsets.pop(str(each.partition), None)
@@ -166,7 +169,7 @@ class Consumer(Client):
         elif error.code() == codes._RESOLVE and "," not in self._settings.servers:  # noqa: SLF001
             self._lost = error.str()
         elif error.code() == codes._ALL_BROKERS_DOWN and self._lost is None:  # noqa: SLF001
-            if self._is_member:  # as which it is known when they are back; another one would wait until it is not
+            if self._is_member:  # keep the membership: a new member would wait until this one times out
                 self.waiting_for, self._look_at = self.waiting_for or _BROKER, monotonic()
             else:
                 self._lost = f"no broker answers at {self._settings.servers}: {error.str()}"
@@ -209,7 +212,7 @@ class Consumer(Client):
                                                      for name in self._settings.metadata_columns})
 
     def _next(self, timeout_s: float) -> list[Any]:
-        """Messages that are there, as soon as there is one: `consume` alone waits until it has all it was asked for."""
+        """Return available messages as soon as there is one; `consume` alone waits for the full count."""
         until = monotonic() + timeout_s
         first = self._consumer.poll(timeout_s)
         while first is not None and self._has_met_end(first):
@@ -220,14 +223,14 @@ class Consumer(Client):
         if first is None:
             return []
         self.answered = self.answered or first.error() is None
-        self._stand_behind([first])  # now: the partition may be another member's when the others are asked for
+        self._stand_behind([first])  # now, since a rebalance may happen in the next call
         as_many = min(max(_MAX_BYTES // max(len(first), 1), 1), _MAX_MESSAGES)
         others = self._consumer.consume(as_many, _GATHER_S)
         self._stand_behind(others)
         return [first, *others]
 
     def _in_order(self, backlog: TimestampMerge, timeout_s: float) -> list[Any]:
-        """What is next in the order of timestamps, of what comes and what was held; and errors."""
+        """Return buffered and new messages in order of timestamps, and errors."""
         until = monotonic() + timeout_s
         errors: list[Any] = []
         taken: list[Any] = backlog.taken(_MAX_MESSAGES, _MAX_BYTES)
@@ -235,7 +238,7 @@ class Consumer(Client):
             asked = monotonic()
             came = self._next(left_s)
             if not came:
-                backlog.note_idle(monotonic() - asked)  # which may be less: what the library has to say wakes it
+                backlog.note_idle(monotonic() - asked)  # may be short: callbacks of librdkafka interrupt the wait
             for message in came:
                 if self._has_met_end(message):
                     backlog.at_end(message.partition())
@@ -251,7 +254,7 @@ class Consumer(Client):
         return [*errors, *taken]
 
     def _hold(self, backlog: TimestampMerge) -> None:
-        """No more is fetched of partitions that are far ahead of others."""
+        """Pause partitions that are far ahead of the others."""
         full = backlog.full()
         for change, do in ((full - backlog.paused, self._consumer.pause),
                            (backlog.paused - full, self._consumer.resume)):
@@ -260,7 +263,7 @@ class Consumer(Client):
         backlog.paused = full
 
     def _has_met_end(self, message: Any) -> bool:
-        """Whether it says that its partition has no more now; where that is, is remembered."""
+        """Whether a message reports the end of its partition; the offset is remembered."""
         error = message.error()
         is_end = error is not None and error.code() == self._library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its name
         if is_end:
@@ -268,7 +271,7 @@ class Consumer(Client):
         return is_end
 
     def _stand_behind(self, messages: Sequence[Any]) -> None:
-        """Of a backlog only what is handed on counts."""
+        """Advance the offsets after messages; during a merge only returned messages count."""
         if self._backlog is None:
             self._stand(messages)
 
@@ -277,11 +280,11 @@ class Consumer(Client):
         self._offsets.update({str(number): offset + 1 for number, offset in last.items()})
 
     def _look_for_partitions(self) -> None:
-        """Those that were added are read, too; a group finds them itself."""
+        """Read new partitions as well; a group finds them itself."""
         try:
             topics = self._consumer.list_topics(self._settings.topic, timeout=METADATA_TIMEOUT_S).topics
             there = topics[self._settings.topic].partitions
-        except self._library.KafkaException:  # it does not answer now; the library finds out whether it is lost
+        except self._library.KafkaException:  # no answer now; librdkafka finds out whether the connection is lost
             self.waiting_for = self.waiting_for or _BROKER
             self._look_at = monotonic()
             return
@@ -300,7 +303,7 @@ class Consumer(Client):
             self.waiting_for = ""
 
     def _go_on(self, lost: Sequence[Any]) -> None:
-        """Where the broker does not have what comes next: at the earliest; a group that begins, where it was told."""
+        """Continue at the earliest offset if the next message expired; a new group starts at `start_from`."""
         for message in lost:
             number, low, high = message.partition(), *self._ends(message.partition())
             self._read_to.pop(number, None)
@@ -316,12 +319,12 @@ class Consumer(Client):
                 self.lost["offsets restarted"] += 1
         assigned = [each.partition for each in self._consumer.assignment()]
         self._consumer.assign([self._partition(number) for number in assigned])
-        if self._backlog is not None:  # what it held comes again
+        if self._backlog is not None:  # buffered messages arrive again
             self._consumer.resume([self._library.TopicPartition(self._settings.topic, number) for number in assigned])
             self._backlog = TimestampMerge(assigned)
 
     def _raise(self, error: Any, messages: Sequence[Any]) -> None:
-        """What is no reason to connect again is left to the library, which goes on by itself."""
+        """Raise errors that need a reconnect; librdkafka recovers from the others itself."""
         codes = self._library.KafkaError
         permanent = (codes.TOPIC_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED, codes._AUTHENTICATION)  # noqa: SLF001
         if error.code() in permanent:
@@ -330,14 +333,14 @@ class Consumer(Client):
             raise ConnectionError(error.str())
 
     def _look_behind(self) -> None:
-        """By what the broker said last, which is nothing yet of a partition that it has not answered for."""
+        """Compute the lag from the last watermarks; a partition without watermarks counts 0."""
         behind = 0
         for partition in self._consumer.assignment():
             low, high = self._consumer.get_watermark_offsets(partition, cached=True)
             offset = self._offsets.get(str(partition.partition))
-            if offset is None and self._settings.group is None:  # it is read whole, and nothing was handed on yet
+            if offset is None and self._settings.group is None:  # no message was returned yet
                 offset = max(low, 0)
-            if offset is not None and self._backlog is None:  # messages that a transaction took back are no rows
+            if offset is not None and self._backlog is None:  # aborted transactions and markers give no rows
                 offset = max(offset, self._read_to.get(partition.partition, 0))
             behind += 0 if offset is None else max(high - offset, 0)
         self._behind, self._behind_at = behind, monotonic() + _BEHIND_S
@@ -360,13 +363,13 @@ class Consumer(Client):
 
 
 def _apart(came: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Errors, and messages."""
+    """Separate errors from messages."""
     errors = [message for message in came if message.error() is not None]
     return errors, [message for message in came if message.error() is None] if errors else [*came]
 
 
-class PermissionDenied(Exception):  # noqa: N818 - trying again does not mend it
-    """The broker does not let this client read."""
+class PermissionDenied(Exception):  # noqa: N818 - fatal: a retry is useless
+    """The broker denies this client the right to read."""
 
 
 _METADATA_OF: dict[str, Callable[[Any], Any]] = {

@@ -1,4 +1,4 @@
-"""Kafka topics."""
+"""Kafka topics as feeds."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ _METADATA = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), 
 class KafkaFeed(Feed):
     """Messages of a Kafka topic, in the order of each partition; needs ``whimbrel[kafka]``.
 
-    Without a group all partitions are read by this feed, from its own place; those that are added are looked for every
-    ten seconds (``topic.metadata.refresh.interval.ms``), and read from their beginning. With a group the partitions are
-    shared with all others of the group, and the broker is told how far they were read: when rows are in a checkpoint,
-    or, for a run that writes none, when they were taken in. Where the broker no longer has the message that comes next,
-    the feed goes on at the earliest that is there, and counts those between as missed. A topic that was deleted and
-    made anew, which is looked for as often as partitions are, is read from its beginning, and counted as missed once.
+    Without a consumer group, the feed reads all partitions from its own offsets. It finds new partitions every ten
+    seconds (``topic.metadata.refresh.interval.ms``) and reads them from their beginning. With a consumer group, the
+    group shares the partitions. The feed commits offsets to the broker when a checkpoint contains the rows, or, in a
+    run without checkpoints, when the query reads the next rows.
 
-    Without a group, partitions are merged by the timestamps of their messages until each has been read to its end once
-    after it was connected: so a backlog needs no more reorder latency than the messages had when they were sent.
+    If the next message has expired at the broker, the feed continues with the earliest message and counts those
+    between as lost. If the topic was deleted and recreated, the feed reads it from its beginning and counts one loss.
+
+    Without a group, the feed merges partitions by message timestamp until it has read each one to its end once. A
+    backlog therefore needs no more reorder latency than live messages.
 
     Parameters
     ----------
@@ -46,19 +47,20 @@ class KafkaFeed(Feed):
     time : str
         The event-time column.
     group : str, optional
+        The consumer group.
     start_from : {"earliest", "latest"}
-        Where to begin without a place.
+        Where to start without an offset.
     format : {"json", "arrow", "csv"}, Avro, Protobuf or Format
-        Of values.
+        Format of message values.
     metadata_columns : sequence of {"key", "partition", "offset", "timestamp", "headers"}
-        Columns to add beside the value's, under these names.
+        Metadata columns to add.
     tombstones : {"drop", "dead_letter"}
-        What a message without a value is, which deletes a key of a compacted topic: nothing, or a dead letter.
+        What happens to a message without a value, which deletes a key of a compacted topic.
     config : mapping, optional
         Further properties of librdkafka, such as ``security.protocol``. They are in no plan, log or checkpoint.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Of values; default: inferred from messages that are there.
-    **told
+        Schema of message values. Default: inferred from existing messages.
+    **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
 
     Raises
@@ -133,7 +135,7 @@ class KafkaFeed(Feed):
             return
         asked = self.library.Consumer({"bootstrap.servers": self.servers, "group.id": f"whimbrel-{uuid.uuid4()}",
                                        "log_level": 0, **self.config})
-        with closing(asked), suppress(self.library.KafkaException):  # the client looks when the broker answers
+        with closing(asked), suppress(self.library.KafkaException):  # the consumer checks again when it connects
             topics = asked.list_topics(self.topic, timeout=METADATA_TIMEOUT_S).topics
             self._settings.check_partitions(len(topics[self.topic].partitions))
 

@@ -1,4 +1,4 @@
-"""What tells a Kafka topic from another one of its name."""
+"""Kafka topic ids, to detect a recreated topic."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 _ANSWER_S = 10.0
 _NONE = "AAAAAAAAAAAAAAAAAAAAAA"
-"""What brokers say that give no ids."""
+"""The id that brokers without topic ids report."""
 
 
 class TopicId:
-    """Asks for the id that a topic was given when it was made, without being waited for.
+    """Request the id of a topic asynchronously.
 
-    The library that reads a topic goes on in another one of its name at the same offsets, and says nothing of it.
+    librdkafka continues at the same offsets in another topic of the same name, without an error.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class TopicId:
     library : module
         ``confluent_kafka``.
     config : mapping
-        Of a client.
+        Configuration of the client.
     """
 
     def __init__(self, topic: str, library: Any, config: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ class TopicId:
         return self._link is not None
 
     def ask(self) -> None:
-        """Begin to ask, where nobody waits for an answer yet."""
+        """Send a request, unless one is pending."""
         from confluent_kafka.admin import AdminClient
 
         if self._asked is None:
@@ -43,7 +43,7 @@ class TopicId:
             self._asked = self._link.describe_topics(topics, request_timeout=_ANSWER_S)[self._topic]
 
     def answer(self, wait_s: float = 0.0) -> str | None:
-        """The id, if it was asked for and has come; None also where the broker does not tell it.
+        """Return the id if it has arrived; None also if the broker has no topic ids.
 
         Raises
         ------
@@ -65,5 +65,5 @@ class TopicId:
         return None if found.rstrip("=") == _NONE else found
 
     def close(self) -> None:
-        """Let go of the connection, which ends with the client: it has no word for that."""
+        """Drop the client; it has no close method."""
         self._link = self._asked = None

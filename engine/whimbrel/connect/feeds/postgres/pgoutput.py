@@ -1,4 +1,4 @@
-"""What PostgreSQL says of a transaction: the messages of its plugin ``pgoutput``, protocol 1."""
+"""Decoder of PostgreSQL's logical replication messages (``pgoutput``, protocol 1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EPOCH_US = 946_684_800_000_000
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table as the server describes it: its name in parts, and each column with the number of its type."""
+    """A table: schema and name, and each column with its type number."""
 
     name: tuple[str, str]
     columns: tuple[tuple[str, int], ...]
@@ -25,16 +25,16 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one row.
+    """The change of one row.
 
     Attributes
     ----------
     kind : {"insert", "update", "delete"}
     relation : Relation
     values : mapping of str to bytes or None
-        As text, by column. Of a deletion: the key, or all columns where the table's replica identity is full.
+        Values by column, as text. A delete has the key, or all columns if the replica identity is full.
     untold : tuple of str
-        Columns whose long values an update left as they were, and of which the server does not tell them.
+        Columns whose long values an update did not change, so that the server omits them.
     """
 
     kind: Kind
@@ -45,21 +45,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """All rows of tables are gone; nobody says which those were."""
+    """All rows of tables were removed; the message does not name them."""
 
     relations: tuple[Relation, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The end of a transaction: what came before it, behind the last one, became visible together.
+    """The end of a transaction, which makes its changes visible together.
 
     Attributes
     ----------
     committed_us : int
         Microseconds since 1970.
     end : int
-        The place in the log behind it.
+        The log position after it.
     """
 
     committed_us: int
@@ -68,7 +68,7 @@ class Commit:
 
 @dataclass
 class _Text:
-    """A message that is read from the front, behind the letter of its kind."""
+    """A message that is parsed from the front, after the byte of its kind."""
 
     message: bytes
     at: int = 1
@@ -92,12 +92,12 @@ class _Text:
 
 
 def changes(messages: Iterable[bytes]) -> Iterator[Change | Truncation | Commit]:
-    """What became of rows, transaction by transaction, in the order of their commits.
+    """Decode changes, by transaction in commit order.
 
     Parameters
     ----------
     messages : iterable of bytes
-        Of one call of the server's functions, which describes each table before it is named. None is held.
+        Messages of one request, which describes each table before it names it.
     """
     relations: dict[int, Relation] = {}
     for message in messages:
@@ -128,20 +128,20 @@ def _relation(text: _Text) -> Relation:
 
 
 def _change(kind: Kind, relation: Relation, text: _Text) -> Change:
-    """The row as it is now, or as it was before it was deleted."""
+    """The new row, or the old one of a delete."""
     known: dict[str, bytes | None] = {}
     row: dict[str, bytes | None] = {}
     while text.at < len(text.message):
         text.take(1)  # whether it is the old key, the old row or the new row, which comes last
         row = _row(relation, text)
         known |= row
-    # A value that stayed is no null: what is null of the old key only was not told.
+    # An unchanged value is not null: columns that only the old key has as null were omitted.
     untold = [name for name, _ in relation.columns if name not in row and known.get(name) is None]
     return Change(kind, relation, known, tuple(untold))
 
 
 def _row(relation: Relation, text: _Text) -> dict[str, bytes | None]:
-    """Values by column; a long one that an update left as it was is not told again."""
+    """Values by column, without unchanged long values, which the server omits."""
     found: dict[str, bytes | None] = {}
     for name, _ in relation.columns[:text.number("!h")]:
         how = text.take(1)

@@ -1,4 +1,4 @@
-"""What becomes of the rows of a PostgreSQL table, as its log of changes tells."""
+"""Change data capture (CDC) of PostgreSQL tables by logical replication."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from whimbrel.errors import MissingExtraError, PlanError, SourceError, near_matc
 
 _MAX_ROWS = 10_000
 _STEP_BYTES = 16 << 20
-"""So much of the log is asked for at once, or may pass without a change before the server is told that it was read."""
+"""Bytes of the log per request, and without a change before the slot is advanced."""
 _LOOK_S = 5.0
 _ADVANCE = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
 _UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
@@ -33,20 +33,21 @@ _METADATA = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn
 
 
 class PostgresChangesFeed(Feed):
-    """Rows that are inserted, updated and deleted, by transactions in the order of their commits.
+    """Inserted, updated and deleted rows of a table, by transaction in commit order.
 
-    Needs ``whimbrel[postgres]``, a server with ``wal_level = logical`` and a user who may replicate. A publication of
-    the table and a replication slot are made when they are not there; changes from then on are told. The server keeps
-    its log until it hears that changes are safe: when they are in a checkpoint, or, for a run that writes none, when
-    they were taken in. A slot that is not read any more fills the server's disk: end it with
+    Needs ``whimbrel[postgres]``, a server with ``wal_level = logical`` and a user with the right to replicate. The feed
+    creates a publication of the table and a replication slot if they do not exist, and reads changes from then on. The
+    server retains its log until changes are acknowledged: when a checkpoint contains them, or, in a run without
+    checkpoints, when the query reads the next rows. An unused slot fills the disk of the server. Drop it with
     ``SELECT pg_drop_replication_slot('whimbrel')``.
 
-    The server does not tell long values (TOAST, from 2 kB on) that an update left alone, unless the table's replica
-    identity is full: such an update is a dead letter. Say ``ALTER TABLE ... REPLICA IDENTITY FULL``, or give a `schema`
-    without these columns. A partitioned table is told as one, by a publication with ``publish_via_partition_root``.
-    A publication does not tell of another table that has the name later, unless it is of all: the query ends with an
-    error, then. So it does when a column of the schema is renamed or dropped; one that is added is not read. A
-    ``TRUNCATE`` is a dead letter: it does not say what rows are gone.
+    The server omits long values (TOAST, from 2 kB on) that an update did not change, unless the replica identity of the
+    table is full. Such an update becomes a dead letter. Use ``ALTER TABLE ... REPLICA IDENTITY FULL``, or a `schema`
+    without these columns. A ``TRUNCATE`` becomes a dead letter as well, because it does not name the removed rows.
+
+    A partitioned table is read as one, by a publication with ``publish_via_partition_root``. The query fails if the
+    table is replaced by another one of its name, unless the publication is for all tables. It also fails if a column of
+    the schema is renamed or dropped. New columns are not read.
 
     Parameters
     ----------
@@ -55,17 +56,16 @@ class PostgresChangesFeed(Feed):
     url : str
         ``postgresql://user:password@host/database``. The password is in no plan, log or checkpoint.
     time : str
-        The event-time column: of the table, or ``"committed"``. A deletion knows the columns of the key only, unless
-        the table's replica identity is full.
+        The event-time column: of the table, or ``"committed"``. A delete has only the key columns, unless the replica
+        identity of the table is full.
     slot, publication : str
-        Each feed that is read at the same time needs a slot of its own. Default of `publication`: the slot's name.
+        Each running feed needs its own slot. Default of `publication`: the name of the slot.
     metadata_columns : sequence of {"change", "committed", "lsn"}
-        Columns to add to the table's: "insert", "update" or "delete"; when its transaction was committed; and the place
-        in the server's log.
+        Metadata columns to add: "insert", "update" or "delete"; the commit time; and the position in the log.
     every : str, timedelta or float (seconds)
-        Seconds between two looks while there is nothing new.
+        Time between two polls while there is nothing new.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: all columns of the table whose types are known, but for generated ones: the log does not tell them.
+        Default: all columns of the table with known types, except generated ones, which the log omits.
     **feed_options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
@@ -97,11 +97,11 @@ class PostgresChangesFeed(Feed):
         self.read_columns = frozenset(self.value_fields.names)
 
     def open(self) -> Any:
-        """A connection in which each statement is a transaction, and times are told in UTC."""
+        """Connect with autocommit and the time zone UTC."""
         return self.library.connect(self.url, autocommit=True, options="-c TimeZone=UTC", **LIBPQ_TIMEOUTS)
 
     def _columns(self) -> pa.Schema:
-        """Those of the table that the log tells."""
+        """Columns of the table that the log contains."""
         from psycopg import sql
 
         known = columns_of(self.open, self.table)
@@ -116,10 +116,10 @@ class PostgresChangesFeed(Feed):
 
 
 class _Changes(Client):
-    """Its place: behind the last transaction that was read, in the server's log.
+    """A connection that reads a temporary copy of the slot.
 
-    It reads a copy of the slot, which the server forgets with the connection; the slot itself stays behind, at what is
-    safe.
+    Its offset is the log position after the last transaction that was read. The slot itself stays at the acknowledged
+    position.
     """
 
     def __init__(self, feed: PostgresChangesFeed, offset: int | None) -> None:
@@ -146,10 +146,10 @@ class _Changes(Client):
         self._types = Transformer(self._link)
 
     def _ask(self, query: str, *values: Any) -> list[Any]:
-        return self._link.execute(query, values, binary=True).fetchall()  # as text, bytes take twice the room
+        return self._link.execute(query, values, binary=True).fetchall()  # as text, bytes take twice the memory
 
     def _prepare(self, offset: int | None) -> int:
-        """Have a publication and a slot, one feed after the other; how far the slot is."""
+        """Create the publication and the slot under a lock; return the position of the slot."""
         self._link.execute("SELECT pg_advisory_lock(hashtext('whimbrel'))")
         try:
             return self._prepared(offset)
@@ -171,7 +171,7 @@ class _Changes(Client):
         return safe
 
     def _publish(self) -> None:
-        """Have a publication that tells of the table, by its own name."""
+        """Create the publication if it does not exist, and check that it contains the table."""
         from psycopg import sql
 
         feed, name = self._feed, sql.Identifier(self._feed.publication)
@@ -182,13 +182,13 @@ class _Changes(Client):
             raise self._not_published(".", "for a partitioned table, ... SET (publish_via_partition_root = true)")
 
     def _tells(self) -> bool:
-        """Whether the publication tells of a table of this name."""
+        """Whether the publication contains a table of this name."""
         tables = self._ask("SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = %s",
                          self._feed.publication)
         return any(self._is_of(each) for each in tables)
 
     def _is_of(self, name: Sequence[str]) -> bool:
-        """Whether a table's name, in parts, is that of this feed."""
+        """Whether a name, in parts, is that of the table."""
         return tuple(name[-len(self._feed.table):]) == tuple(self._feed.table)
 
     def _not_published(self, why: str, hint: str) -> SourceError:
@@ -200,7 +200,7 @@ class _Changes(Client):
                            where=feed.call, hint=f"Run ALTER PUBLICATION {name} ADD TABLE {table}; {hint}.")
 
     def _look(self) -> None:
-        """Look from time to time whether the table is told of still: what was told before is read to its end first."""
+        """Check from time to time that the table is still published; earlier changes are read first."""
         if self._gone_at is None and clock.monotonic() >= self._look_at:
             self._look_at = clock.monotonic() + _LOOK_S
             if not self._tells():
@@ -223,28 +223,28 @@ class _Changes(Client):
         return self._moved_on() if came is None else came
 
     def _moved_on(self) -> MessageBatch | None:
-        """The place behind what the log has of others."""
+        """Advance the offset past changes of other tables."""
         passed = self._read_on() - self._offset
         at_end = passed < self._span
         self._wait_s = self._feed.every if at_end else 0.0
-        self._span = _STEP_BYTES if at_end else 2 * self._span  # what a long transaction begins with is read each time
+        self._span = _STEP_BYTES if at_end else 2 * self._span  # each request rereads the start of a long transaction
         if passed < _STEP_BYTES:
             return None
         self._offset += passed
         return self._delivery([], {name: [] for name in _METADATA})
 
     def _read_to(self, slot: str) -> int | None:
-        """How far a slot has read the server's log; None where there is no such slot."""
+        """Log position of a slot; None if the slot does not exist."""
         found = self._ask("SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s",
                           slot)
         return int(found[0][0]) if found else None
 
     def _read_on(self) -> int:
-        """How far its own copy of the slot has read."""
+        """Log position of the copy of the slot."""
         return self._read_to(self._copy) or self._offset
 
     def _deliveries(self) -> Iterator[MessageBatch]:
-        """What the log tells further on, in whole transactions: together, until they are many or long."""
+        """Message batches of whole transactions, merged up to a limit of rows and bytes."""
         self._bytes = 0
         rows: list[dict[str, Any]] = []
         metadata_columns: dict[str, list[Any]] = {name: [] for name in _METADATA}
@@ -254,7 +254,7 @@ class _Changes(Client):
                 try:
                     row = self._row_of(each)
                 except SourceError:
-                    if found:  # what was told before comes first
+                    if found:  # rows before the error come first
                         whole = len(metadata_columns["lsn"])
                         yield self._delivery(rows[:whole], {name: values[:whole] for name,
                                                             values in metadata_columns.items()})
@@ -282,7 +282,7 @@ class _Changes(Client):
                             {field.name: metadata_columns[field.name] for field in self._feed.metadata_columns}, bytes_)
 
     def _messages(self) -> Iterator[bytes]:
-        """What the log tells further on, as it comes: however much that is, little of it is here at once."""
+        """Messages of the log, streamed so that few are in memory at once."""
         values = (self._copy, _lsn(self._offset + self._span), self._feed.publication)
         for data, in self._link.cursor().stream(
                 "SELECT data FROM pg_logical_slot_get_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1',"
@@ -291,7 +291,7 @@ class _Changes(Client):
             yield data
 
     def _row_of(self, change: Change) -> dict[str, Any] | None:
-        """A row of the table; None of others, and of letters."""
+        """The row of a change; None for other tables and for dead letters."""
         if not self._is_of(change.relation.name):
             return None
         self._check(change.relation)
@@ -302,14 +302,14 @@ class _Changes(Client):
         if self._feed.read_columns.isdisjoint(change.untold):
             try:
                 return self._row(change)
-            except self._feed.library.DataError:  # the driver's word for times that Python does not have
+            except self._feed.library.DataError:  # psycopg raises it for times beyond Python's range
                 self._feed.dead_letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
         else:
             self._feed.dead_letters.refuse(repr(change.values).encode(), _UNTOLD)
         return None
 
     def _check(self, relation: Relation) -> None:
-        """Fail if the table has not all columns any more: they would be null without a word."""
+        """Fail if the table has lost a column, which would be null otherwise."""
         if relation is self._known:
             return
         names = {name for name, _ in relation.columns}
@@ -321,7 +321,7 @@ class _Changes(Client):
         self._known = relation
 
     def _row(self, change: Change) -> dict[str, Any]:
-        """Values as the database's driver reads them."""
+        """Values as psycopg loads them."""
         fields, row = self._feed.value_fields, {}
         for name, type_ in change.relation.columns:
             text = change.values.get(name)
@@ -331,7 +331,7 @@ class _Changes(Client):
         return row
 
     def acknowledge(self, offset: Offset) -> None:
-        """Passed on when all that was asked for has come: until then the connection is taken."""
+        """Note the offset; the slot is advanced when the current request has ended."""
         self._taken = max(self._taken, offset or 0)
 
     def _pass_on(self) -> None:
@@ -347,7 +347,7 @@ class _Changes(Client):
 
 
 def _lsn(offset: int) -> str:
-    """A place as PostgreSQL writes it.
+    """A log position as PostgreSQL writes it.
 
     >>> _lsn(0x16_0000_2A90)
     '16/2A90'

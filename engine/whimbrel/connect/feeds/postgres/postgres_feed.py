@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL table, as they are added."""
+"""New rows of a PostgreSQL table, by polling with a cursor column."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa
           1184: pa.timestamp("us", "UTC"), 17: pa.binary(), 2950: pa.string(), 1700: pa.float64()}
 _OBJECTS = (1700, 2950)
 UNTOLD_TIME = "a time that is infinite or out of range"
-"""Why a row is a letter that has a time which Python does not have."""
+"""Reason of a dead letter with a time that Python cannot represent."""
 
 
 class PostgresFeed(Feed):
-    """Rows of a table or view in the order of a column that grows, asked for again and again.
+    """Rows of a table or view in the order of a growing column, by polling.
 
-    Needs ``whimbrel[postgres]``. Changes of rows and deletions are not seen: ``postgres_cdc`` tells them. The
-    column must grow in the order in which rows become visible; where transactions overlap, a serial number may become
-    visible behind a later one, and `visibility_delay` waits for it: newer rows are not read yet.
+    Needs ``whimbrel[postgres]``. Updates and deletes are not seen; use ``postgres_cdc`` for them. The column must grow
+    in the order in which rows become visible. With overlapping transactions, a serial number may become visible after a
+    larger one. `visibility_delay` waits for it.
 
     Parameters
     ----------
@@ -47,19 +47,18 @@ class PostgresFeed(Feed):
     time : str
         The event-time column.
     cursor : str
-        The column that grows, such as a serial number or a time of writing. Indexed, if the table is large. Rows where
-        it is null are not read. Rows that share a value are all read, if they are there when the first of them is; one
-        that comes later with a value equal to the last one read, or below it, is not found: see `visibility_delay`, or
-        ``postgres_cdc``. Rows of one value that are more than can be read at once are read in parts, by their
-        number in the order of their texts: until then none of them may be added, changed or deleted.
+        The growing column, such as a serial number or a write time. It needs an index if the table is large. Rows with
+        null are not read. Rows of one value are all read if they are visible together. A row that becomes visible later
+        with a value at or below the last one is not found; see `visibility_delay` or ``postgres_cdc``. If one value has
+        more rows than a batch, they are read in parts, in the order of their texts, and must not change meanwhile.
     every : str, timedelta or float (seconds)
-        Seconds between two looks while there is nothing new.
+        Time between two polls while there is nothing new.
     visibility_delay : str, optional
-        Such as ``"2 seconds"``: rows whose time, by `settle_by`, is newer than that before the server's clock wait.
+        An interval such as ``"2 seconds"``. Rows whose `settle_by` is newer than this wait.
     settle_by : str, optional
-        A column of times at which rows were written. Default: the event time.
+        A column with the write time of rows. Default: the event time.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Default: all columns of the table whose types are known.
+        Default: all columns of the table with known types.
     **feed_options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
@@ -75,7 +74,7 @@ class PostgresFeed(Feed):
         check_name("table", table, where=where)
         every_s = checked_seconds("every", every, where=where)
         self.library: Any = psycopg
-        remade = psycopg.errors  # a table that is made anew; one whose columns have other types than were prepared for
+        remade = psycopg.errors  # raised when the table was recreated, perhaps with other types
         self.lost = (OSError, EOFError, TimeoutError, psycopg.OperationalError, remade.UndefinedTable,
                      remade.UndefinedColumn, remade.FeatureNotSupported)
         self.table, self.url, self.cursor, self.every = table.split("."), checked_conninfo(url), cursor, every_s
@@ -88,7 +87,7 @@ class PostgresFeed(Feed):
                             hint="Use a column that grows with each row, such as a serial number.")
 
     def open(self) -> Any:
-        """A connection in which each statement is a transaction."""
+        """Connect with autocommit."""
         return self.library.connect(self.url, autocommit=True, **LIBPQ_TIMEOUTS)
 
     def connect(self, offset: Offset) -> Client:
@@ -99,7 +98,13 @@ class PostgresFeed(Feed):
 
 
 def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
-    """The columns of a table whose types are known."""
+    """Columns of a table with known types.
+
+    Raises
+    ------
+    SourceError
+        If the server cannot be reached or the table does not exist.
+    """
     from psycopg import Error, sql
 
     try:
@@ -114,7 +119,7 @@ def columns_of(open: Callable[[], Any], table: Sequence[str]) -> pa.Schema:
 
 
 def plain(value: Any, wanted: pa.DataType) -> Any:
-    """A value as a column takes it: the driver has objects for numbers of any length, and for identifiers.
+    """Convert Decimal and UUID values of psycopg to the type of a column.
 
     >>> plain(Decimal("1.50"), pa.float64()), plain(Decimal("1.50"), pa.decimal128(5, 2))
     (1.5, Decimal('1.50'))
@@ -125,7 +130,7 @@ def plain(value: Any, wanted: pa.DataType) -> Any:
 
 
 def _literal(value: Any) -> str:
-    r"""A value as the database reads it.
+    r"""A value as a literal that PostgreSQL can parse.
 
     >>> _literal(b"ab"), _literal(Decimal("1.50"))
     ('\\x6162', '1.50')
@@ -138,13 +143,13 @@ def _as_offset(value: Any) -> int | str:
 
 
 class _Untold(str):
-    """A time that Python does not have, as the server writes it."""
+    """A time beyond Python's range, as PostgreSQL writes it."""
 
     __slots__ = ()
 
 
 def _let_texts_stand(cursor: Any) -> None:
-    """Let a cursor give times that Python does not have as texts, instead of refusing them with all rows beside."""
+    """Make a cursor load times beyond Python's range as strings, instead of failing for all rows."""
     from psycopg import DataError
     from psycopg.types import datetime as times
 
@@ -164,10 +169,11 @@ def _let_texts_stand(cursor: Any) -> None:
 
 
 class _Table(Client):
-    """Its place: the cursor of the last row, and by what the table's storage was known, where it has one.
+    """A connection that polls the table.
 
-    A look that does not have all rows of its last value leaves those to the next one. Where it has no others, they are
-    read in parts, and how many were had is the third item of the place.
+    Its offset has the last cursor value and the file node of the table, if any. A poll that does not get all rows
+    of its last value leaves them to the next poll. If a batch has only one value, its rows are read in parts, and the
+    offset has the number of rows read.
     """
 
     def __init__(self, feed: PostgresFeed, offset: Offset) -> None:
@@ -233,7 +239,7 @@ class _Table(Client):
         return MessageBatch([row for row in found if self._is_readable(row)], offset, counted=bytes_)
 
     def _stand_behind_whole_values(self, found: list[dict[str, Any]], next_row: Mapping[str, Any] | None) -> None:
-        """Leave out rows whose value the next row has, too: the next look begins with them."""
+        """Drop rows with the value of the next row; the next poll starts with them."""
         cursor = self._feed.cursor
         if next_row is not None:
             cut = next_row[cursor]
@@ -245,13 +251,13 @@ class _Table(Client):
             self._offset = _as_offset(found[-1][cursor])
 
     def _look_whether_it_began_anew(self) -> None:
-        """Read a table from its beginning that was emptied or made anew, and numbers its rows from before the place."""
+        """Start from the beginning if the table was truncated or recreated with smaller values."""
         storage, = self._link.execute("SELECT pg_relation_filenode(to_regclass(%s))::int8", (self._name,)).fetchone()
         if storage in (None, self._storage):
             return
         if self._storage is not None and self._offset is not None:
             is_older, = self._link.execute(self._has_older, {"offset": self._offset}).fetchone()
-            if is_older is None:  # it has no rows yet
+            if is_older is None:  # the table has no rows yet
                 return
             if is_older:
                 self._offset = self._had = None
@@ -260,7 +266,7 @@ class _Table(Client):
 
     def _found(self, ask: Any,
                parameters: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int, dict[str, Any] | None]:
-        """Rows, about what they take, and the row behind them: as they come, until they are many or take much."""
+        """Rows up to a limit, their size, and the next row."""
         found: list[dict[str, Any]] = []
         bytes_ = 0
         with closing(self._rows.stream(ask, parameters)) as coming:
@@ -279,7 +285,7 @@ class _Table(Client):
                     row[column.name] = plain(row[column.name], wanted)
 
     def _is_readable(self, row: Mapping[str, Any]) -> bool:
-        """Whether Python has all that the row tells; else it is a letter."""
+        """Whether Python can represent all values of a row; otherwise it becomes a dead letter."""
         if any(isinstance(value, _Untold) for value in row.values()):
             self._feed.dead_letters.refuse(repr(row).encode(), UNTOLD_TIME)
             return False

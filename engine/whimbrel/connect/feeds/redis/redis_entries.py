@@ -1,4 +1,4 @@
-"""A connection that reads entries of a Redis stream, few at a time where they are long."""
+"""Connection that reads entries of a Redis stream in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from whimbrel.connect.feeds.redis.redis_settings import RedisSettings
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset, size
 
 Entry = tuple[bytes, dict[bytes, bytes]]
-"""Its id and its fields; no fields where it was deleted while it was pending."""
+"""The id and the fields of an entry; no fields if it was deleted while pending."""
 
 _MAX_MESSAGES = 5_000
 _FIRST, _TOGETHER = 1, 64
-"""Entries asked for at first, and at most: nobody can tell how long they are before they are here."""
+"""First and largest number of entries per request; the size of entries is unknown before they arrive."""
 
 
 class Entries(Client):
-    """What readers of a stream share, alone or in a group.
+    """Base class of readers of a stream, with and without a group.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Entries(Client):
         self.together = _FIRST
         try:
             self.begin()
-            self.link.ping()  # until there is an answer, it is not connected
+            self.link.ping()  # the library connects lazily
         except BaseException:
             self.close()
             raise
@@ -41,15 +41,15 @@ class Entries(Client):
     @property
     @abstractmethod
     def offset(self) -> Offset:
-        """Where to read on."""
+        """The offset after the entries that were read."""
 
     @abstractmethod
     def begin(self) -> None:
-        """Look where to read on."""
+        """Find the offset at which to start."""
 
     @abstractmethod
     def next(self, count: int, wait_ms: int | None) -> Sequence[Entry]:
-        """Further entries, waiting for them where that is said; the place is behind them."""
+        """Read further entries, waiting if `wait_ms` is given, and advance the offset."""
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         try:
@@ -60,7 +60,7 @@ class Entries(Client):
             raise
 
     def take(self, timeout_s: float) -> MessageBatch | None:
-        """What has come, up to as many bytes as may be on their way."""
+        """Read entries up to the limit of prefetched bytes."""
         found: list[Entry] = []
         long, wait_ms = 0, max(int(timeout_s * 1000), 1)
         while long < MAX_BYTES and len(found) < _MAX_MESSAGES:
@@ -73,14 +73,14 @@ class Entries(Client):
         return self.delivery(found, long) if found else None
 
     def measured(self, entries: Sequence[Entry]) -> int:
-        """Their bytes, by which it is known how many to ask for."""
+        """Size of entries in bytes; adapts the number of entries per request."""
         long = sum(size(fields) for _, fields in entries if fields)
         if long:
             self.together = max(min(MAX_BYTES * len(entries) // long, _TOGETHER), 1)
         return long
 
     def delivery(self, entries: Sequence[Entry], long: int) -> MessageBatch:
-        """What has come, up to here."""
+        """Make a message batch of entries."""
         here = [(id_, fields) for id_, fields in entries if fields]
         field = None if self.settings.field is None else self.settings.field.encode()
         values = [{name.decode(errors="replace"): value for name, value in fields.items()} if field is None
@@ -90,7 +90,7 @@ class Entries(Client):
 
     @property
     def newest(self) -> bytes | None:
-        """The highest id that the stream has given; None if there is no stream."""
+        """The last generated id of the stream; None without a stream."""
         try:
             last_id: bytes = self.link.xinfo_stream(self.stream)["last-generated-id"]
         except self.library.ResponseError as error:
@@ -100,7 +100,7 @@ class Entries(Client):
         return last_id
 
     def of(self, reply: Any) -> Sequence[Entry]:
-        """Entries of the one stream that was asked for, in either of the protocol's forms."""
+        """Entries of a reply about one stream, in both forms of the protocol."""
         if not reply:
             return []
         found = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
@@ -111,10 +111,10 @@ class Entries(Client):
 
 
 def is_deleted(error: Exception) -> bool:
-    """Whether the stream or its group was deleted: connecting again makes them anew."""
+    """Whether the stream or its group was deleted; a reconnect creates them again."""
     return str(error).startswith(("NOGROUP", "UNBLOCKED the stream"))
 
 
 def parts(id_: bytes) -> tuple[int, ...]:
-    """By which ids are ordered."""
+    """Sort key of an id."""
     return tuple(map(int, id_.split(b"-")))

@@ -1,4 +1,4 @@
-"""Redis streams."""
+"""Redis streams as feeds."""
 
 from __future__ import annotations
 
@@ -30,32 +30,30 @@ _LOOK_S = 1.0
 class RedisFeed(Feed):
     """Entries of a Redis stream; needs ``whimbrel[redis]``.
 
-    Entries that were trimmed or deleted while nobody read are counted as missed, without a group and from Redis 7 on.
+    Entries that were trimmed or deleted before they were read are counted as lost, without a group and from Redis 7 on.
 
     Parameters
     ----------
     stream : str
-        The stream's key.
+        Key of the stream.
     url : str
         ``redis://host:port``. A password in it is in no plan, log or checkpoint.
     time : str
         The event-time column.
     start_from : {"earliest", "latest"}
-        Where to begin without a place.
+        Where to start without an offset.
     group : str, optional
-        Share the entries with all others of the group. What was read and not acknowledged before comes again.
+        The consumer group that shares the entries. Entries that were read and not acknowledged are delivered again.
     consumer : str, optional
-        Who this is, in the group: a name of its own for each reader, and the same one after a restart. Default: the
-        machine's name.
+        Name of this reader in the group: unique, and the same after a restart. Default: the host name.
     claim_idle : str, timedelta, float (seconds) or None
-        Seconds after which entries of a member of the group that is not heard of any more are taken over, from Redis
-        6.2 on. One that lives keeps its own, however long its query lets it wait. None: entries wait for their own
-        reader. Default: 60 seconds.
+        Idle time after which entries of another consumer are claimed, from Redis 6.2 on. A running consumer keeps its
+        entries, even under backpressure. None: entries wait for their own consumer. Default: 60 seconds.
     field : str, optional
-        The field that holds a whole row, written in `format`. Default: each field is a column.
+        The field with the whole row, in `format`. Default: each field is a column.
     format : str or Format
     with_id : bool
-        Add the entry's id as the column ``id``.
+        Add the id of the entry as the column ``id``.
     schema : pyarrow.Schema or mapping of str to type, optional
     **feed_options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
@@ -103,7 +101,7 @@ class RedisFeed(Feed):
 
 
 class _Alone(Entries):
-    """Its place: the id of the last entry, and how many had been added with it, if that is known."""
+    """A reader without a group. Its offset has the last id, and the number of entries added until then, if known."""
 
     def __init__(self, settings: RedisSettings, offset: str | list[Any] | None) -> None:
         self._last: str | None
@@ -146,15 +144,15 @@ class _Alone(Entries):
         return entries
 
     def _looked_behind(self, offset: str, number: int, info: dict[str, Any]) -> bool:
-        """Whether some of what comes behind a place is gone; then it stands behind that."""
+        """Whether entries after an offset are lost; then advance the offset past them."""
         added, first = info["entries-added"], info["first-entry"]
-        anew = parts(info["last-generated-id"]) < parts(offset.encode())
-        if anew or added < number:
+        recreated = parts(info["last-generated-id"]) < parts(offset.encode())
+        if recreated or added < number:
             self.lost["a stream was recreated"] += 1
-            self._last, self._number = "0-0" if anew else offset, added - info["length"]
+            self._last, self._number = "0-0" if recreated else offset, added - info["length"]
             return True
-        gone = added - number - info["length"] if first is None or parts(first[0]) > parts(offset.encode()) else 0
-        if gone > 0:
-            self.lost["entries that the stream no longer had"] += gone
-            self._number = number + gone
-        return gone > 0
+        lost = added - number - info["length"] if first is None or parts(first[0]) > parts(offset.encode()) else 0
+        if lost > 0:
+            self.lost["entries that the stream no longer had"] += lost
+            self._number = number + lost
+        return lost > 0

@@ -1,4 +1,4 @@
-"""A member of a Redis group."""
+"""Consumer of a Redis group that claims entries of lost consumers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from whimbrel.connect.feeds.runtime.client import MessageBatch, Offset
 from whimbrel.errors import SourceError
 
 _SILENT_S = 2
-"""Who is there asks more often than this, also when held back."""
+"""A running consumer sends requests more often than this, even under backpressure."""
 _LOOKS_S = 0.1
-_MAX_IDS = 50_000  # each stands in checkpoints until it is claimed
+_MAX_IDS = 50_000  # each is in checkpoints until it is claimed
 _NONE_BEHIND = f"{2**63}-0"
 
 
 class RedisConsumer(Entries):
-    """Its place: the id of the last entry, ids of entries to take over from members that are gone, and how many it has.
+    """A consumer of a group.
 
-    Those are in a place first, and claimed when that is safe: after a restart, an entry that was claimed is pending
-    under this name as one that is in the answer already, and has an id before the last one, too.
+    Its offset has the last id, the ids to claim from lost consumers, and how many of these it has claimed. Ids are in
+    a saved offset first, and claimed after that. Otherwise a claimed entry could not be distinguished after a restart
+    from one that is already in the result: both are pending under this name with an id before the last one.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class RedisConsumer(Entries):
         self._to_claim: list[str] = ids[claimed:]
         self._claimed = 0
         self._held: deque[tuple[Offset, bytes]] = deque()
-        self._own = True  # at first it is given what it has read before, then what nobody has
+        self._own = True  # first its own pending entries, then new ones
         self._said, self._safe, self._idle_ms = not self._to_claim, False, 0
         self._look_at = 0.0 if settings.claim_after_s is not None else inf
         super().__init__(settings)
@@ -70,10 +71,10 @@ class RedisConsumer(Entries):
         claimed = {id_.encode() for id_ in self._to_claim}
         before = self._pending_before(self._last)
         self._hold(self._given, [id_ for id_ in before if id_ not in claimed])
-        self._to_claim = [id_.decode() for id_ in before if id_ in claimed]  # others are found again
+        self._to_claim = [id_.decode() for id_ in before if id_ in claimed]  # the others are found again
 
     def _take_name(self) -> None:
-        """Be the one reader of its name. Of two that come at once, the one whose connection is older goes first."""
+        """Claim the consumer name. If two readers start at once, the older connection wins."""
         name = ":".join(quote(part, safe="") for part in ("whimbrel", self.stream, self._group, self.settings.consumer))
         coming, here = f"{name}:coming", f"{name}:here"
         until = monotonic() + _SILENT_S + 0.5
@@ -88,7 +89,7 @@ class RedisConsumer(Entries):
                                       hint="Use consumer= with a name for each reader that stays after a restart.")
                 sleep(_LOOKS_S)
             self.link.client_setname(here)
-        except self.library.ResponseError:  # it may not look who is there
+        except self.library.ResponseError:  # the user may not list clients
             return
 
     def stay(self) -> None:
@@ -114,7 +115,7 @@ class RedisConsumer(Entries):
             except self.library.ResponseError as error:
                 if "syntax error" not in str(error):
                     raise
-                self._look_at = inf  # before Redis 6.2, which cannot be asked
+                self._look_at = inf  # Redis before 6.2 has no idle filter
         if not self._said:
             self._said = True
             self._hold(self.offset, [])
@@ -128,7 +129,7 @@ class RedisConsumer(Entries):
         elif self._own:
             self._own = False
         else:
-            self._read(_NONE_BEHIND, 1)  # before Redis 7.2, who asks for new ones in vain has not been heard of
+            self._read(_NONE_BEHIND, 1)  # before Redis 7.2, a read without new entries does not reset the idle time
         return entries
 
     def _read(self, behind: str, count: int, wait_ms: int | None = None) -> Sequence[Entry]:
@@ -150,7 +151,7 @@ class RedisConsumer(Entries):
                     return
 
     def _claim(self) -> MessageBatch:
-        """As many as may come at once; none of those that somebody else was quicker to claim."""
+        """Claim one batch of entries; entries that another consumer claimed first are skipped."""
         now = self._to_claim[self._claimed : self._claimed + self.together]
         self._claimed += len(now)
         if self._claimed == len(self._to_claim):
@@ -162,7 +163,7 @@ class RedisConsumer(Entries):
         return self.delivery(entries, self.measured(entries))
 
     def _hold(self, offset: Offset, ids: Sequence[bytes]) -> None:
-        self._held.append((offset, b" ".join(ids)))  # a third of what they take one by one
+        self._held.append((offset, b" ".join(ids)))  # joined ids take a third of the memory
 
     def acknowledge(self, offset: Offset) -> None:
         if all(offset != behind for behind, _ in self._held):
@@ -183,7 +184,7 @@ class RedisConsumer(Entries):
 
 
 def _behind(id_: bytes) -> str:
-    """The next id there may be.
+    """The next possible id.
 
     >>> _behind(b"12-3")
     '12-4'

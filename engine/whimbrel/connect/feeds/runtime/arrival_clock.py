@@ -1,4 +1,4 @@
-"""When a row arrived: a clock that never goes back."""
+"""Wall clock for arrival times that never decreases."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 
 
 class ArrivalClock:
-    """Wall-clock time that does not run backwards when the machine's clock is set back.
+    """Wall clock that does not decrease when the system clock is set back.
 
-    After it was set back, time goes on from where it was as fast as the seconds pass, until the machine's clock has
-    caught up. When it is set forward, this clock follows.
+    After the system clock was set back, this clock advances with monotonic time until the system clock has caught up.
+    When the system clock is set forward, this clock follows.
     """
 
     def __init__(self) -> None:

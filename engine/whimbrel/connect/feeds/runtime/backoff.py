@@ -1,4 +1,4 @@
-"""How long to wait before a connection is tried again."""
+"""Exponential backoff with jitter for reconnects."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Backoff:
-    """Waits that double, up to a limit, each shortened at random so that many clients do not come back together.
+    """Waits that double up to a limit, with random jitter so that clients do not reconnect at the same time.
 
     Parameters
     ----------
-    first_s, most_s : float
-        The first wait and the longest.
+    first_s, max_s : float
+        The first and the longest wait, in seconds.
 
     Examples
     --------
@@ -34,5 +34,5 @@ class Backoff:
         return longest * (1 - 0.3 * self.chance.random())
 
     def reset(self) -> None:
-        """A connection held."""
+        """Start again with the first wait, after a connection succeeded."""
         self.attempts = 0

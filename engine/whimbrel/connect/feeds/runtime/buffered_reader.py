@@ -1,4 +1,4 @@
-"""A feed as it is read: a thread that receives, a queue with an end, and rows for the query."""
+"""Feed reader with a receiving thread and a bounded buffer."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ from whimbrel.errors import SourceError, WhimbrelError
 _POLL_S, _STAY_S = 0.05, 0.5
 _CLOSE_S = 5.0
 _LEAVE_S = 1.5
-_ANSWER_S = 10.0  # of a client that asks for what has come, and has no word for one who does not answer
+_ANSWER_S = 10.0  # a client call that takes longer hangs: most libraries report no timeout here
 
 
 class BufferedFeedReader(FeedReader):
-    """Rows of a feed that are received from its broker, or whatever sends them.
+    """Read a feed on a thread that receives, decodes and validates messages.
 
-    A thread of its own receives, decodes and checks them. Rows wait in a queue that has an end: then the client is
-    held back, or rows are given up by the feed's rule.
+    Rows wait in a bounded buffer. When it is full, the reader applies backpressure to the client, or the load-shedding
+    rule of the feed.
 
     Parameters
     ----------
     feed : FeedConfig
     columns : tuple of str
     offset : JSON value
+        Where to start; None: at the beginning of the feed.
     rows : int
-        How many rows were read before it.
+        Number of rows read before `offset`.
     """
 
     def __init__(self, feed: FeedConfig, columns: tuple[str, ...], offset: Offset, rows: int = 0) -> None:
@@ -74,7 +75,7 @@ class BufferedFeedReader(FeedReader):
         feed.dead_letters.begin()
 
     def __next__(self) -> Batch | None:
-        if self._thread is None:  # not before: whoever has a place to go on from asks for another reading
+        if self._thread is None:  # start lazily: a resumed run opens a second reader at its offset
             self._begin()
         if not self.saves_offset and self.offset is not None:
             self.acknowledge(self.offset)
@@ -101,7 +102,7 @@ class BufferedFeedReader(FeedReader):
         return batch
 
     def _numbered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """With their numbers: a run that resumes counts on from the rows before its checkpoint."""
+        """Rows with their numbers; a resumed run continues the count of its checkpoint."""
         numbers = pa.array(np.arange(self._rows_before, self._rows_before + rows.num_rows))
         self._rows_before += rows.num_rows
         arrays = [numbers if name == self.feed.timeline.time else rows.column(name) for name in rows.schema.names]
@@ -114,7 +115,7 @@ class BufferedFeedReader(FeedReader):
         self._thread.start()
 
     def _taken(self) -> tuple[list[pa.Table], Offset]:
-        """Rows that wait, as many as a batch has; fewer where they are long."""
+        """Take buffered rows for one batch; fewer if they are large."""
         max_bytes = self.feed.options.queue_bytes // 4
         parts: list[pa.Table] = []
         rows = bytes_ = 0
@@ -131,19 +132,19 @@ class BufferedFeedReader(FeedReader):
         return parts, offset
 
     def _ask_for_relief(self) -> None:
-        """For the rows that are taken next: wanted from when there is no more room until half of it is free."""
+        """Set the overload signal when the buffer is full, and clear it when half of it is free."""
         relief, full = self.relief, self._full()
         if relief is not None:
             relief.wanted = full > 0.5 and (relief.wanted or full >= 1)
 
     def _full(self) -> float:
-        """How much of the room is taken: 1 is all of it."""
+        """Used fraction of the buffer."""
         options = self.feed.options
         return max(self._waiting / options.queue_rows, self._waiting_bytes / options.queue_bytes)
 
     @property
     def state(self) -> FeedStatus:
-        """What there is to say about it now."""
+        """Status of the feed now."""
         with self._changed:
             waiting_for = "an answer" if self._unanswered() else self._state.waiting_for
             return replace(self._state, connection="idle" if self._idle() else self._link_now(),
@@ -158,7 +159,7 @@ class BufferedFeedReader(FeedReader):
 
     @property
     def idle_ticks(self) -> int | None:
-        """For how long it is idle, beyond what it may be quiet for; None while it is not."""
+        """Ticks since the feed became idle; None while it is not idle."""
         with self._changed:
             if self._queue or not self._idle():
                 return None
@@ -167,16 +168,16 @@ class BufferedFeedReader(FeedReader):
 
     @property
     def slowest(self) -> int | None:
-        """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
+        """Newest time of the slowest partition that is not idle; None while the reader waits for all of them."""
         with self._changed:
             state, since = self._state, monotonic() - (self.feed.options.idle_after_s or 0)
-            behind = (state.lag_rows or 0) > CAUGHT_UP_ROWS  # then nobody knows of whom
-            if self._activity is None or self._queue or behind or self._link_now() != "live" or self._live_at > since:
+            lags = (state.lag_rows or 0) > CAUGHT_UP_ROWS  # which partitions the rows belong to is unknown
+            if self._activity is None or self._queue or lags or self._link_now() != "live" or self._live_at > since:
                 return None
             return self._activity.slowest(since)
 
     def acknowledge(self, offset: Offset) -> None:
-        """Everything up to a place is safe."""
+        """Acknowledge rows up to an offset."""
         with self._changed:
             self._tell_safe = self._tell_safe or offset != self._safe
             self._safe = offset
@@ -201,7 +202,7 @@ class BufferedFeedReader(FeedReader):
             self.feed.dead_letters.end()
 
     def _stop_receiving(self) -> None:
-        """From now on nothing comes; the connection stays until it is closed, for what is still to be acknowledged."""
+        """Stop receiving; keep the connection until close, for acknowledgements."""
         self._stop.set()
         with self._changed:
             self._changed.notify_all()
@@ -211,7 +212,7 @@ class BufferedFeedReader(FeedReader):
     def _patience_s(self) -> float:
         return _CLOSE_S if self._link_now() == "live" else _LEAVE_S
 
-    # What the thread does.
+    # The receiving thread.
 
     def _listen(self, offset: Offset) -> None:
         backoff = Backoff(*self.feed.options.retry_backoff_s)
@@ -245,7 +246,7 @@ class BufferedFeedReader(FeedReader):
                            where=self.feed.call, hint=hint)
 
     def _connected(self, offset: Offset, backoff: Backoff) -> Offset:
-        """Receive until nothing more can come, or whoever reads has gone."""
+        """Receive until the feed ends or the reader is closed."""
         client: Client | None = None
         lost = Counter(self._state.lost)
         try:
@@ -310,16 +311,16 @@ class BufferedFeedReader(FeedReader):
             state = self._state
             self._state = replace(state, rows=state.rows + rows.num_rows, bytes=state.bytes + delivery.bytes,
                                   messages=state.messages + (1 if whole else len(came)))
-        self._enqueue(rows, delivery.offset, client)  # never in parts: there is no place within a delivery
+        self._enqueue(rows, delivery.offset, client)  # never split: an offset is valid only after a whole batch
 
     def _checked(self, delivery: MessageBatch) -> pa.Table:
-        """Rows that the query may see; all others become letters."""
+        """Valid rows; all others become dead letters."""
         feed, now_ns = self.feed, self._clock.now_ns()
         decoded = self._decoded(delivery)
         rows = decoded.rows
         arrays = [*rows.columns, *(pa.array(delivery.metadata[field.name], field.type).take(pa.array(decoded.message))
                                    for field in feed.metadata_columns)]
-        if feed.numbered:  # once it is known how many rows are before
+        if feed.numbered:  # a placeholder: the number is known when the row is read
             arrays.append(pa.array(np.zeros(rows.num_rows, np.int64)))
         if feed.arrival_column is not None:
             ticks = np.full(rows.num_rows, now_ticks(now_ns, feed.timeline.schema.unit))
@@ -342,10 +343,10 @@ class BufferedFeedReader(FeedReader):
             format_ = feed.batch_format
             try:
                 format_.parse(messages.slice(0, 0), feed.value_fields)
-            except UNREADABLE as error:  # other columns, which is no fault of a row
+            except UNREADABLE as error:  # the whole batch has other columns
                 feed.dead_letters.refuse(str(messages.schema).encode(), reason(error))
                 format_ = None
-        if format_ is None:  # or only a place has moved
+        if format_ is None:  # or only the offset has advanced
             return Decoded(feed.value_fields.empty_table(), np.empty(0, np.int64), [])
         decoded = decode(format_, messages, feed.value_fields)
         for number, why in decoded.malformed:
@@ -353,7 +354,7 @@ class BufferedFeedReader(FeedReader):
         return decoded
 
     def _enqueue(self, rows: pa.Table, offset: Offset, client: Client) -> None:
-        """Let rows wait; where there are too many, give some up or hold the client back."""
+        """Buffer rows; when the buffer is full, shed rows or apply backpressure."""
         options = self.feed.options
         sheds_rows = options.overload is not None and self.relief is None
         size = _size(rows)
@@ -394,7 +395,7 @@ class BufferedFeedReader(FeedReader):
         return dict(self._shed) if relief is None else {str(self.feed.options.overload): relief.left_out}
 
     def _idle(self) -> bool:
-        """Whether nothing came for long, though it could: what a lost connection held back is not late."""
+        """Whether a connected feed gave no rows for `idle_timeout`; a lost connection is not idle."""
         after_s = self.feed.options.idle_after_s
         return after_s is not None and self._link_now() == "live" and self._quiet_s() > after_s
 
@@ -402,7 +403,7 @@ class BufferedFeedReader(FeedReader):
         return "connecting" if self._state.connection == "live" and self._unanswered() else self._state.connection
 
     def _unanswered(self) -> bool:
-        """Whether the client waits for much longer than it was told to, which it cannot say itself."""
+        """Whether the client exceeds its timeout by far, which means that it hangs."""
         asked_at = self._asked_at
         return asked_at is not None and monotonic() - asked_at > _ANSWER_S
 
@@ -428,27 +429,27 @@ class BufferedFeedReader(FeedReader):
 
 
 def _link(client: Client) -> dict[str, str]:
-    """What a feed says of a client that was connected."""
+    """Connection status of a connected client."""
     live = client.answered and not client.waiting_for
     return {"connection": "live" if live else "connecting", "waiting_for": client.waiting_for}
 
 
 def _size(rows: pa.Table | pa.RecordBatch) -> int:
-    """Bytes of rows; counted piece by piece, which takes long, only where the types do not say it."""
+    """Bytes of rows, from the types where possible, since counting buffers is slow."""
     if all(pa.types.is_primitive(type_) for type_ in rows.schema.types):
         return sum(-(-rows.num_rows * type_.bit_width // 8) for type_ in rows.schema.types)
     return rows.nbytes
 
 
 def _message_bytes(messages: Any, number: int) -> bytes:
-    """A message, or a row of a record batch, for whoever reads letters."""
+    """A message, or a row of a record batch, as bytes for a dead letter."""
     if isinstance(messages, pa.RecordBatch):
         return repr(messages.slice(number, 1).to_pylist()[0]).encode()
     return message_bytes(messages[number])
 
 
 class _Lost(Exception):  # noqa: N818 - not an error that anybody sees
-    """A connection was lost behind a place."""
+    """A connection was lost after an offset."""
 
     def __init__(self, offset: Offset, error: Exception) -> None:
         super().__init__()

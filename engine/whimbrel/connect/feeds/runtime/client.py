@@ -1,4 +1,4 @@
-"""The contract of a feed's client: one connection, from a place on."""
+"""Contract of a feed's client: one connection that reads from an offset."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _WAITING, _SMALL_WAITING = 4, 1_024
 _ROOM_S = 0.01
 
 MAX_BYTES = 16 << 20
-"""So much a client may have on its way: what nobody has asked it for yet, and what it asks for at once."""
+"""Bytes that a client may prefetch, and may request at once."""
 _CLOSE_S = 0.5
 
 Offset = Any
-"""Where a feed stands, as JSON: what it needs to be read on from there. None: the beginning, or unknown."""
+"""A position in a feed at which it can resume, as JSON. None: the beginning, or unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageBatch:
-    """What a client has received at once.
+    """Messages that a client has received at once.
 
     Attributes
     ----------
-    messages : sequence of bytes (or what else its format reads), or pyarrow.RecordBatch
-        Values that a format makes rows of, or rows.
+    messages : sequence of bytes (or other values that the format reads), or pyarrow.RecordBatch
+        Values to decode, or rows.
     offset : JSON value
-        Where to read on behind them.
+        The offset after these messages.
     metadata : mapping of str to list
-        Columns that the broker knows and the value does not hold, such as key and offset: one item a message.
+        Metadata columns, such as key and offset, with one item per message.
     counted : int, optional
-        Its bytes, where somebody has counted them.
+        Bytes of the messages, if already counted.
     """
 
     messages: Sequence[Any] | pa.RecordBatch
@@ -47,7 +47,7 @@ class MessageBatch:
 
     @property
     def bytes(self) -> int:
-        """About what its messages take."""
+        """Approximate size of the messages."""
         if self.counted is not None:
             return self.counted
         if isinstance(self.messages, pa.RecordBatch):
@@ -56,19 +56,19 @@ class MessageBatch:
 
 
 class Client(ABC):
-    """A connection. Used by one thread; it is closed when something fails, and another one is made.
+    """A connection of a feed, used by one thread. After an error it is closed, and a new one is made.
 
     Attributes
     ----------
     begins : JSON value
-        The place it was looked up to begin at, where it was given none, or one that is gone: the next connection begins
-        there, too, or what comes between them would be left out. None: at the place that it was given.
+        The offset that the client found to start at, if it was given none or an expired one. A reconnect starts there
+        as well, so that no message between the two is skipped. None: the offset that was given.
     lost : mapping of str to int
-        What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
+        Lost messages by reason; a number of events where messages cannot be counted.
     answered : bool
-        Whether the other side has said anything yet.
+        Whether the server has responded.
     waiting_for : str
-        What else must happen before anything can come, such as a group that shares its partitions out; mostly nothing.
+        What must happen before messages can arrive, such as the assignment of partitions in a group. Usually empty.
     """
 
     answered: bool = True
@@ -78,47 +78,47 @@ class Client(ABC):
 
     @abstractmethod
     def receive(self, timeout_s: float) -> MessageBatch | None:
-        """What has come, waiting at most so long for something; None if nothing has.
+        """Return received messages, waiting at most this long; None if there are none.
 
         Raises
         ------
         EOFError
-            When nothing more can come, ever.
+            At the end of the feed.
         """
 
     def acknowledge(self, offset: Offset) -> None:  # noqa: B027 - most brokers do not ask
-        """Everything up to a place is safe: it will not be asked for again."""
+        """Acknowledge messages up to an offset: they are durable and never read again."""
 
     def stay(self) -> None:  # noqa: B027 - most brokers do not ask
-        """Say that it is still there, while nobody takes what it has received. Must not fail."""
+        """Keep the connection alive during backpressure. Must not fail."""
 
     @property
     def lag_rows(self) -> int | None:
-        """Messages that the broker has and this client has not received; None where it does not say."""
+        """Consumer lag in messages; None if the broker does not report it."""
         return None
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the connection. Must not fail."""
+        """Close the connection. Must not fail."""
 
 
 class ThreadedClient(Client):
-    """A client made of something that blocks: a thread of its own waits for it.
+    """A client that reads a blocking iterator on a thread.
 
     Parameters
     ----------
-    deliveries : iterator of Delivery or None
-        None: the other side has answered, and there is nothing to deliver.
+    deliveries : iterator of MessageBatch or None
+        None: the server has responded, and there are no messages.
     unblock : callable
-        Makes it stop waiting.
+        Makes the iterator stop waiting.
     answered : bool
-        Whether the other side has answered before anything comes of `deliveries`.
+        Whether the server has responded before the first item of `deliveries`.
     together : bool
-        Each is of few messages, with nothing beside them: those that wait are handed on as one.
+        Merge waiting batches. Requires small batches without metadata.
 
     Notes
     -----
-    Some deliveries wait, and no more than one when they take too many bytes.
+    A few batches are prefetched, and only one when they are large.
     """
 
     def __init__(self, deliveries: Iterator[MessageBatch | None], unblock: Callable[[], object], *,
@@ -137,7 +137,7 @@ class ThreadedClient(Client):
         except queue.Empty:
             return None
         if isinstance(came, Exception):
-            self._ready.put(came)  # whoever asks again hears it again
+            self._ready.put(came)  # the next call raises it again
             raise came
         self._taken_bytes += came.bytes
         return self._with_others(came) if self._together else came
@@ -156,7 +156,7 @@ class ThreadedClient(Client):
 
     def close(self) -> None:
         self._closed.set()
-        with suppress(Exception):  # it is gone already
+        with suppress(Exception):  # it may be closed already
             self._unblock()
         self._thread.join(_CLOSE_S)
 
@@ -189,7 +189,7 @@ class ThreadedClient(Client):
 
 
 def raised(error: BaseException) -> Exception:
-    """What a thread of a feed hands on of an error: none that would mean the end, of the feed or of the program.
+    """Convert an error of a feed's thread, so that it ends neither the feed nor the program.
 
     >>> raised(SystemExit(3)), raised(EOFError("cut")), raised(ValueError("no"))
     (RuntimeError('SystemExit(3) was raised'), ConnectionError("EOFError('cut') was raised"), ValueError('no'))
@@ -202,7 +202,7 @@ def raised(error: BaseException) -> Exception:
 
 
 def size(message: Any) -> int:
-    """About how many bytes a message takes, which may be a value of its own kind.
+    """Approximate size of a message in bytes; a message may be any Python value.
 
     >>> size(b"four"), size({"name": "four", "at": 5})
     (4, 12)
@@ -224,5 +224,5 @@ def size(message: Any) -> int:
 
 
 def message_bytes(message: Any) -> bytes:
-    """A message as bytes, for whoever reads letters."""
+    """A message as bytes for a dead letter."""
     return message if isinstance(message, bytes) else repr(message).encode()

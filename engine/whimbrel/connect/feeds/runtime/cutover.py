@@ -1,4 +1,4 @@
-"""Where a history ends and a feed begins: which rows of each are told."""
+"""Cutover rules of hybrid sources: which rows of history and feed are used."""
 
 from __future__ import annotations
 
@@ -18,57 +18,58 @@ from whimbrel.kernels import KeyTable
 
 
 class Cutover(ABC):
-    """Decides row by row, in the order of history and then feed.
+    """A rule that selects rows of the history and then of the feed.
 
     Attributes
     ----------
     columns : tuple of str
-        What it must see.
+        Columns that the rule reads.
     """
 
     columns: tuple[str, ...]
 
     @abstractmethod
     def begin(self) -> Cutover:
-        """The same, having seen nothing."""
+        """A copy without state."""
 
     @abstractmethod
     def show(self) -> str:
-        """How it decides, as the user said."""
+        """The rule as the user wrote it."""
 
     @abstractmethod
     def of_history(self, rows: Batch) -> Batch:
-        """Those of the history that are told."""
+        """Rows of the history to use."""
 
     @abstractmethod
     def of_feed(self, rows: Batch) -> Batch:
-        """Those of the feed that are told."""
+        """Rows of the feed to use."""
 
     def offset_in(self, feed: Feed) -> Offset:
-        """Where the feed need not be read before, if it can tell; None for its beginning."""
+        """Offset at which to start the feed, if known; None for its beginning."""
         return None
 
     @abstractmethod
     def forget_offsets(self) -> None:
-        """What the feed reads was made anew: from now on its offsets are not those of the history."""
+        """Forget the offsets of the history, because the topic or stream of the feed was recreated."""
 
     @abstractmethod
     def state(self) -> Any:
-        """What it remembers, as JSON."""
+        """The state, as JSON."""
 
     @abstractmethod
     def restore(self, state: Any) -> None:
-        """Remember it."""
+        """Restore a state."""
 
 
 class OffsetCutover(Cutover):
-    """Rows of the feed whose offset the history has are left out: by a column that grows, in each part by itself.
+    """Drop rows of the feed whose offset is in the history.
 
     Parameters
     ----------
     offset : str
+        A column that grows within each partition.
     within : str, optional
-        The column of parts, such as partitions.
+        The column of partitions.
     """
 
     def __init__(self, offset: str, within: str | None) -> None:
@@ -93,7 +94,7 @@ class OffsetCutover(Cutover):
 
     def of_feed(self, rows: Batch) -> Batch:
         offsets, known = self._offsets(rows)
-        fresh = ~known  # nothing says that the history has a row without an offset
+        fresh = ~known  # a row without an offset cannot be found in the history
         for part, mask in self._parts(rows):
             fresh |= mask & (offsets > self._last.get(part, MIN_TIME))
         return rows if fresh.all() else rows.take(np.flatnonzero(fresh))
@@ -113,7 +114,7 @@ class OffsetCutover(Cutover):
         self._last = dict(zip(parts.to_pylist(), last.to_pylist(), strict=True))
 
     def _offsets(self, rows: Batch) -> tuple[np.ndarray[Any, Any], Mask]:
-        """Offsets, and which of them are known."""
+        """Offsets, and which of them are not null."""
         column = rows.column(self.offset)
         return np.asarray(column.values), column.validity()
 
@@ -132,7 +133,7 @@ class OffsetCutover(Cutover):
 
 
 class TimeCutover(Cutover):
-    """History up to a time, the feed from it: rows of the history from then on, and of the feed before, are left out.
+    """Use the history before a time and the feed from it.
 
     Parameters
     ----------
@@ -157,29 +158,29 @@ class TimeCutover(Cutover):
         return self._kept(rows, np.asarray(rows.column(self.columns[0]).values) >= self.cut)
 
     def forget_offsets(self) -> None:
-        """It does not go by offsets."""
+        """Do nothing: the rule uses no offsets."""
 
     def state(self) -> Any:
         return []
 
     def restore(self, state: object) -> None:
-        """There is nothing to remember."""
+        """Do nothing: the rule has no state."""
 
     def _kept(self, rows: Batch, mask: Mask) -> Batch:
         return rows if mask.all() else rows.take(np.flatnonzero(mask))
 
 
 class KeyCutover(Cutover):
-    """Rows of the feed with a key and time that the history has within its last span of time are left out.
+    """Drop rows of the feed whose key and time are in the last part of the history.
 
-    So are those behind that span, as far as the history goes: nobody remembers whether it has them.
+    Rows that are older than this part are dropped as well, as far as the history goes back.
 
     Parameters
     ----------
     columns : tuple of str
         The key.
     span_ticks : int
-        How far before its newest row the history is remembered.
+        Length of the part of the history that is kept for comparison, back from its newest row.
     """
 
     def __init__(self, columns: tuple[str, ...], span_ticks: int) -> None:
@@ -203,7 +204,7 @@ class KeyCutover(Cutover):
         return rows
 
     def of_feed(self, rows: Batch) -> Batch:
-        if int(rows.sync.min()) > self._newest:  # behind all of the history
+        if int(rows.sync.min()) > self._newest:  # after all of the history
             return rows
         table = self._known(rows)
         before = len(table)
@@ -212,7 +213,7 @@ class KeyCutover(Cutover):
         return rows if fresh.all() else rows.take(np.flatnonzero(fresh))
 
     def _known(self, like: Batch) -> KeyTable:
-        """Numbers of the keys that the history has."""
+        """Table of the keys in the history."""
         table = KeyTable([pa.int64(), *(like.schema.type_of(name) for name in self.columns)])
         if self._saved is not None:
             sync, *columns = map(Column.from_arrow, self._saved)
@@ -223,7 +224,7 @@ class KeyCutover(Cutover):
         return table
 
     def forget_offsets(self) -> None:
-        """It does not go by offsets."""
+        """Do nothing: the rule uses no offsets."""
 
     def state(self) -> list[Any]:
         parts = [] if self._saved is None else [self._saved]

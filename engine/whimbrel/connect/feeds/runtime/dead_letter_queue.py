@@ -1,4 +1,4 @@
-"""Messages that could not become rows: what they were, and why."""
+"""Dead-letter queue: malformed messages with the reasons."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _KEPT_REASONS = 100
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that was refused.
+    """A malformed message.
 
     Attributes
     ----------
     at_us : int
-        When, in microseconds since 1970.
+        Time of its arrival, in microseconds since 1970.
     reason : str
-        Why, in words that many letters share.
+        Why it is malformed, without values of the message, so that letters can be counted by reason.
     message : bytes
         Its first 4 kB.
     size_bytes : int
-        How long it was.
+        Its full size.
     """
 
     at_us: int
@@ -43,7 +43,7 @@ class DeadLetter:
 
 
 class DeadLetterQueue:
-    """The dead letters of a feed: the newest 5,000, and counts of all by reason.
+    """The newest 5,000 dead letters of a feed, and counts of all by reason.
 
     Safe to share between threads.
     """
@@ -57,7 +57,7 @@ class DeadLetterQueue:
         self._opened = False
 
     def refuse(self, message: bytes, reason: str) -> None:
-        """Take in one."""
+        """Add a malformed message."""
         with self._changed:
             counted = reason if reason in self.counts or len(self.counts) < _KEPT_REASONS else "other reasons"
             self.counts[counted] += 1
@@ -66,45 +66,45 @@ class DeadLetterQueue:
             self._changed.notify_all()
 
     def read_from(self, number: int) -> tuple[list[DeadLetter], int]:
-        """Letters from a number on, and the number of the next one. In place of those not kept is one that says so."""
+        """Return dead letters from a number on, and the next number; one more letter counts those evicted."""
         with self._changed:
             missing = self._number - number
             if missing <= 0:
                 return [], self._number
             found = list(self._kept)[max(len(self._kept) - missing, 0):]
             if lost := missing - len(found):
-                found.insert(0, DeadLetter(found[0].at_us, f"{lost:,} letters came too fast to be kept", b"", 0))
+                found.insert(0, DeadLetter(found[0].at_us, f"{lost:,} dead letters were evicted unread", b"", 0))
             return found, self._number
 
     def begin(self) -> None:
-        """A reading of the feed begins."""
+        """Note that a reader of the feed has opened."""
         with self._changed:
             self._open += 1
             self._opened = True
 
     def end(self) -> None:
-        """A reading of the feed has ended."""
+        """Note that a reader of the feed has closed."""
         with self._changed:
             self._open -= 1
             self._changed.notify_all()
 
     @property
     def ended(self) -> bool:
-        """Whether all readings that began have ended."""
+        """Whether all readers have closed."""
         with self._changed:
             return self._opened and self._open == 0
 
     def wait(self, number: int) -> None:
-        """Until there is a letter behind this number, a little while at most."""
+        """Wait briefly for a dead letter after this number."""
         with self._changed:
             self._changed.wait_for(lambda: self._number > number, _WAIT_S)
 
 
 class DeadLetterSource(Source):
-    """The dead letters of a feed as a stream of its own: columns at, reason, message, size.
+    """The dead letters of a feed as a stream with the columns at, reason, message and size.
 
-    It ends when the feed has. What was refused before it is read comes first. Between two looks 5,000 are kept; of more
-    a row says how many there were.
+    It starts with retained dead letters and ends with the feed. At most 5,000 dead letters are retained between two
+    reads; one row counts those that were evicted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all feeds have in common: they differ only in their clients."""
+"""Base class of feeds, which differ only in their clients."""
 
 from __future__ import annotations
 
@@ -39,38 +39,38 @@ _SAMPLE_MESSAGES = 1000
 
 
 class Feed(Source):
-    """Rows that come from outside, while they come.
+    """An unbounded source with a connection.
 
     Parameters
     ----------
     kind : str
-        What the user called, such as ``"kafka"``.
+        Name of the function in ``wb.feeds``, such as ``"kafka"``.
     time : str
         The event-time column.
     schema : pyarrow.Schema or mapping of str to type, optional
-        What a message holds. Without it some messages are read now, and their schema is what all others must have.
+        Schema of the messages. Default: inferred from the first messages, which are read now.
     format : Format, optional
-        How messages are written; None where the client gives rows.
+        Format of the messages; None if the client delivers record batches.
     metadata_columns : pyarrow.Schema, optional
         Columns that the client adds.
 
     Raises
     ------
     PlanError
-        When it is told something that no such feed can be told.
+        For an unknown or invalid option.
     SchemaError
-        When there is no such time column, or no message to infer a schema from.
+        For a missing time column, or without messages to infer a schema from.
     """
 
     live = True
     lost: tuple[type[Exception], ...] = (OSError, EOFError, TimeoutError)
-    """What a client raises when its connection is lost: another one is tried."""
+    """Exceptions of a client that mean a lost connection; the feed reconnects."""
 
     forgets: bool = False
-    """Whether its broker does not give again what it was told is safe."""
+    """Whether the broker deletes acknowledged messages."""
 
     columns: Format = RecordBatchFormat()
-    """How record batches become rows of the schema."""
+    """Converts record batches to rows of the schema."""
 
     def __init__(self, kind: str, *, time: str, schema: Fields | None, format: Format | None,
                  metadata_columns: pa.Schema | None = None, **options: Unpack[FeedOptions]) -> None:
@@ -113,7 +113,7 @@ class Feed(Source):
             self.arrival_column, self.numbered, self.disorder.partition, self.relief)
 
     def _made(self, time: str, names: Sequence[str]) -> tuple[str, list[pa.Field]]:
-        """The event-time column, and that column where the feed makes it: of row numbers, or of the wall clock."""
+        """The event-time column, and its field if the feed makes it from row numbers or the wall clock."""
         self.numbered = is_stated(time, SEQUENCE)
         if not self.numbered and not is_stated(time, WALL_CLOCK):
             return time, []
@@ -129,29 +129,29 @@ class Feed(Source):
 
     @abstractmethod
     def connect(self, offset: Offset) -> Client:
-        """A connection that begins behind a place; None: where the feed begins, as the user said."""
+        """Connect a client that starts after an offset; None: at the start that the user chose."""
 
     def offset_after(self, offset: str, within: str | None, last: Mapping[Any, int]) -> Offset:
-        """The place behind rows with these offsets, where the columns are those that the broker itself has."""
+        """The offset after rows with these values, if the columns are metadata of the broker; else None."""
         return None
 
     def part_of(self, offset: str) -> str | None:
-        """The column within whose values an offset counts, where it is the broker's own."""
+        """The column of partitions within which an offset column counts, if it is metadata of the broker."""
         return None
 
     def of_one_part(self, offset: str) -> Feed:
-        """The feed, refused where the broker has several parts and numbers the rows of each by this offset."""
+        """A copy that refuses to read several partitions, if this offset counts within partitions."""
         return self
 
     def check_parts(self) -> None:
-        """Refuse parts that there may not be, if it is known now how many there are."""
+        """Refuse several partitions where one is required, if their number is known now."""
 
     def is_another(self, before: Offset, after: Offset) -> bool:
-        """Whether what is read was made anew between two places, so that offsets of one say nothing of the other."""
+        """Whether the topic or stream was recreated between two offsets, so that they cannot be compared."""
         return False
 
     def connect_for_sample(self) -> Client:
-        """A connection for a sample, which takes nothing from others; default: where the feed begins."""
+        """Connect a client for a schema sample, which takes no messages from other readers."""
         return self.connect(None)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
@@ -165,7 +165,7 @@ class Feed(Source):
         return BufferedFeedReader(self.reader_config, tuple(columns), start, int(offset))
 
     def _sampled(self, seconds: float) -> pa.Schema:
-        """The schema of the first messages that come."""
+        """Infer the schema from the first messages."""
         try:
             client = self.connect_for_sample()
             try:
@@ -213,6 +213,6 @@ class Feed(Source):
 
 
 def _clock_type(fields: pa.Schema, time: str, where: str) -> pa.DataType:
-    """The type in which the clock is told: that of event time, in its unit and zone."""
+    """Type of the wall clock column: that of event time, with its unit and zone."""
     known = Timeline.of(fields, time=time, end=None, arrival=None, where=where)
     return known.schema.time_type

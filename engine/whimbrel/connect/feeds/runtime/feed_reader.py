@@ -1,4 +1,4 @@
-"""The contract of a feed that is being read."""
+"""Contract of a reader of a feed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
 from whimbrel.plan import OverloadSignal
 
 CAUGHT_UP_ROWS = 1000
-"""Messages that may be behind one that has caught up: some are always on their way."""
+"""Largest consumer lag of a feed that has caught up; some messages are always in flight."""
 
 
 class FeedReader(Iterator["Batch | None"]):
-    """Rows of a feed from a place on; None where nothing has come.
+    """Rows of a feed after an offset; None while there are none.
 
     Attributes
     ----------
     offset : JSON value
-        Behind the rows that were handed on.
+        The offset after the rows that were returned.
     bell : threading.Event or None
-        Rung when there is something. Whoever sets it waits by itself, and is not kept waiting for rows.
-    relief : Relief or None
-        What windows that hop wider are asked by. Whoever reads sets one of its own.
+        Set when rows are available. With a bell, the reader does not wait for rows.
+    relief : OverloadSignal or None
+        Asks hopping windows to widen their hop under overload.
     saves_offset : bool
-        Whoever reads says what is safe; otherwise the broker is told that rows are, when further ones are asked for.
+        Whether the caller acknowledges rows. Otherwise rows are acknowledged when the next rows are read.
     unworked : int
-        Rows that were handed on, and that whoever reads has not worked on yet, as far as it says so.
+        Rows that were returned and not yet processed, as reported by the caller.
     """
 
     offset: Offset = None
@@ -41,31 +41,31 @@ class FeedReader(Iterator["Batch | None"]):
     @property
     @abstractmethod
     def state(self) -> FeedStatus:
-        """What there is to say about it now."""
+        """Status of the feed now."""
 
     @property
     @abstractmethod
     def forgets(self) -> bool:
-        """Whether what was said to be safe cannot be read again."""
+        """Whether acknowledged messages cannot be read again."""
 
     @property
     @abstractmethod
     def idle_ticks(self) -> int | None:
-        """For how long it is idle, beyond what it may be quiet for; None while it is not."""
+        """Ticks since the feed became idle; None while it is not idle."""
 
     @property
     @abstractmethod
     def slowest(self) -> int | None:
-        """The newest time of the slowest partition, of those that are not quiet; None while all are waited for."""
+        """Newest time of the slowest partition that is not idle; None while the reader waits for all of them."""
 
     @abstractmethod
     def acknowledge(self, offset: Offset) -> None:
-        """Everything up to a place is safe."""
+        """Acknowledge rows up to an offset."""
 
     @abstractmethod
     def rest(self) -> Iterator[Batch]:
-        """Receive no more; the rows that are here."""
+        """Stop receiving, and return the buffered rows."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""

@@ -1,4 +1,4 @@
-"""What a feed says about itself while it is read."""
+"""Status of a feed that is being read."""
 
 from __future__ import annotations
 
@@ -16,41 +16,42 @@ class FeedStatus:
     Attributes
     ----------
     connection : {"connecting", "live", "idle", "reconnecting", "ended", "failed"}
-        "idle": connected, and nothing came for as long as its ``idle_timeout``.
+        "idle": connected, without rows for ``idle_timeout``.
     waiting_for : str
-        While it is connecting: what else must happen before anything can come, such as a group that shares out its
-        partitions.
+        While connecting: what must happen before messages can arrive, such as the assignment of partitions in a group.
     phase : {"", "history", "catching up", "live"}
-        Of a feed that follows a history: where it is.
-    messages, rows, bytes : int
-        Received, and made of them.
+        Phase of a hybrid source; empty for other feeds.
+    messages, bytes : int
+        Received messages, and their size.
+    rows : int
+        Rows made of the messages.
     queued_rows, queued_bytes : int
-        Rows that wait for the query, and what they take in memory.
+        Rows in the buffer, and their size in memory.
     dead_letters : mapping of str to int
-        Messages and rows that were refused, by reason.
+        Malformed messages and invalid rows, by reason.
     lost : mapping of str to int
-        What was there and could not be received any more, by reason: messages, or how often where nobody counts them.
+        Lost messages by reason; a number of events where messages cannot be counted.
     duplicates : int
-        Rows left out because they had come before; with ``keys=`` and ``dedup_window=``,
-        because the history may have had them.
+        Rows of the feed that were dropped because they are in the history. With ``keys=`` and ``dedup_window=`` this
+        includes rows that may be in the history.
     shed : mapping of str to int
-        Rows given up under overload, by rule; windows that are left out, where the rule is to widen hops.
+        Rows dropped by load shedding, by rule. For ``WidenHop``: windows that were skipped.
     reconnects : int
-        How often a connection was lost.
+        Number of lost connections.
     attempts : int
-        Vain attempts since the last one that held.
+        Failed connection attempts since the last success.
     retry_in_s : float
         Seconds until the next attempt.
     lag_rows : int or None
-        Messages that the broker holds and that were not received yet.
+        Consumer lag: messages at the broker that are not yet received.
     eta_s : float or None
-        Seconds until the feed has caught up, as fast as it did in the last few; None while it does not get nearer.
+        Seconds until the feed has caught up, at the rate of the last seconds; None while the lag does not fall.
     backpressure_s : float
-        How long the client was held back, since the query took no more.
+        Total time in which the buffer was full.
     idle_s : float
-        Seconds since the last rows came, or since they are waited for.
+        Seconds without rows.
     error : str
-        What broke the last connection.
+        Error of the last lost connection.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""History first, then a feed, with nothing missing and nothing twice."""
+"""Hybrid source: a history, then a feed, without gaps or duplicates."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from whimbrel.connect.feeds.runtime.feed_reader import CAUGHT_UP_ROWS, FeedReade
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
 from whimbrel.plan import Source, SourceOffset
 
-_LOOK_S, _RATE_S = 0.25, 2.0
-"""How often it is looked at how many rows are behind, and over how long a time it is told how fast they get less."""
+_LAG_SAMPLE_S, _RATE_S = 0.25, 2.0
+"""How often the lag is sampled, and the time over which its rate is measured."""
 
 
 class HybridSource(Source):
@@ -29,12 +29,12 @@ class HybridSource(Source):
     history : Source
         Its rows come first, in their order.
     feed : Feed
-    cutover : Seam
-        Which rows of the feed came in the history.
+    cutover : Cutover
+        Rule that finds the rows of the feed that are in the history.
 
     Notes
     -----
-    Both are read under one promise: the feed's, with the longer of both reorder latencies.
+    Both are read with the ordering of the feed and the longer of both reorder latencies.
     """
 
     live = True
@@ -57,7 +57,10 @@ class HybridSource(Source):
 
 
 class _HandingOver(FeedReader):
-    """Its place: rows of the history, what the seam remembers of them, and the place of the feed."""
+    """Reader of a hybrid source.
+
+    Its offset has the number of history rows, the state of the cutover and the offset of the feed.
+    """
 
     def __init__(self, both: HybridSource, columns: tuple[str, ...], offset: Offset) -> None:
         self._both, self._columns, self.relief = both, columns, both.relief
@@ -73,7 +76,7 @@ class _HandingOver(FeedReader):
         self._duplicates = 0
         self._read_rows = 0
         self._bell: threading.Event | None = None
-        self._behind: deque[tuple[float, int]] = deque()
+        self._lags: deque[tuple[float, int]] = deque()
 
     @property
     def offset(self) -> Offset:
@@ -121,7 +124,7 @@ class _HandingOver(FeedReader):
         return None if batch is None else self._deduplicated(batch)
 
     def _deduplicated(self, batch: Batch) -> Batch | None:
-        """Rows of the feed that the history has not."""
+        """Rows of the feed that are not in the history."""
         kept = self._cutover.of_feed(batch)
         self._duplicates += len(batch) - len(kept)
         self._read_rows += len(kept)
@@ -132,24 +135,24 @@ class _HandingOver(FeedReader):
         if self._feed is None:
             return FeedStatus("live", phase="history", rows=self._read_rows)
         state = self._feed.state
-        behind = (state.lag_rows or 0) + state.queued_rows + self.unworked
-        self._caught_up = self._caught_up or (state.connection in ("live", "idle",
-                                                                   "ended") and behind <= CAUGHT_UP_ROWS)
+        lag = (state.lag_rows or 0) + state.queued_rows + self.unworked
+        self._caught_up = self._caught_up or (
+            state.connection in ("live", "idle", "ended") and lag <= CAUGHT_UP_ROWS)
         catching_up = not self._caught_up and not self._closed
         return replace(state, phase="live" if self._caught_up else "catching up" if catching_up else "",
-                       duplicates=self._duplicates, eta_s=self._eta_s(behind) if catching_up else None)
+                       duplicates=self._duplicates, eta_s=self._eta_s(lag) if catching_up else None)
 
-    def _eta_s(self, behind: int) -> float | None:
-        """Seconds until nothing is behind, if it goes on as in the last few; None while it does not get less."""
-        now, looks = monotonic(), self._behind
-        if not looks or now > looks[-1][0] + _LOOK_S:
-            if looks and behind > looks[-1][1] + CAUGHT_UP_ROWS:  # so much is known of only now
-                looks.clear()
-            looks.append((now, behind))
-        while len(looks) > 2 and looks[1][0] < now - _RATE_S:
-            looks.popleft()
-        since, before = looks[0]
-        return behind * (now - since) / (before - behind) if before > behind else None
+    def _eta_s(self, lag: int) -> float | None:
+        """Seconds until the lag is 0, at the rate of the last seconds; None while the lag does not fall."""
+        now, samples = monotonic(), self._lags
+        if not samples or now > samples[-1][0] + _LAG_SAMPLE_S:
+            if samples and lag > samples[-1][1] + CAUGHT_UP_ROWS:  # the broker reported more messages only now
+                samples.clear()
+            samples.append((now, lag))
+        while len(samples) > 2 and samples[1][0] < now - _RATE_S:
+            samples.popleft()
+        since, before = samples[0]
+        return lag * (now - since) / (before - lag) if before > lag else None
 
     @property
     def forgets(self) -> bool:
@@ -189,6 +192,6 @@ class _HandingOver(FeedReader):
         self._rows = None
 
     def _ring(self) -> None:
-        """History is there at once: nobody need wait."""
+        """Wake the caller: rows of the history are available at once."""
         if self._bell is not None:
             self._bell.set()

@@ -1,4 +1,4 @@
-"""What a feed does when rows come faster than the query takes them."""
+"""Load-shedding rules of feeds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from whimbrel.errors import PlanError, near_match
 
 
 class Overload(ABC):
-    """A rule for when too many rows wait. What is given up by it is counted, under the rule's name."""
+    """A rule that drops rows when the buffer is full. Dropped rows are counted under the name of the rule."""
 
     @abstractmethod
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Of the rows that wait, those that stay, in their order; asked when there are too many."""
+        """Select the buffered rows to keep, in their order; called when the buffer is full."""
 
     def check(self, names: Sequence[str], *, where: str) -> None:  # noqa: B027 - most rules name no column
-        """Whether its columns are there."""
+        """Check that the columns of the rule exist."""
 
 
 @dataclass(frozen=True)
 class Sample(Overload):
-    """Keep this share of the rows that wait, evenly.
+    """Keep this fraction of the buffered rows, evenly spaced.
 
     >>> kept = Sample(0.25).keep(pa.record_batch({"x": list(range(8))}))
     >>> kept.column("x").to_pylist()
@@ -53,7 +53,7 @@ class Sample(Overload):
 
 @dataclass(frozen=True)
 class Conflate(Overload):
-    """Keep the newest row that waits of each key.
+    """Keep the newest buffered row of each key.
 
     >>> kept = Conflate("k").keep(pa.record_batch({"k": ["a", "b", "a"], "x": [1, 2, 3]}))
     >>> kept.column("x").to_pylist()
@@ -81,17 +81,17 @@ class Conflate(Overload):
 
 @dataclass(frozen=True)
 class WidenHop(Overload):
-    """Keep all rows, and answer fewer windows: while too many rows wait, hopping windows begin so far apart.
+    """Keep all rows, and compute fewer hopping windows while the buffer is full.
 
-    Whatever is answered is exact; windows between are left out, and counted. It begins and ends a window's size after
-    it is wanted, since rows that came before are in windows until then. That is relief where windows are work, such as
-    many groups with a short hop, or a slow sink; where it is not enough the client is held back. Windows that do not
-    overlap stay as they are, and so do those of several latencies.
+    Results stay exact; the windows between are skipped and counted. The wider hop starts and ends one window size
+    after the buffer is full or free again, since earlier rows are in windows until then. This helps if windows are
+    expensive: many groups with a short hop, or a slow sink. If it is not enough, the feed applies backpressure.
+    Tumbling windows and windows with several latencies do not change.
 
     Parameters
     ----------
     hop : str, timedelta or int (ticks)
-        A multiple of the windows' own that divides their size.
+        The wider hop: a multiple of the hop of the windows that divides their size.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class WidenHop(Overload):
     hop: Duration
 
     def ticks(self, unit: TickUnit) -> int:
-        """From one window to the next."""
+        """The wider hop in ticks."""
         where = f"WidenHop({self.hop!r})"
         ticks = duration_ticks(self.hop, unit, where=where)
         if ticks <= 0:

@@ -1,4 +1,4 @@
-"""Which partitions of a feed were heard of lately."""
+"""Event time and last arrival of each partition, to find idle partitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whimbrel.clock import MIN_TIME
 
 
 class PartitionActivity:
-    """Partitions, with their newest time, and when a row of them came last. One that is forgotten is as one unknown.
+    """Track the latest event time and last arrival of each partition; idle partitions are forgotten.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class PartitionActivity:
     --------
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": [60, 10, 20], "device": ["a", "b", "b"]}, time="at").sources[0]
-    >>> heard = PartitionActivity("device")
-    >>> heard.note(next(log.read(["device"])))
-    >>> heard.slowest(since=0.0), heard.slowest(since=float("inf"))
+    >>> activity = PartitionActivity("device")
+    >>> activity.note(next(log.read(["device"])))
+    >>> activity.slowest(since=0.0), activity.slowest(since=float("inf"))
     (20, None)
     """
 
@@ -33,7 +33,7 @@ class PartitionActivity:
         self._last: dict[object, tuple[int, float]] = {}
 
     def note(self, rows: Batch) -> None:
-        """Rows have come."""
+        """Note rows that arrived."""
         now = monotonic()
         named = pa.table({"partition": rows.column(self._partition).to_arrow(), "time": rows.sync})
         newest = named.group_by("partition").aggregate([("time", "max")])
@@ -41,6 +41,6 @@ class PartitionActivity:
             self._last[partition] = max(time, self._last.get(partition, (MIN_TIME, 0.0))[0]), now
 
     def slowest(self, since: float) -> int | None:
-        """The newest time of the partition that is furthest behind, of those that gave rows since; None without any."""
+        """Newest time of the slowest partition with rows since a moment; None if no partition has any."""
         self._last = {partition: last for partition, last in self._last.items() if last[1] >= since}
         return min((time for time, _ in self._last.values()), default=None)

@@ -1,4 +1,4 @@
-"""A feed's schema: given or inferred, and then held against every row."""
+"""Schema of a feed, and validation of its rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.errors import SchemaError
 
 _FURTHEST = INF - (1 << 58)
-"""Nearer to the ends of time a window (of nine years, where a tick is a nanosecond) would reach beyond them."""
+"""Largest valid time: a window of nine years (in nanoseconds) must still fit before the end of time."""
 
 Fields = Mapping[str, Any] | Any
 """A pyarrow.Schema, or names with types or their names."""
 
 
 def fields_given(fields: Fields, where: str) -> pa.Schema:
-    """A schema as users write it: Arrow's, or names with types or their names.
+    """Make a schema from an Arrow schema, or from names with types or type names.
 
     >>> fields_given({"at": "timestamp[ms]", "x": pa.int64()}, "").names
     ['at', 'x']
@@ -40,12 +40,12 @@ def fields_given(fields: Fields, where: str) -> pa.Schema:
 
 
 def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
-    """The schema of a sample, if it says of all columns what they hold.
+    """Return the schema of a sample if each column has a type.
 
     Raises
     ------
     SchemaError
-        When nothing but nulls, or empty lists, came in a column: what comes later would be refused.
+        For a column with only nulls or empty lists: later values would be malformed.
     """
     for field in schema:
         if _holds_nothing(field.type):
@@ -67,13 +67,13 @@ def _type(type_: Any) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Rules:
-    """What every row must keep before the engine sees it.
+    """Rules that a row must meet before the engine reads it.
 
     Parameters
     ----------
     timeline : Timeline
     max_ahead_ticks : int, optional
-        How far a row's time may be ahead of the clock by which rows arrive.
+        How far an event time may be after the wall clock.
     """
 
     timeline: Timeline
@@ -81,12 +81,12 @@ class Rules:
 
     @staticmethod
     def of(timeline: Timeline, max_ahead: Duration | None) -> Rules:
-        """`max_ahead` as users write it."""
+        """Rules with `max_ahead` as users write it."""
         unit = timeline.schema.unit
         return Rules(timeline, None if max_ahead is None else duration_ticks(max_ahead, unit, where=timeline.where))
 
     def violations(self, rows: pa.Table, now_ns: int) -> list[tuple[str, Mask]]:
-        """Reasons, each with the rows that it refuses; a row is refused once."""
+        """Violated rules, each with a mask of rows; each row counts once."""
         time = rows.column(self.timeline.time)
         now = now_ticks(now_ns, self.timeline.schema.unit)
         maximum = INF if self.max_ahead_ticks is None else now + self.max_ahead_ticks
@@ -113,13 +113,13 @@ class Rules:
         return [(reason, rows) for reason, rows in found if rows.any()]
 
     def _within(self, time: pa.ChunkedArray, maximum: int) -> bool:
-        """Whether all times are fine, in one look at rows that are in many pieces: mostly they are."""
+        """Whether all times are valid, by one pass over their minimum and maximum: the common case."""
         spread = pc.min_max(_counted(time, self.timeline.schema.time_type)).as_py()
         return spread["min"] is None or -_FURTHEST < spread["min"] <= spread["max"] < min(_FURTHEST, maximum + 1)
 
 
 def now_ticks(now_ns: int, unit: TickUnit) -> int:
-    """The wall clock in ticks; plain integers are taken to be seconds."""
+    """The wall clock in ticks; integer times count seconds."""
     return now_ns * (ticks_per_second(unit) or 1) // 10**9
 
 
