@@ -45,9 +45,8 @@ class Sink(ABC):
     @property
     def again(self) -> str:
         """What to do when it could not be written for a while, as a hint."""
-        return ("start the run again when it can: nothing is lost" if self.checkpointed else
-                "a run without checkpoints begins anew; with checkpoints=wb.Checkpoints(folder) it goes on, and "
-                "nothing is lost")
+        return ("Start the run again when the server is available: nothing is lost." if self.checkpointed else
+                "Use checkpoints=wb.Checkpoints(folder) to resume: a run without them starts again from the beginning.")
 
     @abstractmethod
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:

@@ -112,7 +112,7 @@ def test_a_text_is_a_column() -> None:
 
 
 def test_where_rows_have_no_file_order_it_is_refused() -> None:
-    with pytest.raises(PlanError, match="come in the order of their arrival anyway"):
+    with pytest.raises(PlanError, match="rows of a feed are in arrival order"):
         wb.feeds.iterator(lambda: [{"at": 1}], time="at", arrival=wb.FILE_ORDER)
     with pytest.raises(PlanError, match="needs a reorder latency"):
         wb.replay(log(TIMES)).explain()

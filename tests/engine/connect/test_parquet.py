@@ -55,7 +55,7 @@ def test_a_file_that_was_written_anew_is_not_read_by_what_the_old_one_said(tmp_p
     for _ in range(read):
         next(found)
     pq.write_table(pa.table({"t": np.arange(rows), "x": np.ones(rows)}), path, row_group_size=rows // 20)
-    with pytest.raises(SourceError, match=r"log\.parquet' was written anew after it was opened") as told:
+    with pytest.raises(SourceError, match=r"log\.parquet' changed after it was opened") as told:
         list(found)
     assert told.value.where == f"read_parquet({str(path)!r}, time='t')"
 

@@ -71,9 +71,9 @@ def test_a_column_that_is_read_for_its_partitions_only_disturbs_no_join() -> Non
 
 @pytest.mark.parametrize(("partition", "error", "what"), [
     ("devise", SchemaError, "partition must be a column of the payload, got 'devise'"),
-    (7, PlanError, "partition=7 names no partitions"),
+    (7, PlanError, "partition must be a column name or wb.PartitionWatermarks, got 7"),
     (wb.PartitionWatermarks("device", max_lag="-1s"), PlanError, "max_lag must be at least 0, got '-1s'"),
-    (wb.PartitionWatermarks("device", max_lag="1s", every=0), PlanError, "every=0 is no period"),
+    (wb.PartitionWatermarks("device", max_lag="1s", every=0), PlanError, "every must be positive, got 0"),
     (wb.PartitionWatermarks("device", every="1s"), PlanError, "every='1s' needs max_lag: without it"),
     (wb.PartitionWatermarks("device", max_lag="1ms"), PlanError, "'1ms' is not a whole number of ticks"),
 ])

@@ -199,7 +199,7 @@ def test_arrivals_out_of_order_are_refused_by_row(parts: list[list[int]]) -> Non
     with pytest.raises(SourceError, match="Row 2 arrived before the previous row: 't' decreases") as caught:
         rows(Replay(ArrowSource(data, time="t"), INFINITE), ["t"])
     assert "arrival=" in caught.value.hint
-    with pytest.raises(SourceError, match="Row 1 came before") as caught:
+    with pytest.raises(SourceError, match="Row 1 arrived before") as caught:
         rows(replay(log([4, 3])), ["x"])
     assert "Sort the log by 'seen'" in caught.value.hint
 

@@ -134,5 +134,5 @@ def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.
     until(lambda: run.metrics.sink_error == f"no broker answers at {servers}")
     assert repr(run) == f"<Run running; its sink waits: no broker answers at {servers}>"
     assert ended(run, WAIT_S)
-    assert "were not taken: no broker answers" in str(run.error)
+    assert "were not acknowledged: no broker answers" in str(run.error)
     assert capfd.readouterr().err == ""

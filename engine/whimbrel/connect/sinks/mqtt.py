@@ -96,7 +96,7 @@ class MqttSink(ServerSink):
             if self._release(_LOOK_S):
                 until = time.monotonic() + _ANSWER_S
             elif self._gone or time.monotonic() > until:
-                raise ConnectionError(self._gone or f"{len(self._waiting):,} messages were not taken in "
+                raise ConnectionError(self._gone or f"{len(self._waiting):,} messages were not acknowledged in "
                                                     f"{_ANSWER_S:.0f} s")
 
     def _release(self, wait_s: float) -> int:

@@ -97,7 +97,7 @@ class ParquetSink(Sink):
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise self._unwritten(error, f"Free some disk space; then {self.again}") from error
+            raise self._unwritten(error, f"Free some disk space. {self.again}") from error
         self._files.append(name)
         self._rows += self._held
         self._parts, self._held = [], 0

@@ -29,8 +29,8 @@ def test_more_rows_than_are_held_do_not_wait_longer_for_brokers(stops: bool) -> 
         run.stop()
     assert ended(run, PATIENCE_S)
     assert isinstance(run.error, SinkError)
-    assert "10 messages were not taken" in run.error.what
-    assert "begins anew" in run.error.hint
+    assert "10 messages were not acknowledged" in run.error.what
+    assert "starts again from the beginning" in run.error.hint
 
 
 def test_a_sink_is_as_new_after_a_run_that_failed() -> None:

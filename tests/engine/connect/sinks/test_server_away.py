@@ -403,7 +403,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
             run.stop()
         assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
-        assert ("start the run again" in run.error.hint, "begins anew" in run.error.hint) == (
+        assert ("Start the run again" in run.error.hint, "starts again" in run.error.hint) == (
             checkpointed, not checkpointed)
         server.start()
         if not checkpointed:
