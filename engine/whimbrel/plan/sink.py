@@ -30,7 +30,7 @@ class Sink(ABC):
     checkpointed : bool
         Whether that run has checkpoints, set before it is opened.
     stopped : threading.Event
-        Told before it is opened. Set when the run is to stop: a server that is away is waited for no longer.
+        Given before it is opened. Set when the run stops: the sink then no longer waits for its server.
     last_error : str
         What keeps it from being written just now, while it is tried on; empty if nothing does.
     """

@@ -126,7 +126,7 @@ class Blocks:
         return Blocks(first, stop, np.minimum.reduceat(times, first), np.maximum.reduceat(times, first))
 
     def cut(self, index: int, parts: Blocks) -> Blocks:
-        """One of them cut in two, behind the first of its parts; these count rows from its own."""
+        """Cut one of them in two, after the first of its parts, which count rows from its start."""
         middle = self.first[index] + parts.stop[0]
 
         def instead(values: Ticks, *two: int) -> Ticks:
