@@ -35,7 +35,7 @@ class ParquetExcerpts(Excerpts):
     def __init__(self, source: ColumnarSource, files: ParquetFiles, groups: Callable[[int, int], tuple[int, int]],
                  columns: Sequence[str]) -> None:
         super().__init__(source, columns)
-        self._timeline, self._groups = source.timeline, groups
+        self._timeline, self._lies_in, self._groups = source.timeline, source.lies_in, groups
         self._needed = source.timeline.needed(columns)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="whimbrel-read-ahead")
         self._idle: SimpleQueue[ParquetFiles] = SimpleQueue()  # a reader is not thread-safe
@@ -49,7 +49,7 @@ class ParquetExcerpts(Excerpts):
         if coming is None and self._large(first, stop):
             return super().read(first, stop)
         decoded = self._decoded(first, stop) if coming is None else coming.result()
-        return self._timeline.batches(decoded, self.columns, first, self.source.lies_in)
+        return self._timeline.batches(decoded, self.columns, first, self._lies_in)
 
     def expect(self, blocks: Sequence[tuple[int, int]]) -> None:
         before, self._coming = self._coming, {}
