@@ -300,5 +300,5 @@ def test_a_server_that_cannot_say_what_is_left_behind_is_read_without(
 @pytest.mark.parametrize("told", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_idle": 0},
                                   {"claim_idle": "soon"}])
 def test_what_no_member_can_be_told_is_refused(told: Any) -> None:
-    with pytest.raises(PlanError, match=f"{next(iter(told))}="):
+    with pytest.raises(PlanError, match=f"{next(iter(told))} must be"):
         wb.feeds.redis("any", **{**QUICK, **told})

@@ -54,7 +54,7 @@ def test_a_row_that_is_too_long_is_told() -> None:
     run = rows(2, s=["a", "b" * 2_000_000]).start(sink=wb.sinks.kafka("long", f"{broker.host}:{broker.port}"))
     assert ended(run, PATIENCE_S)
     assert isinstance(run.error, SinkError)
-    assert "row 1 is refused: " in run.error.what
+    assert "row 1 was rejected: " in run.error.what
 
 
 def test_a_row_without_a_key_is_a_message_without_one() -> None:

@@ -334,7 +334,7 @@ def test_a_run_that_is_stopped_does_not_wait_until_its_server_has_all_that_it_mi
         run.stop()
         assert ended(run, PATIENCE_S)
         assert isinstance(run.error, SinkError)
-        assert re.search(r"it was stopped before the server had what it missed; [\d,]+ ", run.error.what)
+        assert re.search(r"the run was stopped before all rows were sent again; [\d,]+ ", run.error.what)
         assert link.xlen("out") < 20_000
         relay.close()
 
