@@ -25,7 +25,7 @@ from whimbrel import col
 # ## The root mean square
 #
 # It measures how large values are, whatever their sign. The state is a pair: sum of squares and count. `merge` lets
-# windows use panes and threads share the work; `deaccumulate` lets rows leave a sliding window.
+# windows use panes and threads share the work; `remove` lets rows leave a sliding window.
 
 # %%
 strength = wb.aggregate(
@@ -33,7 +33,7 @@ strength = wb.aggregate(
     accumulate=lambda s, x: (s[0] + x * x, s[1] + 1),
     result=lambda s: (s[0] / s[1]) ** 0.5 if s[1] else None,
     merge=lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    deaccumulate=lambda s, x: (s[0] - x * x, s[1] - 1),
+    remove=lambda s, x: (s[0] - x * x, s[1] - 1),
     name="strength",
 )
 

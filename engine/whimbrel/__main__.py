@@ -24,9 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("version", help="say what is installed").set_defaults(run=_version)
     for entry in entry_points(group="whimbrel.commands"):
         entry.load()(commands)
-    told = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        return int(told.run(told))
+        return int(options.run(options))
     except WhimbrelError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

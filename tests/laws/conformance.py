@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import INF, Aggregated, Fact, Payload
+from whimbrel.testing.oracle import INF, Aggregated, Event, Payload
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases"
 FAMILIES = ("windows", "lifetime", "aggregates", "group", "join", "outer_anti_join", "clip", "stateless",
@@ -57,7 +57,7 @@ def cases() -> list[Any]:
             for case in json.loads((FOLDER / f"{family}.json").read_text())]
 
 
-def expected(case: Any) -> list[Fact]:
+def expected(case: Any) -> list[Event]:
     return [(_time(start), _time(end), _payload(value)) for start, end, value in case["expected"]["events"]]
 
 
@@ -66,12 +66,12 @@ def lifetimes_only(case: Any) -> bool:
     return bool(case["name"].startswith("detect/"))
 
 
-def answer(case: Any) -> list[Fact]:
+def answer(case: Any) -> list[Event]:
     """The oracle's answer to a case."""
     return _run(case["op"], {name: _ingress(given) for name, given in case["inputs"].items()})
 
 
-def _ingress(given: Any) -> list[Fact]:
+def _ingress(given: Any) -> list[Event]:
     options = given.get("ingress", {})
     late = {"throw": "raise"}.get(options.get("disorder", "throw"), options.get("disorder"))
     intervals = _coalesce([row for row in given["events"] if row[0] != "punct"])
@@ -80,8 +80,8 @@ def _ingress(given: Any) -> list[Fact]:
     return oracle.ingress(intervals, options.get("reorder_latency", 0), late).facts
 
 
-def _coalesce(rows: Iterable[Any]) -> list[Fact]:
-    facts: list[Fact] = []
+def _coalesce(rows: Iterable[Any]) -> list[Event]:
+    facts: list[Event] = []
     for sync, other, value in ((_time(sync), _time(other), _payload(value)) for sync, other, value in rows):
         if other > sync:
             facts.append((sync, other, value))
@@ -90,30 +90,30 @@ def _coalesce(rows: Iterable[Any]) -> list[Fact]:
     return facts
 
 
-def _run(op: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+def _run(op: Any, inputs: dict[str, list[Event]]) -> list[Event]:
     facts = inputs[op["from"]]
     for step in op["steps"]:
         facts = _STEPS[step["op"]](facts, step, inputs)
     return facts
 
 
-def _join(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+def _join(facts: list[Event], step: Any, inputs: dict[str, list[Event]]) -> list[Event]:
     right = inputs[step["right"]] if isinstance(step["right"], str) else _run(step["right"], inputs)
     return oracle.join(facts, right, lambda row: (_evaluate(step["left_key"], {"x": row}),),
                        lambda row: (_evaluate(step["right_key"], {"x": row}),),
                        lambda left, other: _payload(_evaluate(step["result"], {"l": left, "r": other})))
 
 
-def _outer_join(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+def _outer_join(facts: list[Event], step: Any, inputs: dict[str, list[Event]]) -> list[Event]:
     lonely = [(start, end, _payload(_evaluate(step["outer"], {"l": row})))
               for start, end, row in _of_left(oracle.anti_join)(facts, step, inputs)]
     return oracle.union(_join(facts, {**step, "result": step["inner"]}, inputs), lonely)
 
 
-def _of_left(operator: Callable[..., list[Fact]]) -> Callable[[list[Fact], Any, dict[str, list[Fact]]], list[Fact]]:
+def _of_left(operator: Callable[..., list[Event]]) -> Callable[[list[Event], Any, dict[str, list[Event]]], list[Event]]:
     """An operator whose answer is made of left events."""
 
-    def asked(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+    def asked(facts: list[Event], step: Any, inputs: dict[str, list[Event]]) -> list[Event]:
         right = inputs[step["right"]] if isinstance(step["right"], str) else _run(step["right"], inputs)
         return operator(facts, right, lambda left, other: bool(
             _evaluate(step["left_key"], {"x": left}) == _evaluate(step["right_key"], {"x": other})))
@@ -121,7 +121,7 @@ def _of_left(operator: Callable[..., list[Fact]]) -> Callable[[list[Fact], Any, 
     return asked
 
 
-def _aggregate(facts: list[Fact], step: Any, _: dict[str, list[Fact]]) -> list[Fact]:
+def _aggregate(facts: list[Event], step: Any, _: dict[str, list[Event]]) -> list[Event]:
     forms = step["aggs"] if "aggs" in step else {"value": (step["apply"][0] if "apply" in step else step)}
     keys = {"group": lambda row: _evaluate(step["key"], {"x": row})} if "key" in step else {}
     rows = oracle.aggregate(facts, {name: _aggregated(form) for name, form in forms.items()}, keys)
@@ -149,7 +149,7 @@ def _aggregated(form: Any) -> Aggregated:
 _QUANTILES = {"percentile_disc": "discrete", "percentile_cont": "linear"}
 
 
-def _detect(facts: list[Fact], step: Any, _: dict[str, list[Fact]]) -> list[Fact]:
+def _detect(facts: list[Event], step: Any, _: dict[str, list[Event]]) -> list[Event]:
     keys = {"key": _function(step["key"])} if "key" in step else {}
     form = step["apply"][0] if "apply" in step else step
     return oracle.detect(facts, _pattern(form["pattern"]), form["max_duration"], keys)
@@ -171,7 +171,7 @@ def _pattern(form: Any) -> oracle.Pattern:
     return oracle.EventStep(_function(inner))
 
 
-def _group(facts: list[Fact], step: Any, inputs: dict[str, list[Fact]]) -> list[Fact]:
+def _group(facts: list[Event], step: Any, inputs: dict[str, list[Event]]) -> list[Event]:
     of = _detect if step["apply"][0]["op"] == "detect" else _aggregate
     return of(facts, step, inputs)
 
@@ -197,17 +197,17 @@ def _time(time: Any) -> oracle.Time:
     return INF if time == "inf" else int(time)
 
 
-def _select(facts: list[Fact], step: Any, _: dict[str, list[Fact]]) -> list[Fact]:
+def _select(facts: list[Event], step: Any, _: dict[str, list[Event]]) -> list[Event]:
     return [(start, end, _payload(_evaluate(step["expr"], {"x": row, "vs": {"value": start}})))
             for start, end, row in facts]
 
 
-def _hopping_window(facts: list[Fact], step: Any, _: dict[str, list[Fact]]) -> list[Fact]:
+def _hopping_window(facts: list[Event], step: Any, _: dict[str, list[Event]]) -> list[Event]:
     """Windows of these cases are labelled by their end."""
     return oracle.hopping_window(facts, step["size"], step["period"], offset=step["offset"], label="end")
 
 
-_STEPS: dict[str, Callable[[list[Fact], Any, dict[str, list[Fact]]], list[Fact]]] = {
+_STEPS: dict[str, Callable[[list[Event], Any, dict[str, list[Event]]], list[Event]]] = {
     **dict.fromkeys(("passthrough", "coalesce", "set_property"), lambda facts, _, __: facts),
     "where": lambda facts, step, _: oracle.where(facts, _function(step["pred"])),
     "select": _select,

@@ -12,7 +12,7 @@ from tests.laws.test_laws import INPUTS, many_keys
 from whimbrel.kernels import tier
 from whimbrel.operators.joins import asof_kernel, coverage, join_input, pair_matcher
 from whimbrel.testing import Query, check_operator, laws, strategies
-from whimbrel.testing.oracle import INF, Fact
+from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.trial import Trial
 
 QUERIES = {
@@ -101,7 +101,7 @@ def binary_queries(draw: st.DrawFn) -> Query:
 
 
 @given(binary_queries(), strategies.facts(), strategies.facts(max_size=8), st.integers(0, 1000))
-def test_random_operators_keep_the_laws(query: Query, s: list[Fact], t: list[Fact], seed: int) -> None:
+def test_random_operators_keep_the_laws(query: Query, s: list[Event], t: list[Event], seed: int) -> None:
     trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
     with tier("interpreted"):
         for law in (laws.matches_the_reference, laws.batches_change_nothing, laws.disorder_changes_nothing,
@@ -111,7 +111,7 @@ def test_random_operators_keep_the_laws(query: Query, s: list[Fact], t: list[Fac
 
 def test_many_pairs_of_one_row() -> None:
     chance = random.Random(1)
-    facts: list[Fact] = [(time, INF if chance.random() < 0.1 else time + chance.randrange(1, 60), {
+    facts: list[Event] = [(time, INF if chance.random() < 0.1 else time + chance.randrange(1, 60), {
         "time": time, "key": "a", "k2": 1, "x": time % 5, "y": 0.5, "flag": True}) for time in range(0, 120, 2)]
     for name in ("join_full_where", "semi_join_where", "anti_join_where", "asof_nearest"):
         query = Query((QUERIES[name],))

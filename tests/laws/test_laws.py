@@ -30,7 +30,7 @@ from whimbrel.operators import (
 )
 from whimbrel.plan import Operator, OrderingSpec
 from whimbrel.testing import BatchedRows, Query, check_operator, laws, oracle, strategies
-from whimbrel.testing.oracle import INF, Fact
+from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.trial import Trial
 
 QUERIES = {
@@ -68,10 +68,10 @@ MANY_KEYS = {
 }
 
 
-def stream(seed: int, rows: int = 24) -> list[Fact]:
+def stream(seed: int, rows: int = 24) -> list[Event]:
     """Facts with ties, nulls, extremes, unknown ends and negative times."""
     chance = random.Random(seed)
-    facts: list[Fact] = []
+    facts: list[Event] = []
     for _ in range(rows):
         time = chance.randint(-10, 30)
         facts.append((time, time + chance.choice([1, 1, 3, 8, 20, INF]), {
@@ -108,7 +108,7 @@ def test_no_operator_is_left_out() -> None:
     assert set(Operator.__subclasses__()) - MADE_BY_THE_PLANNER <= asked
 
 
-def many_keys(seed: int, rows: int) -> list[Fact]:
+def many_keys(seed: int, rows: int) -> list[Event]:
     """More keys and active facts than any state has room for at first."""
     chance = random.Random(seed)
     return [(time, time + chance.choice([1, 5, 400]), {
@@ -126,7 +126,7 @@ def test_growing_state_changes_nothing(name: str) -> None:
 
 
 @given(strategies.queries(), strategies.facts(), strategies.facts(max_size=6))
-def test_random_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fact]) -> None:
+def test_random_queries_match_the_oracle(query: Query, s: list[Event], t: list[Event]) -> None:
     trial = Trial(query.build, (s, t)[:query.arity], query.reference)
     with tier("interpreted"):
         laws.ask(laws.matches_the_reference, trial)
@@ -135,7 +135,7 @@ def test_random_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fa
 @settings(max_examples=DEEP_PLANS)
 @given(strategies.queries(max_steps=6, ordered=True), strategies.facts(max_size=8), strategies.facts(max_size=5),
        st.sampled_from((1, 3, 100)))
-def test_random_deep_queries_match_the_oracle(query: Query, s: list[Fact], t: list[Fact], rows: int) -> None:
+def test_random_deep_queries_match_the_oracle(query: Query, s: list[Event], t: list[Event], rows: int) -> None:
     trial = Trial(query.build, (s, t)[:query.arity], query.reference)
     with tier("interpreted"):
         actual = trial.run(lambda facts: [facts[at:at + rows] for at in range(0, max(len(facts), 1), rows)])
@@ -143,7 +143,7 @@ def test_random_deep_queries_match_the_oracle(query: Query, s: list[Fact], t: li
 
 
 @given(strategies.pattern_queries(), strategies.facts(newest=100))
-def test_random_patterns_match_the_oracle(query: Query, s: list[Fact]) -> None:
+def test_random_patterns_match_the_oracle(query: Query, s: list[Event]) -> None:
     trial = Trial(query.build, (s,), query.reference)
     with tier("interpreted"):
         for law in (laws.matches_the_reference, laws.batches_change_nothing, laws.snapshots_change_nothing):
@@ -166,7 +166,7 @@ def test_random_queries_do_not_see_batches_or_arrival(data: st.DataObject) -> No
 
 
 @given(strategies.queries(), strategies.facts(max_size=8), strategies.facts(max_size=4), st.integers(0, 1000))
-def test_random_queries_keep_the_laws(query: Query, s: list[Fact], t: list[Fact], seed: int) -> None:
+def test_random_queries_keep_the_laws(query: Query, s: list[Event], t: list[Event], seed: int) -> None:
     kept = [laws.late_rows_follow_the_policy, laws.latencies_are_answered_together, laws.empty_input_is_safe,
             laws.schema_is_as_declared, laws.text_is_stable, laws.snapshots_change_nothing]
     trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
@@ -176,14 +176,14 @@ def test_random_queries_keep_the_laws(query: Query, s: list[Fact], t: list[Fact]
 
 
 @given(strategies.queries(ordered=True), strategies.facts(), strategies.facts(max_size=6), st.integers(0, 1000))
-def test_the_events_behind_rows_of_random_queries_give_them_again(query: Query, s: list[Fact], t: list[Fact],
+def test_the_events_behind_rows_of_random_queries_give_them_again(query: Query, s: list[Event], t: list[Event],
                                                                   seed: int) -> None:
     trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
     with tier("interpreted"):
-        laws.ask(laws.events_behind_a_row_give_it_again, trial)
+        laws.ask(laws.lineage_reproduces_a_row, trial)
 
 
-def row(time: int, length: oracle.Time, x: int) -> Fact:
+def row(time: int, length: oracle.Time, x: int) -> Event:
     return time, time + length, {"time": time, "key": "a", "k2": 1, "x": x, "y": 0.5, "flag": True}
 
 

@@ -7,16 +7,16 @@ import pytest
 from tests.laws import conformance
 from whimbrel.errors import DisorderError, KernelError
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import INF, Aggregated, Either, EventStep, Fact, Optional, OracleColumns, Repeat, Then
+from whimbrel.testing.oracle import INF, Aggregated, Either, Event, EventStep, Optional, OracleColumns, Repeat, Then
 
 col = OracleColumns()
 
 
-def points(*times: int, **columns: list[object]) -> list[Fact]:
+def points(*times: int, **columns: list[object]) -> list[Event]:
     return [(time, time + 1, {name: values[at] for name, values in columns.items()}) for at, time in enumerate(times)]
 
 
-def lifetimes(facts: list[Fact]) -> list[tuple[object, object]]:
+def lifetimes(facts: list[Event]) -> list[tuple[object, object]]:
     return [(start, end) for start, end, _ in facts]
 
 
@@ -74,7 +74,7 @@ def test_a_window_grid_can_be_moved() -> None:
 
 
 def test_durations_and_shifts() -> None:
-    facts: list[Fact] = [(3, INF, {}), (5, 6, {})]
+    facts: list[Event] = [(3, INF, {}), (5, 6, {})]
     assert lifetimes(oracle.sliding_window(facts, 5)) == [(3, 8), (5, 10)]
     assert lifetimes(oracle.set_duration(facts, 5)) == [(3, 8), (5, 10)]
     assert oracle.set_duration(facts, 0) == []
@@ -146,7 +146,7 @@ def test_join_needs_equal_keys_and_common_time() -> None:
 A, B, C = EventStep(col.e == "a"), EventStep(col.e == "b"), EventStep(col.e == "c")
 
 
-def matches(pattern: oracle.Pattern, events: str, within: int = 100) -> list[Fact]:
+def matches(pattern: oracle.Pattern, events: str, within: int = 100) -> list[Event]:
     """One event a tick."""
     return oracle.detect(points(*range(len(events)), e=list(events)), pattern, within)
 
@@ -188,7 +188,7 @@ def test_simultaneous_events_of_a_key_are_discarded_with_its_runs() -> None:
 
 
 def test_differences_are_of_multisets_and_close_floats_are_equal() -> None:
-    third: list[Fact] = [(0, 1, {"m": 1 / 3, "k": "a"}), (0, 1, {"m": None, "k": "a"})]
+    third: list[Event] = [(0, 1, {"m": 1 / 3, "k": "a"}), (0, 1, {"m": None, "k": "a"})]
     nearly = [third[1], (0, 1, {"m": 0.1 + 0.7 / 3, "k": "a"})]
     assert oracle.differences(third, nearly) == ([], [])
     assert oracle.differences(third, third[1:]) == (third[:1], [])

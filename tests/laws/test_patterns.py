@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.laws.test_laws import INPUTS
 from whimbrel.kernels import tier
 from whimbrel.testing import Query, check_operator, laws, strategies
-from whimbrel.testing.oracle import Fact
+from whimbrel.testing.oracle import Event
 from whimbrel.testing.trial import Trial
 
 QUERIES = {
@@ -70,6 +70,6 @@ def queries(draw: st.DrawFn) -> Query:
 
 
 @given(queries(), strategies.facts(newest=60))
-def test_random_patterns_match_the_oracle(query: Query, s: list[Fact]) -> None:
+def test_random_patterns_match_the_oracle(query: Query, s: list[Event]) -> None:
     with tier("interpreted"):
         laws.ask(laws.matches_the_reference, Trial(query.build, (s,), query.reference))

@@ -18,7 +18,7 @@ from whimbrel import col
 from whimbrel.kernels import tier
 from whimbrel.run import Execution, pipeline
 from whimbrel.testing import Query, check_operator, laws, strategies
-from whimbrel.testing.oracle import Fact
+from whimbrel.testing.oracle import Event
 from whimbrel.testing.trial import Trial
 
 QUERIES = {
@@ -59,12 +59,12 @@ def test_law(name: str, law: laws.Law) -> None:
 
 
 @given(st.sampled_from(sorted(QUERIES)), strategies.facts(), strategies.facts(max_size=8), st.integers(0, 1000))
-def test_random_streams_in_portions(name: str, s: list[Fact], t: list[Fact], seed: int) -> None:
+def test_random_streams_in_portions(name: str, s: list[Event], t: list[Event], seed: int) -> None:
     query = Query((QUERIES[name],))
     trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
     with tier("interpreted"):
         for law in (laws.matches_the_reference, laws.disorder_changes_nothing, laws.snapshots_change_nothing,
-                    laws.restored_runs_go_on):
+                    laws.restored_runs_resume):
             laws.ask(law, trial)
 
 

@@ -13,7 +13,7 @@ from tests.laws.test_laws import INPUTS
 from whimbrel import col
 from whimbrel.errors import PlanError
 from whimbrel.testing import Query, check_operator, laws
-from whimbrel.testing.oracle import Fact, Payload
+from whimbrel.testing.oracle import Event, Payload
 
 QUERIES = {
     "text": ".sample(0.5, 'key')",
@@ -30,7 +30,7 @@ REFERENCES = {
 KEYS = wb.from_arrow({"at": range(10_000), "plane": [f"plane {n}" for n in range(10_000)]}, time="at")
 
 
-def sampled(facts: list[Fact], share: float, *names: str, seed: int = 0) -> list[Fact]:
+def sampled(facts: list[Event], share: float, *names: str, seed: int = 0) -> list[Event]:
     def kept(payload: Payload) -> bool:
         state = mixed(seed)
         for value in (payload[name] for name in names):

@@ -10,7 +10,7 @@ import pytest
 
 from whimbrel import col
 from whimbrel.kernels import Tier
-from whimbrel.testing.conformance import Case, judge, read_cases
+from whimbrel.testing.conformance import Case, read_cases, run_case
 from whimbrel.testing.conformance.__main__ import main
 from whimbrel.testing.conformance.case import UnsupportedError
 from whimbrel.testing.conformance.expressions import translate
@@ -130,7 +130,7 @@ def folder(path: Path, *facts: dict[str, Any]) -> Path:
 
 def verdict(path: Path, given: dict[str, Any]) -> tuple[str, str]:
     (case,) = read_cases(folder(path, given))
-    found = judge(case, ["interpreted"])
+    found = run_case(case, ["interpreted"])
     return found.outcome, found.why
 
 
@@ -223,5 +223,5 @@ def shared_cases() -> list[Case]:
 @pytest.mark.parametrize("tier", ["interpreted", "fused"])
 @pytest.mark.parametrize("case", shared_cases(), ids=lambda case: case.name)
 def test_shared_case(case: Case, tier: Tier) -> None:
-    found = judge(case, [tier])
+    found = run_case(case, [tier])
     assert found.outcome != "failed", found.why

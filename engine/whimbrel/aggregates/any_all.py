@@ -45,7 +45,7 @@ class AnyTrue(Logical):
     name: ClassVar[str] = "any"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0, 0), accumulate=add, deaccumulate=remove, merge=merge, result=any_true)
+        return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=any_true)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ class AllTrue(Logical):
     name: ClassVar[str] = "all"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0, 0), accumulate=add, deaccumulate=remove, merge=merge, result=all_true)
+        return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=all_true)
 
 
 def add(state: State, value: Any) -> State:

@@ -133,12 +133,12 @@ class ApproximateQuantile(Approximate):
         return pa.float64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset | Sketch:
-        share = Fraction(self.q).limit_denominator(FINEST)
+        fraction = Fraction(self.q).limit_denominator(FINEST)
         if removable:
-            return Multiset(multisets.BETWEEN, share.numerator, share.denominator)
+            return Multiset(multisets.BETWEEN, fraction.numerator, fraction.denominator)
         turned = pa.types.is_uint64(input_type)
-        return Sketch(encode=numbers, exact=functools.partial(quantile_sorted, share, turned=turned), of_nothing=None,
-                      new=functools.partial(QuantileSummary, self.q, self.k, turned=turned),
+        return Sketch(encode=numbers, exact=functools.partial(quantile_sorted, fraction, turned=turned),
+                      of_nothing=None, new=functools.partial(QuantileSummary, self.q, self.k, turned=turned),
                       load=functools.partial(QuantileSummary.from_bytes, self.q, turned=turned))
 
 
@@ -265,11 +265,11 @@ def count_distinct_sorted(values: Array, begin: Array, end: Array) -> Array:
     return before[end] - before[begin]
 
 
-def quantile_sorted(share: Fraction, values: Array, begin: Array, end: Array, *, turned: bool = False) -> Array:
+def quantile_sorted(fraction: Fraction, values: Array, begin: Array, end: Array, *, turned: bool = False) -> Array:
     """The value at a share of the way from the first to the last of each group."""
-    way = share.numerator * (end - begin - 1)
-    place, rest = begin + way // share.denominator, way % share.denominator
-    low, high = values[place], values[np.minimum(place + 1, end - 1)]
+    way = fraction.numerator * (end - begin - 1)
+    index, rest = begin + way // fraction.denominator, way % fraction.denominator
+    low, high = values[index], values[np.minimum(index + 1, end - 1)]
     if values.dtype.kind == "f":
-        return between_floats(low, high, rest, share.denominator)
-    return as_float(*between_integers(low, high, rest, share.denominator), share.denominator, turned=turned)
+        return between_floats(low, high, rest, fraction.denominator)
+    return as_float(*between_integers(low, high, rest, fraction.denominator), fraction.denominator, turned=turned)

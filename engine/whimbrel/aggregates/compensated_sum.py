@@ -80,7 +80,7 @@ def exact_share(state: State, rows: Any) -> Any:
 
 
 def is_spoiled(state: State) -> Any:
-    return are_gone(state[2], state[3])
+    return all_left(state[2], state[3])
 
 
 def in_unit(part: Any, low: Any, wanted: Any) -> Any:
@@ -106,8 +106,8 @@ def with_larger(low: Any, large: Any, size: Any) -> Any:
         return low, large
     if size < low * _WIDTH:
         return low, large + 1
-    places = (math.frexp(size)[1] - 1 - _OFFSET_BITS) // _WIDTH_BITS
-    return math.ldexp(1.0, places * _WIDTH_BITS + _OFFSET_BITS), 1
+    exponent = (math.frexp(size)[1] - 1 - _OFFSET_BITS) // _WIDTH_BITS
+    return math.ldexp(1.0, exponent * _WIDTH_BITS + _OFFSET_BITS), 1
 
 
 def larger_of_both(low: Any, large: Any, other_low: Any, other_large: Any) -> Any:
@@ -116,6 +116,6 @@ def larger_of_both(low: Any, large: Any, other_low: Any, other_large: Any) -> An
     return (low, large) if low > other_low else (other_low, other_large)
 
 
-def are_gone(low: Any, large: Any) -> Any:
+def all_left(low: Any, large: Any) -> Any:
     """Whether all values of the size of the largest have left, so that what they took is missed."""
     return large == 0 and low > SMALLEST

@@ -41,7 +41,7 @@ class Count(Aggregate):
         return pa.int64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0,), accumulate=count_in, deaccumulate=count_out, merge=count_both,
+        return AggregateFunctions(init=(0,), accumulate=count_in, remove=count_out, merge=count_both,
                                   result=counted,
                      additive=True, always=True)
 

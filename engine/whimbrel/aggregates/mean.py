@@ -71,12 +71,12 @@ class Mean(Aggregate):
             return wide_mean(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             result = whole_average_turned if pa.types.is_uint64(input_type) else whole_average
-            return AggregateFunctions(init=NO_WHOLE_SUM, accumulate=whole_in, deaccumulate=whole_out, merge=whole_both,
+            return AggregateFunctions(init=NO_WHOLE_SUM, accumulate=whole_in, remove=whole_out, merge=whole_both,
                          result=result, additive=True)
         if not removable:
             return AggregateFunctions(init=(0.0, 0, 0.0), accumulate=average_in, merge=average_both, result=average,
                                       additive=True)
-        return AggregateFunctions(init=(*NO_SUM, 0), accumulate=exact_in, deaccumulate=exact_out, merge=exact_both,
+        return AggregateFunctions(init=(*NO_SUM, 0), accumulate=exact_in, remove=exact_out, merge=exact_both,
                      result=exact_average, additive=True, spoiled=is_spoiled)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.aggregates.compensated_sum import SMALLEST, are_gone, larger_of_both, two_sum, with_larger
+from whimbrel.aggregates.compensated_sum import SMALLEST, all_left, larger_of_both, two_sum, with_larger
 from whimbrel.aggregates.double_double_sum import halves
 from whimbrel.aggregates.error_free_product import LARGEST_FLOAT, product_error, square_parts
 from whimbrel.plan import State
@@ -114,7 +114,7 @@ def sized_of_both(left: State, right: State) -> State:
 
 
 def are_spoiled(state: State) -> Any:
-    return are_gone(state[7], state[8])
+    return all_left(state[7], state[8])
 
 
 def deviations(state: State) -> Any:
@@ -151,11 +151,11 @@ def last_digits(total: Any, off: Any, squares: Any, error: Any, rest: Any, rows:
     parts[9], parts[10] = -product_error(total, total, -parts[6]), -product_error(2.0 * total, off, -parts[7])
     parts[11] = -product_error(off, off, -parts[8])
     for _ in range(3):
-        for place in range(1, 12):
-            parts[place], parts[place - 1] = two_sum(parts[place], parts[place - 1])
+        for index in range(1, 12):
+            parts[index], parts[index - 1] = two_sum(parts[index], parts[index - 1])
     found = 0.0
-    for place in range(12):
-        found += parts[place]
+    for index in range(12):
+        found += parts[index]
     return max(found, 0.0) / rows / (unit * unit)
 
 

@@ -100,13 +100,13 @@ class Quantile(Aggregate):
         return input_type if is_span_or_time(input_type) else pa.float64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> Multiset:
-        share = Fraction(self.q).limit_denominator(FINEST)
+        fraction = Fraction(self.q).limit_denominator(FINEST)
         if self.interpolation == "discrete":
             choice = multisets.NUMBER_FROM_TOP if self.descending else multisets.NUMBER
         else:
             choice = multisets.BETWEEN
-            share = 1 - share if self.descending else share
-        return Multiset(choice, share.numerator, share.denominator)
+            fraction = 1 - fraction if self.descending else fraction
+        return Multiset(choice, fraction.numerator, fraction.denominator)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_values(self)

@@ -89,14 +89,14 @@ class Sum(Aggregate):
         if self.widen or pa.types.is_decimal(input_type):
             return wide_sum(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
-            return AggregateFunctions(init=(0, 0), accumulate=add_integer, deaccumulate=subtract_integer,
+            return AggregateFunctions(init=(0, 0), accumulate=add_integer, remove=subtract_integer,
                                       merge=add_integers,
                          result=integer_total, additive=True, always=True)
         if not removable:
             return AggregateFunctions(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total,
                                       additive=True,
                          always=True)
-        return AggregateFunctions(init=NO_SUM, accumulate=add_exactly, deaccumulate=subtract_exactly, merge=merge_exact,
+        return AggregateFunctions(init=NO_SUM, accumulate=add_exactly, remove=subtract_exactly, merge=merge_exact,
                      result=exact_total, additive=True, always=True, spoiled=is_spoiled)
 
 

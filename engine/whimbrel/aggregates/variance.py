@@ -100,13 +100,13 @@ class SumOfSquares(Aggregate):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if not pa.types.is_floating(input_type):
-            return AggregateFunctions(init=(0, 0, 0), accumulate=square_in, deaccumulate=square_out,
+            return AggregateFunctions(init=(0, 0, 0), accumulate=square_in, remove=square_out,
                                       merge=squares_of_both,
                          result=integer_squares, additive=True)
         if not removable:
             return AggregateFunctions(init=(0.0,), accumulate=add_square, merge=add_floats, result=float_total,
                                       additive=True)
-        return AggregateFunctions(init=NO_SUM, accumulate=add_square_exactly, deaccumulate=subtract_square_exactly,
+        return AggregateFunctions(init=NO_SUM, accumulate=add_square_exactly, remove=subtract_square_exactly,
                      merge=merge_exact, result=exact_total, additive=True, spoiled=is_spoiled)
 
 
@@ -138,12 +138,12 @@ class Dispersion(Aggregate):
         """The algebra that ends with such results: of moments, of sized ones, and of distances."""
         of_moments, of_sized, of_distances = results
         if not pa.types.is_floating(input_type):
-            return AggregateFunctions(init=NO_MOMENTS, accumulate=whole_moments_in, deaccumulate=whole_moments_out,
+            return AggregateFunctions(init=NO_MOMENTS, accumulate=whole_moments_in, remove=whole_moments_out,
                          merge=moments_of_both, result=of_moments, additive=True, twice=from_whole_mean(of_distances))
         if not removable:
             return AggregateFunctions(init=NO_MOMENTS, accumulate=moments_in, merge=moments_of_both, result=of_moments,
                          additive=True, twice=from_mean(of_distances))
-        return AggregateFunctions(init=NO_SIZED, accumulate=sized_in, deaccumulate=sized_out, merge=sized_of_both,
+        return AggregateFunctions(init=NO_SIZED, accumulate=sized_in, remove=sized_out, merge=sized_of_both,
                      result=of_sized, additive=True, spoiled=are_spoiled, twice=from_mean(of_distances))
 
     @property

@@ -29,8 +29,8 @@ from whimbrel.plan import AggregateFunctions, ByColumns, State
 
 Array = np.ndarray[Any, Any]
 
-_PLACE_BITS = 16
-_PLACE = 2**_PLACE_BITS
+_DIGIT_BITS = 16
+_DIGIT_BASE = 2**_DIGIT_BITS
 """Sums are divided in places of 16 bits: then a remainder of up to 2**47 rows and a place are an int64."""
 
 _DIGITS_AT_ONCE = 9
@@ -61,7 +61,7 @@ def wide_mean(type_: pa.DataType, result: pa.DataType) -> AggregateFunctions:
 def _steps(type_: pa.DataType, join: Callable[[Sequence[Array]], Column], *, always: bool) -> AggregateFunctions:
     inputs = words_of(type_)
     init, into, out, both = _STEPS[inputs]
-    return AggregateFunctions(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=inputs,
+    return AggregateFunctions(init=init, accumulate=into, remove=out, merge=both, result=None, inputs=inputs,
                               always=always,
                  columns=ByColumns(functools.partial(split_words, inputs), join))
 
@@ -88,24 +88,24 @@ def split_words(count: int, column: Column) -> list[Array]:
         return [np.frombuffer(buffer, np.int32, len(data), 4 * data.offset).astype(np.int64)]
     each = width // 8
     parts = np.frombuffer(buffer, np.int64, each * len(data), width * data.offset).reshape(len(data), each)
-    return [np.ascontiguousarray(parts[:, place]) for place in range(count)]
+    return [np.ascontiguousarray(parts[:, index]) for index in range(count)]
 
 
 def _sums(result: pa.DataType, states: Sequence[Array]) -> Column:
     *limbs, _ = states
-    return _column(result, *_places(limbs), None)
+    return _column(result, *_digits(limbs), None)
 
 
 def _means(result: pa.DataType, scale: int, states: Sequence[Array]) -> Column:
     """The quotient, halves away from zero as SQL rounds decimals; of times halves to the even tick."""
     *limbs, rows = states
-    negative, places = _places(limbs)
+    negative, digits = _digits(limbs)
     valid = rows > 0
     divisor = np.where(valid, rows, 1)
     shift = getattr(result, "scale", 0) - scale
     while shift > 0:
-        places, shift = _times(places, 10 ** min(shift, _DIGITS_AT_ONCE)), shift - _DIGITS_AT_ONCE
-    quotients, rest = _divided(places, divisor)
+        digits, shift = _times(digits, 10 ** min(shift, _DIGITS_AT_ONCE)), shift - _DIGITS_AT_ONCE
+    quotients, rest = _divided(digits, divisor)
     twice = 2 * rest
     up = twice >= divisor if t.is_decimal(result) else (
         (twice > divisor) | ((twice == divisor) & (quotients[0] % 2 == 1)))
@@ -113,52 +113,52 @@ def _means(result: pa.DataType, scale: int, states: Sequence[Array]) -> Column:
     return _column(result, negative, _carried(quotients), None if valid.all() else valid)
 
 
-def _places(limbs: Sequence[Array]) -> tuple[Mask, Array]:
+def _digits(limbs: Sequence[Array]) -> tuple[Mask, Array]:
     """Which numbers are negative, and all without their sign in places of 16 bits, the lowest first."""
     last = limbs[-1]
     negative = last < 0
-    halves = [half for limb in limbs[:-1] for half in (limb % _PLACE, limb >> _PLACE_BITS)]
-    top = [(last >> _PLACE_BITS * place) % _PLACE for place in range(4)]
-    places = np.array([*halves, *top])
-    return negative, _negated(places, negative)
+    halves = [half for limb in limbs[:-1] for half in (limb % _DIGIT_BASE, limb >> _DIGIT_BITS)]
+    top = [(last >> _DIGIT_BITS * index) % _DIGIT_BASE for index in range(4)]
+    digits = np.array([*halves, *top])
+    return negative, _negated(digits, negative)
 
 
-def _negated(places: Array, which: Mask) -> Array:
+def _negated(digits: Array, which: Mask) -> Array:
     """Two's complement, of some numbers."""
-    turned = np.where(which, _PLACE - 1 - places, places)
+    turned = np.where(which, _DIGIT_BASE - 1 - digits, digits)
     turned[0] += which
-    return _carried(turned) % _PLACE
+    return _carried(turned) % _DIGIT_BASE
 
 
-def _carried(places: Array) -> Array:
+def _carried(digits: Array) -> Array:
     """With what is more than a place has in the next one; the last one keeps it."""
-    for place in range(len(places) - 1):
-        places[place + 1] += places[place] >> _PLACE_BITS
-        places[place] %= _PLACE
-    return places
+    for index in range(len(digits) - 1):
+        digits[index + 1] += digits[index] >> _DIGIT_BITS
+        digits[index] %= _DIGIT_BASE
+    return digits
 
 
-def _times(places: Array, factor: int) -> Array:
+def _times(digits: Array, factor: int) -> Array:
     """A product by a number of less than 32 bits, in two places more."""
-    return _carried(np.concatenate([places * factor, np.zeros((2, places.shape[1]), np.int64)]))
+    return _carried(np.concatenate([digits * factor, np.zeros((2, digits.shape[1]), np.int64)]))
 
 
-def _divided(places: Array, divisor: Array) -> tuple[Array, Array]:
-    rest = np.zeros(places.shape[1], np.int64)
-    quotients = np.empty_like(places)
-    for place in range(len(places) - 1, -1, -1):
-        quotients[place], rest = np.divmod((rest << _PLACE_BITS) + places[place], divisor)
+def _divided(digits: Array, divisor: Array) -> tuple[Array, Array]:
+    rest = np.zeros(digits.shape[1], np.int64)
+    quotients = np.empty_like(digits)
+    for index in range(len(digits) - 1, -1, -1):
+        quotients[index], rest = np.divmod((rest << _DIGIT_BITS) + digits[index], divisor)
     return quotients, rest
 
 
-def _column(type_: pa.DataType, negative: Mask, places: Array, valid: Mask | None) -> Column:
+def _column(type_: pa.DataType, negative: Mask, digits: Array, valid: Mask | None) -> Column:
     """Numbers in a type; an OverflowError where one has more digits."""
     width = type_.bit_width // 8 if t.is_decimal(type_) else 8
     kept = width // 2
-    if len(places) < kept:
-        places = np.concatenate([places, np.zeros((kept - len(places), places.shape[1]), np.int64)])
-    turned = _negated(places[:kept], negative)
-    if places[kept:].any() or ((turned[-1] >= _PLACE // 2) != (negative & places.any(axis=0))).any():
+    if len(digits) < kept:
+        digits = np.concatenate([digits, np.zeros((kept - len(digits), digits.shape[1]), np.int64)])
+    turned = _negated(digits[:kept], negative)
+    if digits[kept:].any() or ((turned[-1] >= _DIGIT_BASE // 2) != (negative & digits.any(axis=0))).any():
         raise OverflowError("wide sum")
     signed = np.ascontiguousarray(turned.T.astype("<u2"))
     if not t.is_decimal(type_):

@@ -94,7 +94,7 @@ def wide_spread(type_: pa.DataType, result: pa.DataType, *, root: bool, sample: 
     words = words_of(type_)
     init, into, out, both = _STEPS[words]
     join = functools.partial(_spreads, words, result, getattr(type_, "scale", 0), root, sample)
-    return AggregateFunctions(init=init, accumulate=into, deaccumulate=out, merge=both, result=None, inputs=3 * words,
+    return AggregateFunctions(init=init, accumulate=into, remove=out, merge=both, result=None, inputs=3 * words,
                  columns=ByColumns(functools.partial(_split_squared, words), join))
 
 
@@ -104,18 +104,18 @@ def _split_squared(words: int, column: Column) -> list[Array]:
     digits = [half for word in values for half in (word.view(np.uint64) & _LOW, word.view(np.uint64) >> _HALF_BITS)]
     negative = (values[-1] < 0).astype(np.uint64)
     carry = negative
-    for place, digit in enumerate(digits):  # two's complement of those below zero
+    for index, digit in enumerate(digits):  # two's complement of those below zero
         turned = (digit ^ (negative * _LOW)) + carry
-        digits[place], carry = turned & _LOW, turned >> _HALF_BITS
+        digits[index], carry = turned & _LOW, turned >> _HALF_BITS
     squared = [np.zeros(len(column), np.uint64) for _ in range(2 * len(digits))]
-    for place, digit in enumerate(digits):
+    for index, digit in enumerate(digits):
         for other, factor in enumerate(digits):
             product = digit * factor
-            squared[place + other] += product & _LOW
-            squared[place + other + 1] += product >> _HALF_BITS
-    for place in range(len(squared) - 1):
-        squared[place + 1] += squared[place] >> _HALF_BITS
-        squared[place] &= _LOW
+            squared[index + other] += product & _LOW
+            squared[index + other + 1] += product >> _HALF_BITS
+    for index in range(len(squared) - 1):
+        squared[index + 1] += squared[index] >> _HALF_BITS
+        squared[index] &= _LOW
     pairs = zip(squared[::2], squared[1::2], strict=True)
     return [*values, *((low | high << _HALF_BITS).view(np.int64) for low, high in pairs)]
 
@@ -132,13 +132,13 @@ def _spreads(words: int, result: pa.DataType, scale: int, root: bool, sample: bo
     at = np.flatnonzero(valid)
     of = _span if t.is_duration(result) else functools.partial(_float, scale, root)
     many, all_sums, all_squares = rows[at].tolist(), _whole(sums, at), _whole(squares, at)
-    for place, count, total, square in zip(at.tolist(), many, all_sums, all_squares, strict=True):
-        found[place] = of(count * square - total * total, count * (count - sample))
+    for index, count, total, square in zip(at.tolist(), many, all_sums, all_squares, strict=True):
+        found[index] = of(count * square - total * total, count * (count - sample))
     return Column(result, found, None if valid.all() else valid)
 
 
 def _whole(limbs: Sequence[Array], at: Array) -> list[int]:
-    return [sum(limb << _BITS * place for place, limb in enumerate(each))
+    return [sum(limb << _BITS * index for index, limb in enumerate(each))
             for each in zip(*(limb[at].tolist() for limb in limbs), strict=True)]
 
 

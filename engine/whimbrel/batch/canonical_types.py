@@ -99,7 +99,7 @@ def _held_as(array: pa.Array, type_: pa.DataType) -> pa.Array:
             return _held_as(array.dictionary, type_).take(array.indices)
         return pa.DictionaryArray.from_arrays(array.indices, _held_as(array.dictionary, type_.value_type))
     if t.is_struct(source):
-        parts = [_held_as(array.field(place), field.type) for place, field in enumerate(type_)]
+        parts = [_held_as(array.field(index), field.type) for index, field in enumerate(type_)]
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=array.is_null())
     return _lists_held_as(array, type_) if t.is_nested(source) else array.cast(type_)
 

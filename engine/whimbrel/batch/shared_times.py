@@ -13,7 +13,7 @@ _PART = 8_192
 """Times that are compared at once: what they are compared by stays in the cache."""
 
 
-def surroundings(times: Array, before: int, behind: int) -> Array | None:
+def surroundings(times: Array, before: int, after: int) -> Array | None:
     """Times with so many before and behind them in the array that they are part of; None: it has not so many.
 
     That is one whose memory stays as it is, Arrow's or of a :class:`Storage`.
@@ -30,7 +30,7 @@ def surroundings(times: Array, before: int, behind: int) -> Array | None:
     if not isinstance(whole.base, pa.Buffer | memoryview):
         return None
     first = (_address(times) - _address(whole)) // times.itemsize - before
-    stop = first + before + len(times) + behind
+    stop = first + before + len(times) + after
     return whole[first:stop] if first >= 0 and stop <= len(whole) else None
 
 

@@ -121,8 +121,8 @@ def show_grid(step: int, offset: int, unit: TickUnit, *others: int) -> tuple[str
     weekly = bool(week) and step % week == 0
     monday = weekly and offset == 4 * week // 7
     step_words = repr(f"{7 * step // week}d") if weekly and not monday else quote_ticks(step, unit)
-    words = (step_words if each == step else quote_ticks(each, unit) for each in (step, *others))
-    return (*words, *((f"offset={quote_ticks(offset, unit)}",) if offset and not monday else ()))
+    parts = (step_words if each == step else quote_ticks(each, unit) for each in (step, *others))
+    return (*parts, *((f"offset={quote_ticks(offset, unit)}",) if offset and not monday else ()))
 
 
 def shown(value: Any) -> str:
@@ -230,9 +230,9 @@ def span_words(seconds: float) -> str:
     size = abs(seconds)
     sign = "-" if seconds < 0 else ""
     if size < 60:
-        told = float(f"{size:.3g}")
-        unit, seconds_of = next((each for each in _PARTS if told >= each[1]), _PARTS[-1] if told else _PARTS[0])
-        return f"{sign}{told / seconds_of:.3g} {unit}"
+        rounded = float(f"{size:.3g}")
+        unit, seconds_of = next((each for each in _PARTS if rounded >= each[1]), _PARTS[-1] if rounded else _PARTS[0])
+        return f"{sign}{rounded / seconds_of:.3g} {unit}"
     for (unit, seconds_of), (smaller, smaller_s) in pairwise((("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))):
         if size >= seconds_of:
             whole, rest = divmod(size, seconds_of)

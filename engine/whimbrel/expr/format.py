@@ -118,15 +118,15 @@ def _source(function: Any) -> str:
         text = inspect.getsource(function)
     except OSError:
         return "<lambda>"
-    for place in re.finditer(r"\blambda\b", text):  # of several in one statement, the one with this code
-        for end in range(len(text), place.start(), -1):
+    for found in re.finditer(r"\blambda\b", text):  # of several in one statement, the one with this code
+        for end in range(len(text), found.start(), -1):
             try:
-                tree = ast.parse(text[place.start() : end], mode="eval")
+                tree = ast.parse(text[found.start() : end], mode="eval")
             except SyntaxError:
                 continue
             if isinstance(tree.body, ast.Lambda):
                 if _same_code(tree, function):
-                    return " ".join(text[place.start() : end].split())
+                    return " ".join(text[found.start() : end].split())
                 break
     return "<lambda>"
 

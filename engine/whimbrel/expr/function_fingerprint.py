@@ -27,65 +27,65 @@ def identity(*functions: Any) -> str:
     >>> identity(scaled(2)) == identity(scaled(2)), identity(scaled(2)) == identity(scaled(3))
     (True, False)
     >>> def ahead():
-    ...     told = identity(lambda: later)
+    ...     first = identity(lambda: later)
     ...     later = 5
-    ...     return told
+    ...     return first
     >>> ahead() == ahead()
     True
     """
-    return hashlib.sha256(repr([_thing(function, ()) for function in functions]).encode()).hexdigest()[:8]
+    return hashlib.sha256(repr([_value(function, ()) for function in functions]).encode()).hexdigest()[:8]
 
 
-def functions_in(thing: Any) -> Iterator[Any]:
+def functions_in(value: Any) -> Iterator[Any]:
     """The Python functions that something is made of, through its fields and what they hold; and numbers beside them.
 
     >>> [found.__name__ for found in functions_in({"n": 5, "by": [identity, (functions_in, "x")]})]
     ['identity', 'functions_in']
     """
-    if isinstance(thing, FunctionType | functools.partial):
-        yield thing
-    elif isinstance(thing, tuple | list):
-        for part in thing:
+    if isinstance(value, FunctionType | functools.partial):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
             yield from functions_in(part)
-    elif isinstance(thing, dict):
-        yield from functions_in(list(thing.values()))
-    elif is_dataclass(thing) and not isinstance(thing, type):
-        held = [getattr(thing, field.name) for field in fields(thing)]
+    elif isinstance(value, dict):
+        yield from functions_in(list(value.values()))
+    elif is_dataclass(value) and not isinstance(value, type):
+        held = [getattr(value, field.name) for field in fields(value)]
         if any(isinstance(part, FunctionType | functools.partial) for part in held):
             yield from (part for part in held if _is_plain(part))
         yield from functions_in(held)
 
 
-def _is_plain(thing: Any) -> bool:
-    return all(map(_is_plain, thing)) if isinstance(thing, tuple) else isinstance(thing, _PLAIN)
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, tuple) else isinstance(value, _PLAIN)
 
 
-def _thing(thing: Any, inside: tuple[Any, ...]) -> Any:
-    thing = getattr(thing, "py_func", thing)  # compiled by the user
-    if isinstance(thing, _PLAIN):
-        return type(thing).__name__, repr(thing)
-    if isinstance(thing, tuple | frozenset):
-        parts = [_thing(part, inside) for part in thing]
-        return type(thing).__name__, parts if isinstance(thing, tuple) else sorted(map(repr, parts))
-    if isinstance(thing, np.ndarray):
-        return "array", str(thing.dtype), thing.shape, hashlib.sha256(thing.tobytes()).hexdigest()
-    if isinstance(thing, functools.partial):
-        return "partial", _thing((thing.func, thing.args, *sorted(thing.keywords.items())), inside)
-    if isinstance(thing, FunctionType):
-        return "again" if thing in inside else _function(thing, (*inside, thing))
-    if isinstance(thing, ModuleType):
-        return thing.__name__
-    named = thing if hasattr(thing, "__qualname__") else type(thing)
+def _value(value: Any, inside: tuple[Any, ...]) -> Any:
+    value = getattr(value, "py_func", value)  # compiled by the user
+    if isinstance(value, _PLAIN):
+        return type(value).__name__, repr(value)
+    if isinstance(value, tuple | frozenset):
+        parts = [_value(part, inside) for part in value]
+        return type(value).__name__, parts if isinstance(value, tuple) else sorted(map(repr, parts))
+    if isinstance(value, np.ndarray):
+        return "array", str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, functools.partial):
+        return "partial", _value((value.func, value.args, *sorted(value.keywords.items())), inside)
+    if isinstance(value, FunctionType):
+        return "again" if value in inside else _function(value, (*inside, value))
+    if isinstance(value, ModuleType):
+        return value.__name__
+    named = value if hasattr(value, "__qualname__") else type(value)
     return getattr(named, "__module__", ""), named.__qualname__
 
 
 def _function(function: FunctionType, inside: tuple[Any, ...]) -> Any:
     scope = function.__globals__
-    around = [(name, _thing(scope[name], inside)) for name in _names(function.__code__) if name in scope]
-    around += [(name, _thing(within, inside)) for name, cell in zip(
+    around = [(name, _value(scope[name], inside)) for name in _names(function.__code__) if name in scope]
+    around += [(name, _value(within, inside)) for name, cell in zip(
         function.__code__.co_freevars, function.__closure__ or (), strict=True) for within in _contents(cell)]
     defaults = function.__defaults__ or (), *sorted((function.__kwdefaults__ or {}).items())
-    return _code(function.__code__, function.__doc__), around, _thing(defaults, inside)
+    return _code(function.__code__, function.__doc__), around, _value(defaults, inside)
 
 
 def _contents(cell: CellType) -> list[Any]:
@@ -99,7 +99,7 @@ def _contents(cell: CellType) -> list[Any]:
 def _code(code: CodeType, doc: str | None = None) -> Any:
     constants = code.co_consts[1:] if doc is not None and code.co_consts[:1] == (doc,) else code.co_consts
     return (code.co_code.hex(), code.co_names, code.co_argcount,
-            [_code(part) if isinstance(part, CodeType) else _thing(part, ()) for part in constants])
+            [_code(part) if isinstance(part, CodeType) else _value(part, ()) for part in constants])
 
 
 def _names(code: CodeType) -> Iterator[str]:

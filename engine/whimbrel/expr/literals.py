@@ -54,7 +54,7 @@ def literal_type(value: Scalar) -> pa.DataType:
             return pa.duration(_coarsest(_length(value), value))
 
 
-def literal_beside(value: Scalar, type_: pa.DataType) -> pa.DataType:
+def literal_type_for(value: Scalar, type_: pa.DataType) -> pa.DataType:
     """The type at which a literal meets a column of another type; its own type when the two do not go together.
 
     A text that is no time, or a time that the column's unit cannot hold, is an ExpressionError.

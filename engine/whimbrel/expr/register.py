@@ -91,22 +91,22 @@ def registers_of(expr: Expr) -> dict[str, OuterValue]:
     return {name: found for child in children(expr) for name, found in registers_of(child).items()}
 
 
-def trace_step(thing: Any, where: str) -> Expr:
+def trace_step(value: Any, where: str) -> Expr:
     """As :func:`~whimbrel.expr.trace.trace`; a function may take the event alone, or the event and the register.
 
     >>> trace_step(lambda e, r: e.x > r.total, "event()")
     col.x > register.total
     """
-    code = getattr(thing, "__code__", None)
-    if isinstance(thing, Expr) or code is None or code.co_argcount != 2:
-        return trace(thing, where)
+    code = getattr(value, "__code__", None)
+    if isinstance(value, Expr) or code is None or code.co_argcount != 2:
+        return trace(value, where)
     event, run = TracedRow(), _Watched()
     try:
-        result = thing(event, run)
+        result = value(event, run)
     except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values
-        return _step_function(thing, where)
+        return _step_function(value, where)
     if not isinstance(result, Expr) and (event.__touched__ or run.__touched__):
-        return _step_function(thing, where)
+        return _step_function(value, where)
     return lift(result)
 
 

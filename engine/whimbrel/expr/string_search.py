@@ -44,9 +44,9 @@ def index_of(texts: Any, text: str) -> Any:
         return _beside(texts, pa.int64(), found.astype(np.int64))
     if isinstance(texts, pa.Scalar):
         return pa.scalar(None if texts.as_py() is None else texts.as_py().find(text), pa.int64())
-    places = pc.find_substring(texts, text).cast(pa.int64())
+    positions = pc.find_substring(texts, text).cast(pa.int64())
     if is_ascii(texts):
-        return places
+        return positions
     # Arrow counts bytes.
     counted = [None if whole is None else whole.find(text) for whole in texts.to_pylist()]
     return pa.array(counted, pa.int64())

@@ -29,7 +29,7 @@ class TracedRow:
         return by_name(name)
 
 
-def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
+def trace(value: Any, where: str = "", *, names: bool = False) -> Expr:
     """An expression from an expression, a plain value, or a function of one row.
 
     A function that asks its row for answers (``if``, ``and``, ``is None``, ``math.sqrt``) cannot be traced; it becomes
@@ -37,7 +37,7 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
 
     Parameters
     ----------
-    thing : Expr, scalar or callable
+    value : Expr, scalar or callable
     where : str
         The user's call, for errors.
     names : bool
@@ -53,24 +53,24 @@ def trace(thing: Any, where: str = "", *, names: bool = False) -> Expr:
     >>> trace(lambda e: e.price * e.volume > 3)
     col.price * col.volume > 3
     """
-    if isinstance(thing, str):
-        return Col(thing) if names else Lit(str(thing), bare=True)
-    if isinstance(thing, Expr) or not callable(thing):
+    if isinstance(value, str):
+        return Col(value) if names else Lit(str(value), bare=True)
+    if isinstance(value, Expr) or not callable(value):
         try:
-            return lift(thing)
+            return lift(value)
         except ExpressionError as error:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
-    if _asks_who(thing):
-        return _row_function(thing, where, takes_nulls=True)
+    if _asks_who(value):
+        return _row_function(value, where, takes_nulls=True)
     row = TracedRow()
     try:
-        result = thing(row)
+        result = value(row)
     except Exception:  # noqa: BLE001 - whatever it did, it did not survive columns in place of values
-        return _row_function(thing, where)
+        return _row_function(value, where)
     if isinstance(result, Expr):
         return result
     if row.__touched__:  # an answer about the stand-in, not the row
-        return _row_function(thing, where)
+        return _row_function(value, where)
     return lift(result)
 
 

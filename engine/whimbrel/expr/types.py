@@ -15,7 +15,7 @@ from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
 from whimbrel.expr.infer_return_type import row_function_type
-from whimbrel.expr.literals import finer, literal_beside, literal_type
+from whimbrel.expr.literals import finer, literal_type, literal_type_for
 from whimbrel.expr.nodes import (
     Binary,
     Call,
@@ -126,9 +126,9 @@ def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = F
     (one, left_type), (other, right_type) = left, right
     try:
         if isinstance(one, Lit) and not isinstance(other, Lit):
-            left_type = literal_beside(one.value, right_type)
+            left_type = literal_type_for(one.value, right_type)
         elif isinstance(other, Lit) and not isinstance(one, Lit):
-            right_type = literal_beside(other.value, left_type)
+            right_type = literal_type_for(other.value, left_type)
     except ExpressionError as error:
         raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if left_type == right_type or t.is_null(right_type):

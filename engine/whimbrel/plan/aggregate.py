@@ -88,7 +88,7 @@ class AggregateFunctions:
         (state, state) -> state of both sets of rows; None when parts cannot be combined.
     result : callable or None
         state -> value, or None for null; None where whole columns of states become values.
-    deaccumulate : callable, optional
+    remove : callable, optional
         (state, value) -> state with one row less. None if a row cannot be removed; then a group that lost rows is
         recomputed from those that are left.
     additive : bool
@@ -97,11 +97,11 @@ class AggregateFunctions:
     always : bool
         Whether there is a value of every state, that of no rows too.
     inputs : int
-        How many values accumulate and deaccumulate take of a row: the fields of a struct, where they are several.
+        How many values accumulate and remove take of a row: the fields of a struct, where they are several.
     columns : ByColumns, optional
         How whole columns become these inputs, and states become values; then there is no `result`.
     timed : bool
-        Whether accumulate and deaccumulate take one argument more: the start of the row, in ticks.
+        Whether accumulate and remove take one argument more: the start of the row, in ticks.
     in_order : bool
         Whether rows must be taken in in the order of their start, before any window rounded it.
     spoiled : callable, optional
@@ -115,7 +115,7 @@ class AggregateFunctions:
     accumulate: Callable[..., State]
     merge: Callable[[Any, Any], State] | None
     result: Callable[[Any], Any] | None
-    deaccumulate: Callable[..., State] | None = None  # word allowed: the option of user-defined aggregates
+    remove: Callable[..., State] | None = None
     inputs: int = 1
     columns: ByColumns | None = None
     timed: bool = False

@@ -1,7 +1,7 @@
 """Starting plans, moving batches, and answering: on the calling thread, or on one of their own."""
 
 from whimbrel.run.checkpoint_coordinator import Checkpoints
-from whimbrel.run.collect import batches, collect, collect_together, progress
+from whimbrel.run.collect import batches, collect, collect_together, intermediate_snapshots
 from whimbrel.run.execution import Execution
 from whimbrel.run.lineage import Lineage, lineage
 from whimbrel.run.metrics import Metrics, Snapshot
@@ -29,9 +29,9 @@ __all__ = [
     "collect_together",
     "in_order",
     "in_ranges",
+    "intermediate_snapshots",
     "lineage",
     "profile",
-    "progress",
     "read_state",
     "start",
     "write_state",

@@ -56,10 +56,10 @@ def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token])
     fresh.mkdir(parents=True)
     for number, kernel in enumerate(session.pipeline.kernels):
         write_state(fresh / _name(number), state_of(kernel))
-    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"), "queries": words(session.plans),
-                               "runs": _kernels(session),
+    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"),
+                               "queries": describe_plans(session.plans), "runs": _kernels(session),
                                "last": _last_steps(session.plans), "left": sorted(session.left),
-                               "told": session.pipeline.told,
+                               "sent_watermarks": session.pipeline.sent_watermarks,
                                "settled": [answer.settled_rows for answer in session.answers],
                                "offsets": {str(source): json.dumps(offset)
                                            for source, offset in session.reader.offsets.items()},
@@ -108,7 +108,7 @@ def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
     for number, kernel in enumerate(session.pipeline.kernels):
         kernel.restore_state(_read(folder / _name(number), where).parts)
     offsets = {int(source): json.loads(offset) for source, offset in run["offsets"].items()}
-    session.resume(run["told"], run["settled"], run["left"], offsets)
+    session.resume(run["sent_watermarks"], run["settled"], run["left"], offsets)
     return [json.loads(token) for token in run["tokens"]]
 
 
@@ -151,7 +151,7 @@ def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], wher
     if len(run["settled"]) != len(plans):
         raise CheckpointError(f"The checkpoint is of {_count(len(run['settled']))}, not of {len(plans)}.", where=where,
                               hint="give all that were started together, in their order")
-    written, wanted = run["queries"], words(plans)
+    written, wanted = run["queries"], describe_plans(plans)
     for old, new in zip(written, wanted, strict=False):
         if old != new:
             was, given = (re.sub(_INPUTS, "", step) for step in (old, new))
@@ -174,7 +174,7 @@ def _count(queries: int) -> str:
     return "one query" if queries == 1 else f"{queries} queries"
 
 
-def words(plans: Sequence[Node]) -> list[str]:
+def describe_plans(plans: Sequence[Node]) -> list[str]:
     """What queries are, step by step: what it does, and to which steps. How many rows a source has is no part of it."""
     nodes = list(walk(plans))
     number = {id(node): place for place, node in enumerate(nodes)}

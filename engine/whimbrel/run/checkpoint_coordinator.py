@@ -156,7 +156,7 @@ class Keeping:
         """Settled rows of a step; and a checkpoint, if it is time."""
         self._hand_on(session, outs)
         numbers = range(len(self._sinks))
-        if not self._may_write(self._waiting(filter(self.trouble, numbers))) or time.monotonic() < self._due:
+        if not self._may_write(self._waiting(filter(self.last_error, numbers))) or time.monotonic() < self._due:
             return
         self._complete(session)
         waiting = self._waiting(numbers)  # for what was just written, too: nothing is added until it is prepared
@@ -238,7 +238,7 @@ class Keeping:
 
     def waits(self, number: int) -> bool:
         """Whether a query's rows wait for a server that may never take them; with checkpoints none are lost."""
-        return self._checkpoints is None and bool(self.trouble(number))
+        return self._checkpoints is None and bool(self.last_error(number))
 
     def stop(self, numbers: AbstractSet[int]) -> None:
         """Wait no longer for servers of these queries; with checkpoints, which are of all, when it is all of them."""
@@ -246,7 +246,7 @@ class Keeping:
             for number in numbers:
                 self._stopped[number].set()
 
-    def trouble(self, number: int) -> str:
+    def last_error(self, number: int) -> str:
         """What keeps the sink of a query from being written just now."""
         sink = self._sinks[number]
         return "" if sink is None else sink.last_error

@@ -56,7 +56,7 @@ def batches(plan: Node) -> Iterator[pa.RecordBatch]:
                     yield from in_order(table_from_batches(plan.schema, out)).to_batches()
 
 
-def progress(plan: Node, every: str | int | None,
+def intermediate_snapshots(plan: Node, every: str | int | None,
              asked: Callable[[int, int | None], bool] | None = None) -> Iterator[Snapshot]:
     """Answers that refine: the first after the first rows, one each `every` share or number of rows, the last exact.
 

@@ -102,30 +102,30 @@ class Execution:
         if follower is None or follower.seeks == follower.clock.seeks:
             return False
         seeks, instant = follower.clock.last_seek
-        back = self.marks is not None and instant < self.reader.came
+        back = self.marks is not None and instant < self.reader.arrival_ns
         if self.marks is not None and back:
             self.go_back(self.marks.back_to(instant))
         follower.seeks = seeks
         return back
 
     @property
-    def behind_clock(self) -> bool:
+    def must_rewind(self) -> bool:
         """Whether the clock was set to where this session has been, and it can go back."""
         follower = self.reader.follower
         if self.marks is None or follower is None:
             return False
         seeks, instant = follower.clock.last_seek
-        return seeks != follower.seeks and instant < self.reader.came
+        return seeks != follower.seeks and instant < self.reader.arrival_ns
 
     def mark(self) -> RewindPoint:
         """Where it is now."""
-        return RewindPoint(self.reader.came, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
+        return RewindPoint(self.reader.arrival_ns, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
                     tuple(answer.settled_rows for answer in self.answers))
 
     def go_back(self, mark: RewindPoint) -> None:
         """Be where it was."""
         self.pipeline.become(mark.pipeline)
-        self.reader.resume(mark.came)
+        self.reader.resume(mark.arrival_ns)
         for number, (answer, settled) in enumerate(zip(self.answers, mark.settled, strict=True)):
             if number not in self.left:
                 answer.go_back(settled)
@@ -136,12 +136,13 @@ class Execution:
             answer.finished = True
             answer.end()
 
-    def resume(self, told: list[int], settled: list[int], left: list[int], offsets: Mapping[int, Any]) -> None:
+    def resume(self, sent_watermarks: list[int], settled: list[int], left: list[int],
+               offsets: Mapping[int, Any]) -> None:
         """Go on where the kernels' restored state is: so many rows of each query went out before."""
-        self.pipeline.told = told
+        self.pipeline.sent_watermarks = sent_watermarks
         self.reader.resume(offsets=offsets)
         for answer, rows in zip(self.answers, settled, strict=True):
-            answer.go_on(rows)
+            answer.resume(rows)
         self.left.update(left)
         self._settle_up()
 

@@ -59,10 +59,10 @@ class KeyPartition(Source):
             return self._falls_here(hashed)
         array: pa.Array = keys.values
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-        words = [hash(word) for word in coded.dictionary.to_pylist()]
-        here = np.append(self._falls_here(np.array(words, np.int64).view(np.uint64) * _ODD), self.part == 0)
+        hashes = [hash(value) for value in coded.dictionary.to_pylist()]
+        here = np.append(self._falls_here(np.array(hashes, np.int64).view(np.uint64) * _ODD), self.part == 0)
         codes = Column.from_arrow(coded.indices)
-        return here[np.where(codes.validity(), codes.values, len(words))]
+        return here[np.where(codes.validity(), codes.values, len(hashes))]
 
     def _falls_here(self, hashed: np.ndarray[Any, Any]) -> Mask:
         return (hashed >> np.uint64(40)) % np.uint64(self.parts) == self.part

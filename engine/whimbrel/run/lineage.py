@@ -57,11 +57,11 @@ class Origin:
     def events(self) -> pa.Table:
         """The table without columns that its lifetimes show already; those that they hide go by another name."""
         source, names = self.source, self.table.column_names
-        kept = [place for place, name in enumerate(names)
-                if place < 2 or name not in ("start", "end") or name in source.hidden]
+        kept = [index for index, name in enumerate(names)
+                if index < 2 or name not in ("start", "end") or name in source.hidden]
         return self.table.select(kept).rename_columns(
-            [f"{source.name}.{names[place]}" if place > 1 and names[place] in source.hidden else names[place]
-             for place in kept])
+            [f"{source.name}.{names[index]}" if index > 1 and names[index] in source.hidden else names[index]
+             for index in kept])
 
 
 @dataclass(frozen=True)
@@ -277,13 +277,13 @@ def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:
 
 def _values(source: Source) -> tuple[tuple[str, Expr], ...]:
     """What a row carries: its number, its lifetime and its columns as they were at the source."""
-    columns = ((f"lineage:{place}", Col(name)) for place, name in enumerate(source.schema.names))
+    columns = ((f"lineage:{index}", Col(name)) for index, name in enumerate(source.schema.names))
     return ((_NUMBER, Col(_NUMBER)), (_LIFETIME[0], start_time()), (_LIFETIME[1], end_time()), *columns)
 
 
 def _carried(source: Source) -> Schema:
     time = source.schema.time_type
-    columns = (Field(f"lineage:{place}", field.type) for place, field in enumerate(source.schema))
+    columns = (Field(f"lineage:{index}", field.type) for index, field in enumerate(source.schema))
     return source.schema.with_fields([Field(_NUMBER, pa.int64()), *(Field(name, time) for name in _LIFETIME), *columns])
 
 
@@ -297,7 +297,7 @@ def _answer(plan: Node, wanted: LineageRequest, found: Newest) -> None:
     """Look for rows in the answer of a plan, and no longer than any can come."""
     search = Search(wanted, found)
     with closing(Execution(plan, keep_rows=0, hurry=True)) as session:
-        while not session.finished and session.pipeline.told[-1] < wanted.end:
+        while not session.finished and session.pipeline.sent_watermarks[-1] < wanted.end:
             for batch in (session.step() or [[]])[0]:
                 search.add(batch)
     search.end()

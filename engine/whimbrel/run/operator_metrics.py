@@ -50,9 +50,9 @@ class OperatorCounters:
 
     def copy(self) -> OperatorCounters:
         """The same counters, which go their own way."""
-        twin = OperatorCounters()
-        twin.batches, twin.rows_out, twin.seconds = self.batches, self.rows_out, self.seconds
-        return twin
+        copy = OperatorCounters()
+        copy.batches, copy.rows_out, copy.seconds = self.batches, self.rows_out, self.seconds
+        return copy
 
     def push(self, kernel: Kernel, batch: Batch, port: int = 0) -> list[Batch]:
         """Let the operator take in rows."""

@@ -71,22 +71,23 @@ def cut_windows(plan: Node, parts: int) -> CutWindows | None:
     while len(chain[-1].inputs) == 1:
         chain.append(chain[-1].inputs[0])
     source = chain[-1].op
-    place = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
-    if place is None or not isinstance(source, Source) or source.disorder != OrderingSpec() or (
+    position = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
+    if position is None or not isinstance(source, Source) or source.disorder != OrderingSpec() or (
             source.live or source.edges or source.as_it_comes):
         return None
-    split = states_of_windows(chain[place])
+    split = states_of_windows(chain[position])
     if split is None or not takes_any_order(split[0]):
         return None
     cuts = _cuts(source, parts)
     if cuts is None:
         return None
     _, states, after = split
-    window = chain[place].inputs[0].op
+    window = chain[position].inputs[0].op
     assert isinstance(window, HoppingWindow)
-    behind = [node.op for node in reversed(chain[:place]) if isinstance(node.op, Operator)]
+    downstream = [node.op for node in reversed(chain[:position]) if isinstance(node.op, Operator)]
     handed = Node(PushSource("states", source.time, states.schema, window.hop))
-    return CutWindows([_over(states, SourceSlice(source, *rows)) for rows in cuts], above(handed, (*after, *behind)))
+    merged = above(handed, (*after, *downstream))
+    return CutWindows([_over(states, SourceSlice(source, *rows)) for rows in cuts], merged)
 
 
 def _over(plan: Node, source: Source) -> Node:

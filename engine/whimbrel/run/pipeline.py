@@ -37,7 +37,7 @@ class Pipeline:
         The node at which each source enters.
     needs : list of frozenset of int
         The nodes that each plan is made of.
-    told : list of int
+    sent_watermarks : list of int
         How far time has come after each kernel, as its consumers know.
     work : list of Work
         What each kernel has done.
@@ -63,7 +63,7 @@ class Pipeline:
             if isinstance(node.op, Source):
                 self.sources.append(node.op)
                 self.entries.append(number)
-        self.told = [MIN_TIME] * len(self.nodes)
+        self.sent_watermarks = [MIN_TIME] * len(self.nodes)
         self.work = [OperatorCounters() for _ in self.nodes]
         self.failures: dict[int, Exception] = {}
         self._out: list[list[Batch]] = [[] for _ in plans]
@@ -142,7 +142,7 @@ class Pipeline:
                 kernel = self._kernels[judge]
                 assert isinstance(kernel, AdvancesWhenIdle)
                 out = kernel.advance_idle(time)
-                news = news or kernel.watermark > self.told[judge]
+                news = news or kernel.watermark > self.sent_watermarks[judge]
                 self._spread(judge, out)
         self._drain()
         return self._take() if news else None
@@ -188,8 +188,8 @@ class Pipeline:
     def _growing(self, number: int) -> tuple[str, str]:
         """What makes so many rows, and in which step."""
         op = self.nodes[number].op
-        words = self._kernels[number].growing or "it makes or keeps very many rows"
-        return words, op.name if isinstance(op, Source) else op.show()
+        reason = self._kernels[number].growing or "it makes or keeps very many rows"
+        return reason, op.name if isinstance(op, Source) else op.show()
 
     def finish(self, source: int) -> list[list[Batch]]:
         """No further rows of a source."""
@@ -197,29 +197,29 @@ class Pipeline:
 
     def rest(self, plans: Collection[int]) -> list[list[Batch]]:
         """What would still come of these plans if every source ended now. Changes nothing."""
-        twin = self.fork(plans)
-        twin.in_portions, twin.max_portions = False, _MAX_SHOWN_PORTIONS
+        copy = self.fork(plans)
+        copy.in_portions, copy.max_portions = False, _MAX_SHOWN_PORTIONS
         rest: list[list[Batch]] = [[] for _ in self._roots]
         for source, entry in enumerate(self.entries):
             if any(entry in self.needs[plan] for plan in plans):
-                for plan, batches in enumerate(twin.finish(source)):
+                for plan, batches in enumerate(copy.finish(source)):
                     rest[plan] += batches
-        for error in twin.failures.values():
+        for error in copy.failures.values():
             raise error
         return rest
 
     def fork(self, plans: Collection[int]) -> Pipeline:
         """An independent copy that works for these plans only."""
         needed = self._needed(plans)
-        twin = object.__new__(Pipeline)
-        twin.__dict__.update(self.__dict__)
-        twin._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
-        twin.told = list(self.told)
-        twin.work = [work.copy() for work in self.work]  # looking is not what the operators do
-        twin.failures, twin._failed = {}, set(self._failed)
-        twin._out = [[] for _ in self._roots]
-        twin._join_up(plans)
-        return twin
+        copy = object.__new__(Pipeline)
+        copy.__dict__.update(self.__dict__)
+        copy._kernels = [kernel.fork() if number in needed else kernel for number, kernel in enumerate(self._kernels)]
+        copy.sent_watermarks = list(self.sent_watermarks)
+        copy.work = [work.copy() for work in self.work]  # looking is not what the operators do
+        copy.failures, copy._failed = {}, set(self._failed)
+        copy._out = [[] for _ in self._roots]
+        copy._join_up(plans)
+        return copy
 
     def begin_again(self, row: int = 0) -> None:
         """Ready for rows from anywhere in time, from this one of the source on: asked of a pipeline that is empty.
@@ -230,13 +230,13 @@ class Pipeline:
             kernel.watermark = MIN_TIME
             if isinstance(kernel, Ingress):
                 kernel.begin_again(row)
-        self.told = [MIN_TIME] * len(self.nodes)
+        self.sent_watermarks = [MIN_TIME] * len(self.nodes)
 
-    def become(self, twin: Pipeline) -> None:
+    def become(self, copy: Pipeline) -> None:
         """Go on where a fork of this pipeline is; the fork stays as it is."""
-        self._kernels = [kernel.fork() for kernel in twin.kernels]
-        self.told = list(twin.told)
-        self.work = [work.copy() for work in twin.work]
+        self._kernels = [kernel.fork() for kernel in copy.kernels]
+        self.sent_watermarks = list(copy.sent_watermarks)
+        self.work = [work.copy() for work in copy.work]
 
     @property
     def ingresses(self) -> list[Ingress]:
@@ -286,8 +286,8 @@ class Pipeline:
                 else:
                     self._spread(consumer, out)
         watermark = self._kernels[number].watermark
-        if watermark > self.told[number]:
-            self.told[number] = watermark
+        if watermark > self.sent_watermarks[number]:
+            self.sent_watermarks[number] = watermark
             for consumer, port in consumers:
                 try:
                     out = self.work[consumer].advance(self._kernels[consumer], watermark, port)

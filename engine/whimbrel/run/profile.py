@@ -67,7 +67,7 @@ class _Watch:
     calls: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
-    def told(self, name: str, seconds: float, waiting: bool) -> None:
+    def record(self, name: str, seconds: float, waiting: bool) -> None:
         if waiting:
             self.waited += seconds
         else:
@@ -97,13 +97,13 @@ def profile(plan: Node) -> Profile:
     """Run a query to its end, on one thread, and measure."""
     watch = _Watch()
     began = time.perf_counter()
-    with watched(watch.told), wait_for_compiler(), closing(Execution(plan, keep_rows=0, hurry=True)) as session:
+    with watched(watch.record), wait_for_compiler(), closing(Execution(plan, keep_rows=0, hurry=True)) as session:
         waited = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
         while not session.finished:
             session.step()
         seconds = time.perf_counter() - began
         work = session.pipeline.work
-        spent = [done.seconds - told() for done, told in zip(work, waited, strict=True)]
+        spent = [done.seconds - waited_s() for done, waited_s in zip(work, waited, strict=True)]
         names = [node.op.name if isinstance(node.op, Source) else node.op.show() for node in session.pipeline.nodes]
     kernels = sorted(watch.seconds, key=watch.seconds.__getitem__, reverse=True)
     return Profile(

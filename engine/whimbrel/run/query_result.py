@@ -120,7 +120,7 @@ class Answer:
             newest = int(starts.max())
         self._newest_start = max(self._newest_start, newest)
 
-    def go_on(self, settled: int) -> None:
+    def resume(self, settled: int) -> None:
         """So many rows went out before, from a pipeline whose state is restored, and are not kept here."""
         self.settled_rows = self._forgotten = settled
         self._rows_before = self._rows
@@ -225,8 +225,8 @@ class Answer:
     @cached_property
     def _inputs(self) -> list[tuple[int, ...]]:
         """For each of the operators, the places of those that it reads."""
-        places = {number: place for place, number in enumerate(self._nodes)}
-        return [tuple(places[self._pipeline.position(below)] for below in self._pipeline.nodes[number].inputs)
+        indices = {number: index for index, number in enumerate(self._nodes)}
+        return [tuple(indices[self._pipeline.position(below)] for below in self._pipeline.nodes[number].inputs)
                 for number in self._nodes]
 
     @cached_property
@@ -301,13 +301,13 @@ def in_order(table: pa.Table) -> pa.Table:
     starts = [np.asarray(Column.from_arrow(chunk).values) for chunk in table.column("start").chunks if len(chunk)]
     if all(map(ascends, starts)) and all(before[-1] <= after[0] for before, after in pairwise(starts)):
         return table
-    stretches = _stretches(starts, table.num_rows // _LONG) if all(map(ascends, starts)) else None
-    if stretches is not None:
-        return pa.concat_tables(table.slice(first, rows) for first, rows in stretches)
+    ranges = _ordered_ranges(starts, table.num_rows // _LONG) if all(map(ascends, starts)) else None
+    if ranges is not None:
+        return pa.concat_tables(table.slice(first, rows) for first, rows in ranges)
     return table.take(Column(pa.int64(), np.concatenate(starts).argsort(kind="stable")).to_arrow())
 
 
-def _stretches(runs: Sequence[Ticks], maximum: int) -> list[tuple[int, int]] | None:
+def _ordered_ranges(runs: Sequence[Ticks], maximum: int) -> list[tuple[int, int]] | None:
     """Where stretches of runs in order begin, and their rows, so that they are in order together; None if too many."""
     before = [0, *accumulate(map(len, runs))]
     heads = [(int(run[0]), number, 0) for number, run in enumerate(runs)]

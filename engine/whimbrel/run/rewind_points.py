@@ -27,7 +27,7 @@ class RewindPoint:
 
     Parameters
     ----------
-    came : int
+    arrival_ns : int
         The nanosecond of the last arrival that was read.
     rows : int
         How many rows were read.
@@ -37,7 +37,7 @@ class RewindPoint:
         How many rows of each query were settled.
     """
 
-    came: int
+    arrival_ns: int
     rows: int
     pipeline: Pipeline
     settled: tuple[int, ...]
@@ -75,7 +75,7 @@ class Marks:
 
     def back_to(self, instant: int) -> RewindPoint:
         """The last one before a row was read that came behind an instant (a nanosecond); later ones are forgotten."""
-        kept = bisect_right(self._marks, instant, key=lambda mark: mark.came)
+        kept = bisect_right(self._marks, instant, key=lambda mark: mark.arrival_ns)
         del self._marks[kept:], self._bytes[kept:]
         self._worked_s = 0.0
         return self._marks[-1]

@@ -228,7 +228,7 @@ class Run:
         return ended
 
     def __repr__(self) -> str:
-        trouble = self.metrics.sink_error if self.state == "running" else ""
-        if trouble:
-            return f"<Run {self.state}; its sink waits: {trouble}>"
+        last_error = self.metrics.sink_error if self.state == "running" else ""
+        if last_error:
+            return f"<Run {self.state}; its sink waits: {last_error}>"
         return f"<Run {self.state}>" if self.error is None else f"<Run {self.state}: {self.error.what}>"

@@ -80,7 +80,7 @@ class Loop:
     def sought(self) -> None:
         """The clock of the replays was set: a run that has ended goes on if it has been there already."""
         with self._changed:
-            if self._over and self.session.behind_clock and not all(shown.stopping for shown in self._ended()):
+            if self._over and self.session.must_rewind and not all(shown.stopping for shown in self._ended()):
                 self._over = False
                 self._revive()
                 self.session.reader.rejoin()
@@ -108,7 +108,7 @@ class Loop:
             state = self._read()
             self._keep_last()
         except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
-            self._error = _told(error)
+            self._error = _as_whimbrel_error(error)
         finally:
             state = state if self._error is None else "failed"
             self.session.close()
@@ -223,7 +223,7 @@ class Loop:
         with self._changed:
             for number, error in failures.items():
                 if self.shown[number].state != "failed":
-                    self._end(self.shown[number], "failed", _told(error))
+                    self._end(self.shown[number], "failed", _as_whimbrel_error(error))
                     self.session.leave(number)
                     self._changed.notify_all()
 
@@ -298,8 +298,8 @@ class Loop:
 
     def metrics(self, shown: QueryHandle) -> Metrics:
         """The last ones, with what is the matter with its sink now: the thread may be waiting for just that."""
-        trouble = "" if self.keeping is None else self.keeping.trouble(shown.number)
-        return replace(shown.metrics, sink_error=trouble) if trouble else shown.metrics
+        last_error = "" if self.keeping is None else self.keeping.last_error(shown.number)
+        return replace(shown.metrics, sink_error=last_error) if last_error else shown.metrics
 
     def pause(self, by: QueryHandle) -> None:
         self._switch(by, "running", "paused")
@@ -337,9 +337,9 @@ class Loop:
             shown.ended.wait()
 
 
-def _told(error: Exception) -> WhimbrelError:
+def _as_whimbrel_error(error: Exception) -> WhimbrelError:
     if isinstance(error, WhimbrelError):
         return error
-    told = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
-    told.__cause__ = error
-    return told
+    wrapped = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
+    wrapped.__cause__ = error
+    return wrapped

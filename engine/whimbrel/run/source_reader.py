@@ -21,7 +21,7 @@ from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.operators.windows.adaptive_window import WideningKernel
 from whimbrel.plan import FilteredSource, OverloadSignal, Source, SourceOffset, UnsortedSource, WithOrdering
 from whimbrel.run.pipeline import Pipeline
-from whimbrel.run.statistics_watermark import ahead_of
+from whimbrel.run.statistics_watermark import statistics_watermark
 
 _SLICE_S = 0.02
 _WAIT_S, _PAUSE_S = 0.05, 0.002
@@ -45,7 +45,7 @@ class SourceReader:
     ----------
     rows : int
         How many were read.
-    came : int
+    arrival_ns : int
         The nanosecond of the last arrival of a replay that was read.
     follower : Follower or None
         How far the replays have come on their clock, where there are any.
@@ -65,16 +65,16 @@ class SourceReader:
         self._states: dict[int, FeedStatus] = {}
         self._reached: dict[int, int] = {}
         self._reliefs: dict[OverloadSignal, OverloadSignal] = {}
-        self._ahead = [ahead_of(source) for source in pipeline.sources]
+        self._bounds = [statistics_watermark(source) for source in pipeline.sources]
         self._unit = finest(source.schema.unit for source in pipeline.sources)
         self.resume()
 
-    def resume(self, came: int | None = None, offsets: Mapping[int, Any] | None = None) -> None:
+    def resume(self, arrival_ns: int | None = None, offsets: Mapping[int, Any] | None = None) -> None:
         """Begin each source behind the rows that its pipeline has seen.
 
         Parameters
         ----------
-        came : int, optional
+        arrival_ns : int, optional
             When the last row came, if that is known.
         offsets : mapping of int to JSON value, optional
             By source: the offset of each feed after those rows.
@@ -92,7 +92,7 @@ class SourceReader:
             if reading.relief is not None:
                 reading.relief = self._own(reading.relief)
         self._follow()
-        self.came = self._latest() if came is None else came
+        self.arrival_ns = self._latest() if arrival_ns is None else arrival_ns
 
     def _own(self, relief: OverloadSignal) -> OverloadSignal:
         """One of this run alone in the place of a feed's, which other runs may read, too."""
@@ -219,7 +219,7 @@ class SourceReader:
                 if batch is None:
                     continue
                 if isinstance(stream, ReplayReader):
-                    self.came = max(self.came, stream.came)
+                    self.arrival_ns = max(self.arrival_ns, stream.came)
                 self._rest[number] = batch
             return self._process(number, whole=spans)
         if self._streams and len(self._readings) == len(self._streams):  # others wait by themselves
@@ -282,8 +282,8 @@ class SourceReader:
 
     def _look_ahead(self, number: int, out: list[list[Batch]]) -> None:
         """Time goes on to the earliest row that may follow, where that is known; what this settles goes out too."""
-        ahead, ingress = self._ahead[number], self.pipeline.ingresses[number]
-        if ahead is not None and (earliest := ahead.earliest(ingress.rows)) > ingress.watermark:
+        bounds, ingress = self._bounds[number], self.pipeline.ingresses[number]
+        if bounds is not None and (earliest := bounds.earliest(ingress.rows)) > ingress.watermark:
             for settled, more in zip(out, self.pipeline.advance(number, earliest), strict=True):
                 settled.extend(more)
 

@@ -73,10 +73,10 @@ def _tree(value: Any, name: str, arrays: dict[str, pa.Array]) -> Tree:
             return {"parts": _trees(parts, name, arrays)}
         case list() | tuple():
             kind = "list" if isinstance(value, list) else "tuple"
-            return {kind: [_tree(item, f"{name}.{place}", arrays) for place, item in enumerate(value)]}
+            return {kind: [_tree(item, f"{name}.{index}", arrays) for index, item in enumerate(value)]}
         case dict():
-            return {"dict": [[_tree(key, name, arrays), _tree(item, f"{name}.{place}", arrays)]
-                             for place, (key, item) in enumerate(value.items())]}
+            return {"dict": [[_tree(key, name, arrays), _tree(item, f"{name}.{index}", arrays)]
+                             for index, (key, item) in enumerate(value.items())]}
     assert value is FIXED, type(value)
     return {"fixed": 0}
 
@@ -102,7 +102,7 @@ def _state(tree: Tree, array: Callable[[str], pa.Array]) -> Any:
         case "column":
             return Column.from_arrow(array(what))
         case "schema":
-            return Schema(tuple(Field(name, array(place).type) for name, place in what[0]), *what[1:])
+            return Schema(tuple(Field(name, array(index).type) for name, index in what[0]), *what[1:])
         case "batch":
             return Batch(**{name: _state(part, array) for name, part in what.items()})
         case "parts":

@@ -39,7 +39,7 @@ class StatisticsWatermark:
         return int(self._earliest[min(block, len(self._stop) - 1)])
 
 
-def ahead_of(source: Source) -> StatisticsWatermark | None:
+def statistics_watermark(source: Source) -> StatisticsWatermark | None:
     """What a source that promises no order knows; None where that is nothing, or rows tell as much themselves."""
     while isinstance(source, FilteredSource | WithOrdering | UnsortedSource):
         source = source.source

@@ -98,7 +98,7 @@ def _cut(plan: Node, threads: int) -> CutWindows | list[Piece]:
         if cut is not None and cut.few:
             return cut
         if cut is not None or optimize(plan).reach is None:
-            pieces = [Piece(share) for share in in_shares(plan, threads)] or pieces
+            pieces = [Piece(part_plan) for part_plan in in_shares(plan, threads)] or pieces
     return pieces
 
 

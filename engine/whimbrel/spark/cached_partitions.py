@@ -84,18 +84,18 @@ class CachedPartitions(Source):
     def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         if self.disorder != OrderingSpec(None) or not self._partitions:
             return None
-        told = np.array([*self._partitions.values()], np.int64)
-        first = told[:, 0].cumsum() - told[:, 0]
+        digests = np.array([*self._partitions.values()], np.int64)
+        first = digests[:, 0].cumsum() - digests[:, 0]
         begins = joined(first, rows)
         return Blocks(first[begins], np.append(first[begins[1:]], self.rows),
-                      np.minimum.reduceat(told[:, 1], begins), np.maximum.reduceat(told[:, 2], begins))
+                      np.minimum.reduceat(digests[:, 1], begins), np.maximum.reduceat(digests[:, 2], begins))
 
     def excerpt(self, first: int, stop: int) -> CachedPartitions:
         begins = np.cumsum([0, *(each.rows for each in self._partitions.values())])
         begin, end = np.searchsorted(begins, [first, stop]).tolist()
-        twin = copy.copy(self)
-        vars(twin).update(_partitions=dict([*self._partitions.items()][begin:end]), rows=stop - first)
-        return twin
+        copied = copy.copy(self)
+        vars(copied).update(_partitions=dict([*self._partitions.items()][begin:end]), rows=stop - first)
+        return copied
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
         return PartitionExcerpts(self, columns)
@@ -162,9 +162,9 @@ def _counted(rows: SparkRows, where: str) -> dict[int, RowDigest]:
 
     check_running(rows.frame.sparkSession, where)
     at = rows.frame.select(f.spark_partition_id().alias("number"), rows.ticks().alias("ticks"))
-    told = at.groupBy("number").agg(f.count("*"), f.min("ticks"), f.max("ticks"), f.bit_xor("ticks"))
+    digests = at.groupBy("number").agg(f.count("*"), f.min("ticks"), f.max("ticks"), f.bit_xor("ticks"))
     try:
-        return {number: RowDigest(*values) for number, *values in sorted(told.collect())}
+        return {number: RowDigest(*values) for number, *values in sorted(digests.collect())}
     except PySparkException as error:
         raise SourceError(f"Spark could not count the rows: {short_cause(error)}", where=where,
                           hint="Spark's own log has the full trace") from error

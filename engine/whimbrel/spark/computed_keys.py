@@ -24,7 +24,7 @@ def keys_as_columns(plan: Node) -> Node | None:
     chain = [plan]
     while len(chain[-1].inputs) == 1:
         chain.append(chain[-1].inputs[0])
-    asked = {place: found for place, node in enumerate(chain) if (found := _computed(node.op))}
+    asked = {index: found for index, node in enumerate(chain) if (found := _computed(node.op))}
     if not asked:
         return None
     lowest, computed = max(asked.items())

@@ -162,7 +162,7 @@ def _files(scan: Any, named: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The files that Spark would open, and what the folders say of the rows in them."""
     types = list(_each(scan.relation().partitionSchema()))
     for folder in _each(scan.relation().location().listFiles(scan.partitionFilters(), scan.dataFilters())):
-        held = [folder.values().get(place, field.dataType()) for place, field in enumerate(types)]
+        held = [folder.values().get(index, field.dataType()) for index, field in enumerate(types)]
         # A text is an object of Java's; dates come as days, as Arrow holds them.
         values = {name: value if value is None or isinstance(value, int) else str(value)
                   for name, value in zip(named, held, strict=True)}
@@ -172,7 +172,7 @@ def _files(scan: Any, named: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _each(sequence: Any) -> Iterator[Any]:
     """What is in a sequence of Scala's."""
-    return (sequence.apply(place) for place in range(sequence.size()))
+    return (sequence.apply(index) for index in range(sequence.size()))
 
 
 def _class(java_object: Any) -> str:

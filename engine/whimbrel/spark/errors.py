@@ -16,15 +16,15 @@ _REFUSED = re.compile(r"^whimbrel\.errors\.\w+: .*(?:\n  where: (.*))?(?:\n  hin
 def failure(what: str, error: BaseException, *, where: str, hint: str) -> SourceError:
     r"""A failure of Spark as an error of ours; what a kernel in a task refused, it says as the kernel did.
 
-    >>> told = "Traceback (most recent call last):\nwhimbrel.errors.KernelError: integer overflow\n  where: col.x * 9"
-    >>> print(failure("Spark failed", RuntimeError(told), where="collect(on=spark)", hint="see its cause"))
+    >>> trace = "Traceback (most recent call last):\nwhimbrel.errors.KernelError: integer overflow\n  where: col.x * 9"
+    >>> print(failure("Spark failed", RuntimeError(trace), where="collect(on=spark)", hint="see its cause"))
     Spark failed: KernelError: integer overflow
       where: collect(on=spark), col.x * 9
       hint:  see its cause
     """
     refused = _REFUSED.search(str(error))
-    place, advice = refused.groups() if refused else (None, None)
-    return SourceError(f"{what}: {short_cause(error)}", where=f"{where}, {place}" if place else where,
+    location, advice = refused.groups() if refused else (None, None)
+    return SourceError(f"{what}: {short_cause(error)}", where=f"{where}, {location}" if location else where,
                        hint=advice or hint)
 
 

@@ -44,7 +44,7 @@ def answered(stage: Stage, given: Sequence[SparkRows], out: pa.Schema, *, ticks:
     frame, schema = inputs.frame(), spark_schema(out)
     work = TaskWork(plan, inputs.readers, out, ticks=ticks)
     match stage.how:
-        case How.PLACE:
+        case How.LOCAL:
             way = "stream" if all(sent(source).as_it_comes for source in plan.sources()) else "in_chunks"
             return frame.drop(TICKS).mapInArrow(travelling(work, way), schema)
         case How.KEY:
@@ -64,7 +64,7 @@ def answered(stage: Stage, given: Sequence[SparkRows], out: pa.Schema, *, ticks:
 def sendable(stage: Stage) -> Node:
     """The plan of a stage as it runs, over sources whose rows are sent."""
     sources = stage.plan.sources()
-    in_place = stage.how is How.PLACE
+    in_place = stage.how is How.LOCAL
     stateless = in_place and all(isinstance(node.op, Source) or node.op.takes_any_order for node in stage.plan.walk())
     stand_ins = {source: Sent(source, number, OrderingSpec(None if in_place else 0), as_it_comes=stateless)
                  for number, source in enumerate(sources)}
@@ -90,8 +90,8 @@ class _Inputs:
             return self._rows(0).select(TICKS, *self._named(0))
         parts = []
         for number in range(len(self.given)):
-            others = [columns if place == number else [f.lit(None).alias(name) for name in self._names(place)]
-                      for place, columns in enumerate(map(self._named, range(len(self.given))))]
+            others = [columns if other == number else [f.lit(None).alias(name) for name in self._names(other)]
+                      for other, columns in enumerate(map(self._named, range(len(self.given))))]
             parts.append(self._rows(number).select(
                 self._time(number), f.lit(number).alias(SOURCE), *(column for columns in others for column in columns)))
         together, *more = parts
@@ -117,8 +117,8 @@ class _Inputs:
         rows = self.given[number]
         frame, names = rows.frame.withColumn(TICKS, rows.ticks()), names_of(rows)
         for condition in self.sent[number].conditions:
-            told = native(condition, names, rows.schema, may_fail=False)
-            frame = frame if told is None else frame.where(told)
+            predicate = native(condition, names, rows.schema, may_fail=False)
+            frame = frame if predicate is None else frame.where(predicate)
         return frame
 
     def _time(self, number: int) -> Column:
@@ -132,7 +132,7 @@ class _Inputs:
         return (f.col(TICKS).cast("decimal(38, 0)") * ticks_in(unit, finer)).cast("decimal(38, 0)").alias(TICKS)
 
     def _names(self, number: int) -> list[str]:
-        return [f"s{number}_{place}" for place in range(len(self.readers[number].sent))]
+        return [f"s{number}_{index}" for index in range(len(self.readers[number].sent))]
 
     def _named(self, number: int) -> list[Column]:
         from pyspark.sql import functions as f
@@ -145,8 +145,8 @@ def _ranges(rows: DataFrame, reach: Reach) -> list[tuple[int, int]]:
     """As many ranges as rows are worth, of like size; found by one job."""
     from pyspark.sql import functions as f
 
-    shares = [part / 1_000 for part in range(1, 1_000)]
-    count, times = rows.agg(f.count(f.lit(1)), f.percentile_approx(TICKS, shares, 10_000)).head() or (0, None)
+    fractions = [part / 1_000 for part in range(1, 1_000)]
+    count, times = rows.agg(f.count(f.lit(1)), f.percentile_approx(TICKS, fractions, 10_000)).head() or (0, None)
     parts = max(2 * rows.sparkSession.sparkContext.defaultParallelism, -(-count // ROWS_A_TASK))
     wanted = [times[min(part * 1_000 // parts, 998)] for part in range(1, parts)] if times else []
     return list(pairwise([MIN_TIME, *sorted({_rounded(time, reach) for time in wanted}), INF]))

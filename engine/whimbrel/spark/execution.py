@@ -23,7 +23,7 @@ from whimbrel.spark.sql_partial_aggregates import rows_in_sql, states_in_sql
 from whimbrel.spark.stages import Before, Exchange, How, Stage, divide
 from whimbrel.spark.tasks import Task
 from whimbrel.spark.to_dataframe import MAX_SENT_BYTES, rows_of
-from whimbrel.spark.types import fitting, spark_schema, told_apart
+from whimbrel.spark.types import check_distinct_names, fitting, spark_schema
 from whimbrel.spark.workers import check_workers
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class SparkExecution:
 
     def in_sql(self, stage: Stage) -> DataFrame | None:
         """A stage as Spark's own work, where that says the same."""
-        if self.native is False or stage.how is not How.PLACE or stage is self.stage:
+        if self.native is False or stage.how is not How.LOCAL or stage is self.stage:
             return None
         if stage not in self._made:
             source, = stage.plan.sources()
@@ -98,7 +98,7 @@ class SparkExecution:
     def _rows(self, source: Source) -> SparkRows:
         if not isinstance(source, Before):
             return rows_of(source, self.spark, WHERE)
-        told_apart(source.schema.names, self.spark, WHERE)
+        check_distinct_names(source.schema.names, self.spark, WHERE)
         frame = self.in_sql(source.stage)
         if frame is None:
             fields = stage_fields(source.schema, WHERE)

@@ -21,7 +21,7 @@ from whimbrel.spark.expressions import native
 from whimbrel.spark.rows import SparkRows, quoted
 from whimbrel.spark.session import check_running
 from whimbrel.spark.sql_partial_aggregates import names_of
-from whimbrel.spark.types import told_apart
+from whimbrel.spark.types import check_distinct_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,7 +103,7 @@ def only(frame: DataFrame, wanted: Sequence[str], columns: Sequence[str] | None,
             raise SchemaError(f"The DataFrame has no column {name!r}.", where=where,
                               hint=near_match(name, frame.columns))
     asked = {name.lower() for name in names}
-    told_apart([name for name in frame.columns if name.lower() in asked], frame.sparkSession, where)
+    check_distinct_names([name for name in frame.columns if name.lower() in asked], frame.sparkSession, where)
     return frame if names == frame.columns else frame.select(*map(quoted, names))
 
 
@@ -126,7 +126,7 @@ def kept(frame: DataFrame, conditions: Sequence[Any], where: str) -> DataFrame:
     return frame
 
 
-def said_of_rows(conditions: Any, where: str) -> tuple[list[Any], list[Expr]]:
+def split_conditions(conditions: Any, where: str) -> tuple[list[Any], list[Expr]]:
     """Conditions in SQL or as columns of Spark, and those that are expressions of ours."""
     from pyspark.sql import Column
 
@@ -157,7 +157,7 @@ def in_time(between: tuple[Instant | None, Instant | None] | None, timeline: Tim
                 yield compare(Col(time), at)
 
 
-def told_to_spark(frame: DataFrame, schema: Schema, conditions: Sequence[Expr], where: str) -> DataFrame:
+def filter_frame(frame: DataFrame, schema: Schema, conditions: Sequence[Expr], where: str) -> DataFrame:
     """Only the rows that meet the conditions, by Spark's own filters.
 
     Raises
@@ -171,9 +171,9 @@ def told_to_spark(frame: DataFrame, schema: Schema, conditions: Sequence[Expr], 
         if not pa.types.is_boolean(type_of(condition, schema)):
             raise PlanError(f"{condition} is no condition: it is {type_of(condition, schema)}.", where=where,
                             hint="compare it with something")
-        told = native(condition, names, schema, may_fail=False)
-        if told is None:
+        in_sql = native(condition, names, schema, may_fail=False)
+        if in_sql is None:
             raise PlanError(f"Spark might answer {condition} otherwise.", where=where,
                             hint="ask it behind the source, .where(...), or say it in SQL: where=\"...\"")
-        frame = frame.where(told)
+        frame = frame.where(in_sql)
     return frame

@@ -95,8 +95,8 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
             except Exception as error:  # noqa: BLE001 - whatever Spark raises, the reader is told
                 try:
                     check_texts(asked, error, where)
-                except SchemaError as told:
-                    delivery.fail(told)
+                except SchemaError as schema_error:
+                    delivery.fail(schema_error)
                 else:
                     delivery.fail(_failed(error, where))
 
@@ -131,7 +131,7 @@ def _record_batches(frame: DataFrame) -> RDD[bytes]:
 def _turns(partitions: int, order: str | None) -> list[int]:
     numbers = list(range(partitions))
     if order == "random":
-        return [numbers[place] for place in np.random.default_rng(1).permutation(partitions)]
+        return [numbers[index] for index in np.random.default_rng(1).permutation(partitions)]
     return numbers if order == "time" else numbers[::-1]
 
 

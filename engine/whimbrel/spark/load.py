@@ -87,7 +87,7 @@ class SparkSource(ColumnarSource):
         super().__init__(self.fields, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
                          name=name or "spark", rows=None, where=where)
         self.conditions = (*conditions, *input_options.in_time(between, self.timeline))
-        self.frame = input_options.told_to_spark(frame, self.schema, self.conditions, where)
+        self.frame = input_options.filter_frame(frame, self.schema, self.conditions, where)
         self._files = None if order == "time" else self._direct(frame)
         if self._files is not None and not self.conditions:
             self.rows = self._files.rows
@@ -106,21 +106,21 @@ class SparkSource(ColumnarSource):
     def where(self, conditions: Sequence[Expr]) -> Source:
         if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or not conditions:
             return self  # which rows are late depends on the rows before them, whatever those hold
-        twin = copy.copy(self)
-        twin.source = self
+        copied = copy.copy(self)
+        copied.source = self
         if self._files is not None:
-            twin._files = self._files.where([each for each in conditions if not lifetime_of(each)])  # noqa: SLF001
-            if twin._files is self._files:  # noqa: SLF001
+            copied._files = self._files.where([each for each in conditions if not lifetime_of(each)])  # noqa: SLF001
+            if copied._files is self._files:  # noqa: SLF001
                 return self
-            twin.read_of = f"{twin._files.rows:,} of {self._files.rows:,} rows"  # noqa: SLF001
-            twin.rows = None if self.conditions else twin._files.rows  # noqa: SLF001
-            return twin
+            copied.read_of = f"{copied._files.rows:,} of {self._files.rows:,} rows"  # noqa: SLF001
+            copied.rows = None if self.conditions else copied._files.rows  # noqa: SLF001
+            return copied
         names = names_of(SparkRows(self.frame, self.schema))
-        told = [native(condition, names, self.schema, may_fail=False) for condition in conditions]
-        for each in told:
-            twin.frame = twin.frame if each is None else twin.frame.where(each)
-        twin.read_of = "filtered by Spark"
-        return self if all(each is None for each in told) else twin
+        in_sql = [native(condition, names, self.schema, may_fail=False) for condition in conditions]
+        for each in in_sql:
+            copied.frame = copied.frame if each is None else copied.frame.where(each)
+        copied.read_of = "filtered by Spark"
+        return self if all(each is None for each in in_sql) else copied
 
     def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
         if self._files is None or self.conditions or self.disorder not in (OrderingSpec(), OrderingSpec(None)):
@@ -133,11 +133,11 @@ class SparkSource(ColumnarSource):
         return CachedPartitions(self, self.frame, self.fields, where=self._where)
 
     def excerpt(self, first: int, stop: int) -> Source:
-        twin = copy.copy(self)
+        copied = copy.copy(self)
         if self._files is not None:
-            twin._files = self._files.between(first, stop)  # noqa: SLF001
-            twin.source, twin.rows = self, twin._files.rows  # noqa: SLF001
-        return twin
+            copied._files = self._files.between(first, stop)  # noqa: SLF001
+            copied.source, copied.rows = self, copied._files.rows  # noqa: SLF001
+        return copied
 
     def stamp(self) -> str | None:
         return None if self._files is None else self._files.files.stamp()
@@ -186,24 +186,24 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
                  between: tuple[Instant | None, Instant | None] | None = None, order: Order | None = None,
                  spark: SparkSession | None = None, **options: Any) -> SparkSource | SparkFeed:
     """A DataFrame, a table or a query as a source, or as a feed where it streams; options as both have them."""
-    told = f"from_spark(..., time={time!r})"
+    call = f"from_spark(..., time={time!r})"
     if isinstance(time, Stated):
         raise PlanError("Spark keeps no order of rows that could be their time, and its rows have all arrived.",
-                        where=told, hint="Name the event-time column: time=...")
+                        where=call, hint="Name the event-time column: time=...")
     if in_file_order(arrival):
-        raise PlanError("Spark keeps no order of rows, so none can be that of their arrival.", where=told,
+        raise PlanError("Spark keeps no order of rows, so none can be that of their arrival.", where=call,
                         hint="name the column that has the arrival time: arrival=...")
-    frame = input_options.frame_of(asked, spark, told)
-    in_sql, conditions = input_options.said_of_rows(where, told)
-    frame = input_options.kept(frame, in_sql, told)
+    frame = input_options.frame_of(asked, spark, call)
+    in_sql, conditions = input_options.split_conditions(where, call)
+    frame = input_options.kept(frame, in_sql, call)
     read = sorted(set().union(*map(columns_of, conditions)))
-    frame = input_options.only(frame, [name for name in (time, end, arrival) if name] + read, columns, told)
+    frame = input_options.only(frame, [name for name in (time, end, arrival) if name] + read, columns, call)
     options |= {"time": time, "end": end, "arrival": arrival}
     if not frame.isStreaming:
         return SparkSource(frame, conditions=conditions, between=between, order=order, **options)
     if between is not None or order is not None:
-        raise PlanError("A stream has neither a range of time nor an order of its own.", where=told,
+        raise PlanError("A stream has neither a range of time nor an order of its own.", where=call,
                         hint="between= and order= are for DataFrames that are no streams")
     if conditions:
-        frame = input_options.told_to_spark(frame, SparkFeed(frame, **options).schema, conditions, told)
+        frame = input_options.filter_frame(frame, SparkFeed(frame, **options).schema, conditions, call)
     return SparkFeed(frame, **options)

@@ -64,8 +64,8 @@ class PlainFiles:
 
     def where(self, conditions: Sequence[Expr]) -> PlainFiles:
         """Without files and row groups none of whose rows can meet all conditions."""
-        told = [each for each in conditions if columns_of(each) and columns_of(each) <= set(self.known.names)]
-        parts = [part for part in self.parts if part.where(conditions).rows and self._may_meet(part, told)]
+        on_known = [each for each in conditions if columns_of(each) and columns_of(each) <= set(self.known.names)]
+        parts = [part for part in self.parts if part.where(conditions).rows and self._may_meet(part, on_known)]
         rows = sum(part.rows for part in parts)
         return self if rows == self.rows else self._with(parts)
 
@@ -73,12 +73,12 @@ class PlainFiles:
         """With row groups in another order: by their newest row, the newest first, or by chance, always the same."""
         parts = self.parts
         if order == "random":
-            return self._with([parts[place] for place in np.random.default_rng(1).permutation(len(parts))])
+            return self._with([parts[index] for index in np.random.default_rng(1).permutation(len(parts))])
         known = [part.bounds(time) for part in parts]
         if any(bounds is None for bounds in known):
             return self
         newest = [max(bounds[0][1].values) if bounds else 0 for bounds in known if bounds is not None]
-        return self._with([parts[place] for place in sorted(range(len(parts)), key=lambda place: -newest[place])])
+        return self._with([parts[index] for index in sorted(range(len(parts)), key=lambda index: -newest[index])])
 
     def record_batches(self, columns: Sequence[str], offset: int) -> Generator[pa.RecordBatch]:
         """Rows from `offset` on with these columns."""
@@ -98,17 +98,17 @@ class PlainFiles:
             offset = 0
 
     def _with(self, parts: Sequence[ParquetFiles]) -> PlainFiles:
-        twin = copy.copy(self)
-        vars(twin).update(parts=tuple(parts), _whole=False, rows=sum(part.rows for part in parts))
-        return twin
+        copied = copy.copy(self)
+        vars(copied).update(parts=tuple(parts), _whole=False, rows=sum(part.rows for part in parts))
+        return copied
 
-    def _may_meet(self, part: ParquetFiles, told: Sequence[Expr]) -> bool:
-        if not told:
+    def _may_meet(self, part: ParquetFiles, on_known: Sequence[Expr]) -> bool:
+        if not on_known:
             return True
         columns = tuple(Column.from_arrow(plain_array(self._constant(part, field.name, 1))) for field in self.known)
         row = Batch(Schema(tuple(Field(field.name, field.type) for field in self.known)), np.zeros(1, np.int64), 1,
                     columns)
-        return all(predicate(condition, row).all() for condition in told)
+        return all(predicate(condition, row).all() for condition in on_known)
 
     def _constant(self, part: ParquetFiles, name: str, rows: int) -> pa.Array:
         type_, value = self.known.field(name).type, self._constants[part.paths[0]][name]

@@ -93,8 +93,8 @@ def local_folder(path: str | None, spark: SparkSession) -> Path | None:
 
     java, settings = spark.sparkContext._jvm, spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as Spark does
     try:
-        place = java.org.apache.hadoop.fs.Path(path)
-        whole = place.getFileSystem(settings).makeQualified(place)
+        hadoop_path = java.org.apache.hadoop.fs.Path(path)
+        whole = hadoop_path.getFileSystem(settings).makeQualified(hadoop_path)
     except Py4JError:
         return None  # Spark says what is the matter with it when it writes
     address = urlsplit(str(whole.toUri().toString()))

@@ -68,10 +68,10 @@ def _grouped(plan: Node, given: SparkRows) -> _Grouped | None:
     rows, names, schema = chosen
     strict = _is_strict(given.frame)
     if aggregate.condition is not None:
-        told = native(aggregate.condition, names, schema, may_fail=False)
-        if told is None:
+        predicate = native(aggregate.condition, names, schema, may_fail=False)
+        if predicate is None:
             return None
-        rows = rows.where(told)
+        rows = rows.where(predicate)
     keys = [_key(native(expr, names, schema, may_fail=strict), type_of(expr, schema)) for _, expr in aggregate.keys]
     states = [states_of(each, names, schema, strict=strict) for _, each in aggregate.measures]
     if any(key is None for key in keys) or any(state is None for state in states):
@@ -110,10 +110,10 @@ def _chosen(node: Node, given: SparkRows) -> tuple[DataFrame, Names, Schema] | N
     for step in reversed(steps):
         match step.op:
             case Where(condition=condition):
-                told = native(condition, names, schema, may_fail=False)
-                if told is None:
+                predicate = native(condition, names, schema, may_fail=False)
+                if predicate is None:
                     return None
-                rows = rows.where(told)
+                rows = rows.where(predicate)
             case Select(columns=columns):
                 made = {name: native(expr, names, schema, may_fail=strict) for name, expr in columns}
                 names, schema = {name: column for name, column in made.items() if column is not None}, step.schema

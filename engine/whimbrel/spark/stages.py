@@ -18,7 +18,7 @@ Exchange = Literal["key", "time", "order"]
 class How(Enum):
     """Which task gets which rows."""
 
-    PLACE = "where its rows are"
+    LOCAL = "where its rows are"
     KEY = "by key"
     TIME = "by ranges of time"
     ORDER = "in one task, in the order of time"
@@ -90,7 +90,7 @@ def _stage(plan: Node) -> Stage:
 
 def _in_place(plan: Node) -> Stage | None:
     """Each row is answered for itself."""
-    return Stage(plan, How.PLACE) if takes_any_order(plan) else None
+    return Stage(plan, How.LOCAL) if takes_any_order(plan) else None
 
 
 def _by_key(plan: Node) -> Stage | None:
@@ -147,6 +147,6 @@ def _in_two_steps(plan: Node) -> Node:
         if found is None:
             return node
         below, states, after = found
-        return above(Node(Before(Stage(states, How.PLACE))), after) if _in_place(below) else node
+        return above(Node(Before(Stage(states, How.LOCAL))), after) if _in_place(below) else node
 
     return plan.rewrite(split)

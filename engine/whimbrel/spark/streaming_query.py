@@ -15,7 +15,7 @@ from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, OrderingSpec, Source, check_shown
-from whimbrel.run.checkpoint import words
+from whimbrel.run.checkpoint import describe_plans
 from whimbrel.spark.commit_log import Book, CommittedBatch
 from whimbrel.spark.errors import failure
 from whimbrel.spark.exchange import answered
@@ -27,7 +27,7 @@ from whimbrel.spark.sink_files import SinkFiles, local_folder
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql
 from whimbrel.spark.stages import Before, divide
 from whimbrel.spark.tasks import packed, travelling
-from whimbrel.spark.types import fitting, spark_schema, told_apart
+from whimbrel.spark.types import check_distinct_names, fitting, spark_schema
 from whimbrel.spark.workers import check_workers
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SparkRun:
         sink.check(plan.schema, _WHERE)
         self._spark = self._feed.frame.sparkSession
         check_workers(self._spark, _WHERE)
-        told_apart(plan.schema.names, self._spark, _WHERE)
+        check_distinct_names(plan.schema.names, self._spark, _WHERE)
         keyed = divide(plan, "key")
         if keyed is not None and len(keyed.plan.sources()) > 1:  # tasks are sent one kind of rows
             keyed = None
@@ -63,7 +63,7 @@ class SparkRun:
         self._source, = plan_of_tasks.sources()
         self._by = [] if keyed is None else [columns[self._source] for columns in keyed.by]
         wanted = partitions or (self._spark.sparkContext.defaultParallelism if self._by else 1)
-        self._book = Book(checkpoint / "whimbrel", words((plan,)), wanted if self._by else 1)
+        self._book = Book(checkpoint / "whimbrel", describe_plans((plan,)), wanted if self._by else 1)
         if (last := self._book.last) is not None and last.closed:
             raise PlanError("The query has been finished: nothing can follow.", where=_WHERE,
                             hint="give another checkpoint= and another place for the answer")
@@ -187,7 +187,7 @@ class SparkRun:
         of = {field.name: field.dataType for field in frame.schema.fields}
         none = frame.sparkSession.range(self._book.partitions).select(
             f.col("id").cast("int").alias(PART), f.lit(False).alias(IS_ROW),
-            *(f.lit(None).cast(of[name]).alias(f"c{place}") for place, name in enumerate(self._reader.sent.names)))
+            *(f.lit(None).cast(of[name]).alias(f"c{index}") for index, name in enumerate(self._reader.sent.names)))
         key = f.pmod(f.hash(*map(f.col, map(quoted, self._by))), f.lit(self._book.partitions)) if self._by else f.lit(0)
         return none.union(frame.select(key.cast("int"), f.lit(True),
                                        *(f.col(quoted(name)) for name in self._reader.sent.names)))

@@ -55,9 +55,9 @@ class Sent(PushSource):
         self.number, self.disorder, self.as_it_comes = number, disorder, as_it_comes
 
     def where(self, conditions: Sequence[Expr]) -> Source:
-        twin = copy.copy(self)
-        twin.conditions = tuple(conditions)
-        return twin
+        copied = copy.copy(self)
+        copied.conditions = tuple(conditions)
+        return copied
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class _Running:
         self.work, self.within = work, within
         self.pipeline = Pipeline(work.plan)
         self.pipeline.in_portions = True
-        self.numbers = {sent(source).number: place for place, source in enumerate(self.pipeline.sources)}
+        self.numbers = {sent(source).number: index for index, source in enumerate(self.pipeline.sources)}
         self.in_order = all(sent(source).disorder == OrderingSpec() for source in self.pipeline.sources)
 
     def push(self, part: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -137,7 +137,7 @@ class _Running:
         yield from self._portions()
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        yield from self._out([batch for place in self.numbers.values() for batch in self.pipeline.finish(place)[0]])
+        yield from self._out([batch for index in self.numbers.values() for batch in self.pipeline.finish(index)[0]])
         yield from self._portions()
 
     def _portions(self) -> Iterator[pa.RecordBatch]:
@@ -160,8 +160,8 @@ class _Running:
                 finer = finest(units)
                 newest = max(as_ticks(int(batch.sync[-1]), units[self.numbers[number]], finer)
                              for number, batch in batches)
-                for place in self.numbers.values():
-                    settled += self.pipeline.advance(place, as_ticks(newest, finer, units[place]))[0]
+                for index in self.numbers.values():
+                    settled += self.pipeline.advance(index, as_ticks(newest, finer, units[index]))[0]
         return settled
 
     def _batches(self, part: pa.RecordBatch) -> Iterator[tuple[int, Batch]]:
@@ -215,11 +215,11 @@ def travelling(work: Any, way: str) -> Task:
     return task
 
 
-def packed(thing: Any) -> bytes:
+def packed(value: Any) -> bytes:
     """As Spark itself sends what tasks run: users' functions by their code."""
     from pyspark.serializers import CloudPickleSerializer
 
-    return bytes(CloudPickleSerializer().dumps(thing))
+    return bytes(CloudPickleSerializer().dumps(value))
 
 
 @functools.lru_cache(maxsize=16)

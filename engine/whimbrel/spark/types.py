@@ -87,7 +87,7 @@ def spark_schema(fields: pa.Schema) -> StructType:
     return from_arrow_schema(fields, prefer_timestamp_ntz=True)
 
 
-def told_apart(names: Sequence[str], spark: SparkSession, where: str) -> None:
+def check_distinct_names(names: Sequence[str], spark: SparkSession, where: str) -> None:
     """Refuse columns whose names differ in case only, where Spark does not tell them apart.
 
     Raises

@@ -284,7 +284,7 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> LargestValues:
 
 def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callable[..., Any] | None = None,
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
-              deaccumulate: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
+              remove: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
               name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
               load: Callable[[Any], Any] | None = None) -> UserFunctions:
     """An aggregate of your own, made of plain Python functions; call it with one or several expressions.
@@ -312,11 +312,11 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
         state -> the value of the group, or None for null.
     merge : callable, optional
         (state, state) -> state of both sets of rows, in any order. States without a text are not merged (see `save`).
-    deaccumulate : callable, optional
+    remove : callable, optional
         (state, value, ...) -> state with one row less. Without it, and without `difference`, a group that lost rows is
         computed afresh, except where rows leave in the order they came and states merge.
     difference : callable, optional
-        (state, state) -> state of the rows of the first that are not in the second; takes the place of `deaccumulate`.
+        (state, state) -> state of the rows of the first that are not in the second; takes the place of `remove`.
     name : str, optional
         How it is shown. A checkpoint knows an aggregate by what its functions do, too: with others it is of another
         query.
@@ -354,7 +354,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
                             hint="call what it gives with the expression: aggregate(init=..., ...)(col.x)")
         init = getattr(steps, "init", ...)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
-        merge, deaccumulate = getattr(steps, "merge", None), getattr(steps, "deaccumulate", None)
+        merge, remove = getattr(steps, "merge", None), getattr(steps, "remove", None)
         difference = getattr(steps, "difference", None)
         save, load = getattr(steps, "save", None), getattr(steps, "load", None)
         returns = returns or getattr(steps, "returns", None)
@@ -365,7 +365,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
             raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
                             hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
     for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),
-                           ("deaccumulate", deaccumulate), ("difference", difference), ("save", save),
+                           ("remove", remove), ("difference", difference), ("save", save),
                            ("load", load)):
         if function is not None and not callable(function):
             raise PlanError(f"{role} is {function!r}, not a function.", where=f"aggregate({name or ''})",
@@ -381,8 +381,8 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     if name is None:
         name = getattr(accumulate, "__name__", type(accumulate).__name__)
     if name == "<lambda>":  # which is no name: by what they do, two in one query are told apart
-        name = f"aggregate_{identity(start, accumulate, result, merge, deaccumulate, difference)}"
-    return UserFunctions(name, start, accumulate, result, merge, deaccumulate, difference,
+        name = f"aggregate_{identity(start, accumulate, result, merge, remove, difference)}"
+    return UserFunctions(name, start, accumulate, result, merge, remove, difference,
                          fresh=init if callable(init) else None, returns=returns, save=save, load=load)
 
 

@@ -38,33 +38,33 @@ class Certificate:
         Of the answer, from history.
     late_rows : int
         Rows of the live log that were dropped or moved.
-    places : tuple of str
+    routes : tuple of str
         Where the query was asked, beside one thread here.
     differences : pyarrow.Table
         Rows that one of them has and history has not (``extra``), or the other way around (``missing``), each with the
-        place and the reason: ``late rows``, or ``unexplained``.
+        route and the reason: ``late rows``, or ``unexplained``.
     """
 
     rows: int
     late_rows: int
-    places: tuple[str, ...]
+    routes: tuple[str, ...]
     differences: pa.Table
 
     @property
     def ok(self) -> bool:
         """Whether every difference is explained."""
-        return "unexplained" not in self.differences["why"].to_pylist()
+        return "unexplained" not in self.differences["reason"].to_pylist()
 
     def __repr__(self) -> str:
-        why = self.differences["why"].to_pylist()
-        told, same = ("certified", "the same") if self.ok else ("NOT certified", "asked")
-        lines = [f"{told}: {self.rows:,} rows, {same} on {', '.join(self.places)}"]
-        if late := why.count("late rows"):
+        reasons = self.differences["reason"].to_pylist()
+        verdict, verb = ("certified", "the same") if self.ok else ("NOT certified", "asked")
+        lines = [f"{verdict}: {self.rows:,} rows, {verb} on {', '.join(self.routes)}"]
+        if late := reasons.count("late rows"):
             lines.append(f"{late:,} rows differ live; rows that were late: {self.late_rows:,}")
-        if unexplained := why.count("unexplained"):
+        if unexplained := reasons.count("unexplained"):
             lines.append(f"{unexplained:,} rows differ and nobody knows why:")
-            shown = [row for row in self.differences.to_pylist() if row["why"] == "unexplained"][:_SHOWN]
-            lines += [f"  {row['place']}: {row['found']} {row['row']}" for row in shown]
+            shown = [row for row in self.differences.to_pylist() if row["reason"] == "unexplained"][:_SHOWN]
+            lines += [f"  {row['route']}: {row['found']} {row['row']}" for row in shown]
         return "\n".join(lines)
 
 
@@ -82,13 +82,13 @@ def certify(query: Stream, history: Stream, live_log: Stream, spark: Any, thread
         return replace(query, node=rebind(query.node, source)).collect()
 
     logged, on_time, live = answer(WithOrdering(log, OrderingSpec(None))), answer(judged), answer(Replay(log, math.inf))
-    found = [(place, *each, "unexplained") for place, other in answers.items() for each in _unlike(whole, other)]
+    found = [(route, *each, "unexplained") for route, other in answers.items() for each in _unlike(whole, other)]
     # From history to the same log read whole, to its rows that were on time, to these as they came: only the second
     # step leaves rows out because they were late, so whatever differs there differs because of them.
     steps = ((whole, logged, "unexplained"), (logged, on_time, "late rows"), (on_time, live, "unexplained"))
-    found += [("live", *each, why) for left, right, why in steps for each in _unlike(left, right)]
+    found += [("live", *each, reason) for left, right, reason in steps for each in _unlike(left, right)]
     columns = list(zip(*found, strict=True)) or [()] * 4
-    names = ["place", "found", "row", "why"]
+    names = ["route", "found", "row", "reason"]
     differences = pa.table([pa.array(column, pa.string()) for column in columns], names=names)
     return Certificate(whole.num_rows, judged.late_rows, (*answers, "the log as it came"), differences)
 
@@ -153,8 +153,8 @@ def _unlike(whole: pa.Table, other: pa.Table) -> Iterator[tuple[str, str]]:
     mine, theirs = _by_exact(whole), _by_exact(other)
     for exact in dict.fromkeys([*mine, *theirs]):
         missing, extra = _unmatched(mine.get(exact, []), theirs.get(exact, []))
-        yield from (("missing", _told(whole, exact, floats)) for floats in missing)
-        yield from (("extra", _told(whole, exact, floats)) for floats in extra)
+        yield from (("missing", _show_row(whole, exact, floats)) for floats in missing)
+        yield from (("extra", _show_row(whole, exact, floats)) for floats in extra)
 
 
 def _by_exact(answer: pa.Table) -> Mapping[Exact, list[Floats]]:
@@ -174,7 +174,7 @@ def _names(answer: pa.Table, *, floats: bool) -> list[str]:
 def _unmatched(mine: list[Floats], theirs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
     extra, missing = list(theirs), []
     for row in mine:
-        match = next((place for place, other in enumerate(extra) if _alike(row, other)), None)
+        match = next((index for index, other in enumerate(extra) if _alike(row, other)), None)
         if match is None:
             missing.append(row)
         else:
@@ -188,7 +188,7 @@ def _alike(left: Floats, right: Floats) -> bool:
         for one, other in zip(left, right, strict=True))
 
 
-def _told(answer: pa.Table, exact: Exact, floats: Floats) -> str:
+def _show_row(answer: pa.Table, exact: Exact, floats: Floats) -> str:
     values = dict(zip(_names(answer, floats=False), exact, strict=True)) | dict(
         zip(_names(answer, floats=True), map(repr, floats), strict=True))
     return ", ".join(f"{name}={values[name]}" for name in answer.column_names)

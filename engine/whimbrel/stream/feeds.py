@@ -29,14 +29,14 @@ from whimbrel.errors import PlanError
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
 
-Told = ParamSpec("Told")
+Options = ParamSpec("Options")
 
 
-def _stream_of(feed: Callable[Told, Feed]) -> Callable[Told, Stream]:
+def _stream_of(feed: Callable[Options, Feed]) -> Callable[Options, Stream]:
     """What makes a stream of such a feed."""
     @wraps(feed)
-    def made(*args: Told.args, **told: Told.kwargs) -> Stream:
-        return Stream(Node(feed(*args, **told)))
+    def made(*args: Options.args, **options: Options.kwargs) -> Stream:
+        return Stream(Node(feed(*args, **options)))
 
     return made
 
@@ -58,7 +58,7 @@ tail = _stream_of(TailFeed)
 websocket = _stream_of(WebSocketFeed)
 
 
-def dead_letters(feed: Stream) -> Stream:
+def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-letter queue is a dead letter
     """What a feed refused, as a stream: at, reason, message (its first 4 kB) and size.
 
     The newest 5,000 are kept until they are read; in place of those before them one row says how many they were. All

@@ -18,7 +18,7 @@ from whimbrel.plan import Source
 _WAYS = 'offset="n"; keys=["id"], dedup_window="1h"; or cutover="2024-01-01"'
 
 
-def hand_over(history: object, feed: object, *, offset: str | None, partition: str | None, keys: Sequence[str],
+def hybrid_source(history: object, feed: object, *, offset: str | None, partition: str | None, keys: Sequence[str],
               dedup_window: Duration | None, cutover: Instant | None) -> HybridSource:
     """See :meth:`whimbrel.Stream.then`."""
     where = "then(...)"

@@ -57,6 +57,6 @@ def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
 
 def _promising(source: Source, latency: int) -> Source:
     late = "drop" if source.disorder.late == "raise" else source.disorder.late
-    twin = copy.copy(source)
-    twin.disorder = replace(source.disorder, reorder_latency=latency, late=late)
-    return twin
+    copied = copy.copy(source)
+    copied.disorder = replace(source.disorder, reorder_latency=latency, late=late)
+    return copied

@@ -196,22 +196,22 @@ def _asked(name: str, query: Query, given: Stream) -> Stream:
 
 def _at(query: Stream, over: int, upto: int) -> Stream:
     """The query over those rows of its sources that are late by so much."""
-    def banded(place: Node) -> Node:
-        if not isinstance(place.op, Source):
-            return place
-        unit = place.schema.unit
+    def with_band(node: Node) -> Node:
+        if not isinstance(node.op, Source):
+            return node
+        unit = node.schema.unit
         minimum, maximum = (as_ticks(late, query.schema.unit, unit) for late in (over, upto))
-        return Node(LatenessBand(over=minimum, upto=maximum, unit=unit), (place,))
+        return Node(LatenessBand(over=minimum, upto=maximum, unit=unit), (node,))
 
-    return type(query)(query.node.rewrite(banded), query.keys, query.group)
+    return type(query)(query.node.rewrite(with_band), query.keys, query.group)
 
 
 def _check(node: Node, where: str) -> None:
-    for place in node.walk():
-        if isinstance(place.op, LatenessBand):
+    for step in node.walk():
+        if isinstance(step.op, LatenessBand):
             raise PlanError("The query is one of several latencies already.", where=where,
                             hint="ask the query itself for all its latencies at once")
-        if isinstance(place.op, LateRows):
+        if isinstance(step.op, LateRows):
             raise PlanError("Late rows are late for one promise.", where=where,
                             hint="bands.late_rows() are those too late for the last of several latencies")
     for source in node.sources():

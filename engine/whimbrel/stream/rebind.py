@@ -33,10 +33,10 @@ def rebind(node: Node, other: Any) -> Node:
     for old, new in replacements.items():
         _check(old, new, needed[old])
 
-    def replaced(place: Node) -> Node:
-        if isinstance(place.op, FinerUnit):  # other data may have ends where these are points
-            return Node(replace(place.op, points=place.inputs[0].properties.points), place.inputs)
-        return Node(replacements[place.op]) if isinstance(place.op, Source) and place.op in replacements else place
+    def replaced(step: Node) -> Node:
+        if isinstance(step.op, FinerUnit):  # other data may have ends where these are points
+            return Node(replace(step.op, points=step.inputs[0].properties.points), step.inputs)
+        return Node(replacements[step.op]) if isinstance(step.op, Source) and step.op in replacements else step
 
     return node.rewrite(replaced)
 
@@ -58,26 +58,26 @@ def _named(name: Any, sources: Sequence[Source]) -> Source:
 def _columns_read(node: Node, sources: Sequence[Source]) -> dict[Source, tuple[str, ...]]:
     """Columns that the query needs of each source."""
     read: dict[Source, tuple[str, ...]] = dict.fromkeys(sources, ())
-    for place in optimize(node).sources():
-        inside = place
+    for source in optimize(node).sources():
+        inside = source
         while inside not in read and (whole := getattr(inside, "source", None)) is not None:
             inside = whole
-        read[inside] = tuple(dict.fromkeys((*read.get(inside, ()), *place.schema.names)))
+        read[inside] = tuple(dict.fromkeys((*read.get(inside, ()), *source.schema.names)))
     return read
 
 
-def _source(thing: Any, old: Source) -> Source:
-    if isinstance(thing, Source):
-        return thing
-    node = getattr(thing, "node", None)
+def _source(value: Any, old: Source) -> Source:
+    if isinstance(value, Source):
+        return value
+    node = getattr(value, "node", None)
     if isinstance(node, Node) and isinstance(node.op, Source):
         return node.op
-    if type(thing).__module__.startswith("pyspark.sql"):
+    if type(value).__module__.startswith("pyspark.sql"):
         from whimbrel.spark import spark_source  # when it is asked for
 
         timeline = getattr(old, "timeline", None)
-        return spark_source(thing, time=old.time, end=None if timeline is None else timeline.end, name=old.name)
-    raise PlanError(f"A query cannot run on {type(thing).__name__}.", where="on(...)",
+        return spark_source(value, time=old.time, end=None if timeline is None else timeline.end, name=old.name)
+    raise PlanError(f"A query cannot run on {type(value).__name__}.", where="on(...)",
                     hint="give a source as it was read or replayed, without further steps")
 
 

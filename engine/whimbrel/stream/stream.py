@@ -15,7 +15,7 @@ from whimbrel.migration_hints import STREAM, absent
 from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain, readable
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
-from whimbrel.stream.hybrid import hand_over
+from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import LatencyBands, Query, at_latencies
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
@@ -148,8 +148,9 @@ class Stream(Methods, Actions):
         >>> log.then(feed, offset="n").select("n").collect()["n"].to_pylist()
         [1, 2, 3, 4, 5]
         """
-        return Stream(Node(hand_over(self.node.op, feed.node.op if isinstance(feed, Stream) else feed, offset=offset,
-                                     partition=partition, keys=keys, dedup_window=dedup_window, cutover=cutover)))
+        source = feed.node.op if isinstance(feed, Stream) else feed
+        return Stream(Node(hybrid_source(self.node.op, source, offset=offset, partition=partition, keys=keys,
+                                         dedup_window=dedup_window, cutover=cutover)))
 
     def at_latencies(self, *latencies: Duration, partial: Query | None = None,
                      merge: Query | None = None) -> LatencyBands:

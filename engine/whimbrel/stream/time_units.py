@@ -30,9 +30,9 @@ def in_one_unit(name: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
         For plain integers with a calendar, local times with instants, and times in two time zones.
     """
     first, *others = (node.schema for node in nodes)
-    for place, other in enumerate(others, 1):
+    for number, other in enumerate(others, 1):
         if (first.unit is None) != (other.unit is None) or first.zone != other.zone:
-            where = f"{name}()" if len(others) == 1 else f"{name}(), stream {place} of {len(others)}"
+            where = f"{name}()" if len(others) == 1 else f"{name}(), stream {number} of {len(others)}"
             raise PlanError(f"The streams count time differently: {first.time_type} and {other.time_type}.",
                             where=where, hint=_hint(first.unit is None or other.unit is None, first.zone, other.zone))
     unit = finest(node.schema.unit for node in nodes)

@@ -25,7 +25,7 @@ from whimbrel.plan import Aggregate, Node, Operator, OrderingSpec, partition_col
 from whimbrel.run import Execution, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import Fact, coalesced
+from whimbrel.testing.oracle import Event, coalesced
 from whimbrel.testing.property_checks import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import EXAMPLE_SCHEMA, BatchedRows, InBlocks, facts_from_table
@@ -43,11 +43,11 @@ def batches_change_nothing(trial: Trial) -> None:
     """Any re-batching gives the same facts: a row each, empty batches in between, dictionary-encoded strings."""
     chance = trial.random()
 
-    def anywhere(facts: list[Fact]) -> list[list[Fact]]:
-        places = sorted(chance.choices(range(len(facts) + 1), k=4))
-        return [facts[start:stop] for start, stop in zip([0, *places], [*places, len(facts)], strict=True)]
+    def anywhere(facts: list[Event]) -> list[list[Event]]:
+        cuts = sorted(chance.choices(range(len(facts) + 1), k=4))
+        return [facts[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(facts)], strict=True)]
 
-    trial.same(trial.run(lambda facts: [[fact] for fact in facts]), "one row a batch")
+    trial.same(trial.run(lambda facts: [[event] for event in facts]), "one row a batch")
     trial.same(trial.run(anywhere), "cut anywhere")
     trial.same(trial.run(anywhere, dictionaries=True), "cut anywhere, some batches dictionary-encoded")
     trial.same(trial.run(anywhere, idle=True), "as a feed that pauses")
@@ -114,9 +114,9 @@ def partitions_change_nothing(trial: Trial) -> None:
         by = [columns.get(source) for source in sources]
         parts = sorted({repr(payload[name]) for facts, name in zip(trial.inputs, by, strict=True) if name is not None
                         for _, _, payload in facts})
-        together: list[Fact] = []
+        together: list[Event] = []
         for part in parts:
-            inputs = tuple([fact for fact in facts if name is None or repr(fact[2][name]) == part]
+            inputs = tuple([event for event in facts if name is None or repr(event[2][name]) == part]
                            for facts, name in zip(trial.inputs, by, strict=True))
             answer = replace(trial, inputs=inputs, reference=None).run()
             assert not isinstance(answer, type), f"partitioned by {by}: {answer.__name__} where {by} is {part}"
@@ -186,13 +186,13 @@ def snapshots_change_nothing(trial: Trial) -> None:
     for disorder in (OrderingSpec(None), OrderingSpec(5, "raise")):
         query = arrived.stream(arrived.sources(partial(_every, rows=2), disorder=disorder))
         snapshots = list(query.progressive(every="1%"))
-        told = ["start", "end", *query.schema.names]  # and not the ends between which values lie
-        final = facts_from_table(snapshots[-1].table.select(told))
+        columns = ["start", "end", *query.schema.names]  # and not the ends between which values lie
+        final = facts_from_table(snapshots[-1].table.select(columns))
         assert snapshots[-1].final
         trial.same(final, f"looked at {len(snapshots)} times, {disorder}")
         for snapshot in snapshots:
             rows = snapshot.metrics.rows
-            table = snapshot.table.select(told)
+            table = snapshot.table.select(columns)
             settled = facts_from_table(table.slice(0, snapshot.settled))
             missing, _ = oracle.differences(settled, final)
             assert not missing, f"settled after {rows} rows, but not in the end: {missing[:3]}"
@@ -201,7 +201,7 @@ def snapshots_change_nothing(trial: Trial) -> None:
                 so_far.same(facts_from_table(table), f"snapshot after {rows} rows, {disorder}")
 
 
-def restored_runs_go_on(trial: Trial) -> None:
+def restored_runs_resume(trial: Trial) -> None:
     """A run that is written down anywhere and restored gives what is left of the answer, no more and no less."""
     if isinstance(trial.expected(), type):
         return
@@ -232,7 +232,7 @@ def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Tab
             return before, session.answers[0].settled()
 
 
-def runs_that_went_back_go_on(trial: Trial) -> None:
+def rewound_runs_resume(trial: Trial) -> None:
     """A run that goes back to where it was, twice, has the same answer in the end."""
     if isinstance(trial.expected(), type):
         return
@@ -270,7 +270,7 @@ def properties_hold(trial: Trial) -> None:
         assert not broken, broken
 
 
-def events_behind_a_row_give_it_again(trial: Trial) -> None:
+def lineage_reproduces_a_row(trial: Trial) -> None:
     """The events behind a row of the answer are enough: the query over them alone says the same for as long."""
     chance = trial.random()
     query = trial.stream(trial.sources())
@@ -282,7 +282,7 @@ def events_behind_a_row_give_it_again(trial: Trial) -> None:
         with tier("interpreted"):
             found = query.lineage(payload, start=start, end=None if end == oracle.INF else end)
             again = facts_from_table(found.rerun())
-        cuts = sorted({start, *(time for fact in again for time in fact[:2] if start < time < end)})
+        cuts = sorted({start, *(time for event in again for time in event[:2] if start < time < end)})
         for time in cuts:
             then = [(start, end, said) for since, until, said in again if since <= time < until]
             missing, _ = oracle.differences([(start, end, payload)], then)
@@ -314,12 +314,12 @@ LAWS: tuple[Law, ...] = (
     matches_the_reference, batches_change_nothing, disorder_changes_nothing, late_rows_follow_the_policy,
     bounds_of_blocks_change_nothing, latencies_are_answered_together, partitions_change_nothing,
     empty_input_is_safe, nulls_propagate, tiers_agree, take_over_changes_nothing, schema_is_as_declared, text_is_stable,
-    snapshots_change_nothing, restored_runs_go_on, runs_that_went_back_go_on, properties_hold,
-    events_behind_a_row_give_it_again, docstrings_are_complete,
+    snapshots_change_nothing, restored_runs_resume, rewound_runs_resume, properties_hold,
+    lineage_reproduces_a_row, docstrings_are_complete,
 )
 
 
-def check_operator(build: Build, *inputs: Sequence[Fact], reference: Reference | None = None,
+def check_operator(build: Build, *inputs: Sequence[Event], reference: Reference | None = None,
                    laws: Sequence[Law] = LAWS, seed: int = 0) -> None:
     """Assert the shared laws for a query.
 
@@ -386,23 +386,23 @@ def _without_one_fact(trial: Trial) -> Iterator[Trial]:
             yield replace(trial, inputs=(*trial.inputs[:which], fewer, *trial.inputs[which + 1:]))
 
 
-def _arrivals(facts: list[Fact], latency: int, chance: Any) -> list[Fact]:
+def _arrivals(facts: list[Event], latency: int, chance: Any) -> list[Event]:
     # Whoever arrives earlier started at most `latency` later, since start + delay is what arrivals are ordered by.
-    return sorted(facts, key=lambda fact: (fact[0] + chance.randint(0, latency), chance.random()))
+    return sorted(facts, key=lambda event: (event[0] + chance.randint(0, latency), chance.random()))
 
 
-def _by_partition(facts: list[Fact], lag: int, chance: Any) -> list[Fact]:
+def _by_partition(facts: list[Event], lag: int, chance: Any) -> list[Event]:
     keys = dict.fromkeys(payload["key"] for _, _, payload in facts)
     behind = {key: chance.randint(0, lag) for key in keys}
-    return sorted(facts, key=lambda fact: (fact[0] + behind[fact[2]["key"]], chance.random()))
+    return sorted(facts, key=lambda event: (event[0] + behind[event[2]["key"]], chance.random()))
 
 
-def _every(facts: list[Fact], rows: int) -> list[list[Fact]]:
+def _every(facts: list[Event], rows: int) -> list[list[Event]]:
     return [facts[start:start + rows] for start in range(0, len(facts), rows)]
 
 
 def _after_ingress(trial: Trial, latency: int, policy: Any) -> Reference:
-    def reference(*inputs: list[Fact]) -> list[Fact]:
+    def reference(*inputs: list[Event]) -> list[Event]:
         let_in = [oracle.ingress(facts, latency, policy).facts for facts in inputs]
         if trial.reference is not None:
             return trial.reference(*let_in)
@@ -416,7 +416,7 @@ def _after_ingress(trial: Trial, latency: int, policy: Any) -> Reference:
 class _TakenOver(BatchedRows):
     """Sorted rows: batches before `at` are worked on interpreted, those after it by compiled kernels."""
 
-    def __init__(self, batches: Sequence[Sequence[Fact]], at: int, name: str) -> None:
+    def __init__(self, batches: Sequence[Sequence[Event]], at: int, name: str) -> None:
         super().__init__(batches, name=name, disorder=OrderingSpec(0, "raise"))
         self.at = at
 

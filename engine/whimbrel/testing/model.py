@@ -16,7 +16,7 @@ from typing import Any
 from whimbrel.testing import oracle
 from whimbrel.testing.model_joins import JoinWords
 from whimbrel.testing.model_lifetimes import LifetimeWords
-from whimbrel.testing.oracle import Fact, OracleColumns, Payload, Term
+from whimbrel.testing.oracle import Event, OracleColumns, Payload, Term
 from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows, snapshots
 from whimbrel.testing.oracle.results import results as oracle_results
 
@@ -27,7 +27,7 @@ _col = OracleColumns()
 class Model(LifetimeWords, JoinWords):
     """Facts with the methods of a stream; `keys` are set between ``group_by`` and what it groups."""
 
-    facts: list[Fact]
+    facts: list[Event]
     keys: Mapping[str, Term] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     windows: Windows | None = None
@@ -65,7 +65,7 @@ class Model(LifetimeWords, JoinWords):
 
     def group_apply(self, query: Callable[[Model], Model]) -> Model:
         """Each group on its own, then its keys beside whatever comes of it."""
-        groups: dict[tuple[Any, ...], list[Fact]] = {}
+        groups: dict[tuple[Any, ...], list[Event]] = {}
         for start, end, payload in self.facts:
             key = tuple(of(payload) for of in self.keys.values())
             groups.setdefault(key, []).append((start, end, payload | dict(zip(self.keys, key, strict=True))))

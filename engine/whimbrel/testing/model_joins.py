@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import INF, Fact, Payload, Term
+from whimbrel.testing.oracle import INF, Event, Payload, Term
 
 On = str | Sequence[str] | Mapping[str, str]
 
@@ -51,7 +51,7 @@ class JoinWords:
     Looking ahead is a matter of plans; here it is always allowed.
     """
 
-    facts: list[Fact]
+    facts: list[Event]
     columns: tuple[str, ...]
 
     @property
@@ -102,5 +102,5 @@ class JoinWords:
         pairs = names if isinstance(names, Mapping) else {name: name for name in names}
         return _Row(pairs, self.names, right.names, suffix, where, nulls_equal)
 
-    def _of(self, facts: list[Fact], columns: tuple[str, ...]) -> Self:
+    def _of(self, facts: list[Event], columns: tuple[str, ...]) -> Self:
         return replace(self, facts=facts, columns=columns)  # type: ignore[type-var]

@@ -7,17 +7,17 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Self
 
-from whimbrel.testing.oracle import Fact, Payload, Term, lifetimes, stateless
+from whimbrel.testing.oracle import Event, Payload, Term, lifetimes, stateless
 
 
 class LifetimeWords:
     """Methods that answer with other facts and the same keys."""
 
-    facts: list[Fact]
+    facts: list[Event]
     keys: Mapping[str, Term]
     names: tuple[str, ...]
 
-    def _now(self, facts: list[Fact]) -> Self:
+    def _now(self, facts: list[Event]) -> Self:
         return replace(self, facts=facts)  # type: ignore[type-var]
 
     def set_duration(self, duration: Any) -> Self:
@@ -50,8 +50,8 @@ class LifetimeWords:
     def quantize(self, size: int, hop: int, **options: int) -> Self:
         return self._now(lifetimes.quantize(self.facts, size, hop, **options))
 
-    def progressive_window(self, size: int, hop: int, progress: int, **options: int) -> Self:
-        return self._now(lifetimes.progressive_window(self.facts, size, hop, progress, **options))
+    def progressive_window(self, size: int, hop: int, period: int, **options: int) -> Self:
+        return self._now(lifetimes.progressive_window(self.facts, size, hop, period, **options))
 
     def stitch(self) -> Self:
         return self._now(lifetimes.stitch(self.facts))
@@ -60,7 +60,7 @@ class LifetimeWords:
         return self._now(lifetimes.session_window(self.facts, timeout, max_duration, keys=self.keys, **options))
 
     def union(self, *others: Any) -> Self:
-        return self._now([*self.facts, *(fact for other in others for fact in other.facts)])
+        return self._now([*self.facts, *(event for other in others for event in other.facts)])
 
     def drop(self, *names: str) -> Self:
         kept = tuple(name for name in self.names if name not in names)

@@ -9,7 +9,7 @@ from typing import Any
 
 import whimbrel
 from whimbrel.testing.model import MODEL_API, Model
-from whimbrel.testing.oracle import Fact, OracleColumns
+from whimbrel.testing.oracle import Event, OracleColumns
 from whimbrel.testing.rows import EXAMPLE_SCHEMA
 
 INPUT_NAMES = ("s", "t")
@@ -43,7 +43,7 @@ class Query:
         """The query over streams of the engine."""
         return self._evaluate(whimbrel, whimbrel.col, streams)
 
-    def reference(self, *inputs: Iterable[Fact]) -> list[Fact]:
+    def reference(self, *inputs: Iterable[Event]) -> list[Event]:
         """The facts that the model answers."""
         answer: Model = self._evaluate(MODEL_API, OracleColumns(), [Model(list(facts), columns=EXAMPLE_SCHEMA.names)
                                                                 for facts in inputs])

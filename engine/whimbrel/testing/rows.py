@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.plan import Blocks, OrderingSpec, Source, TimeGrid
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import Fact
+from whimbrel.testing.oracle import Event
 
 EXAMPLE_SCHEMA = Schema((
     Field("time", pa.int64()), Field("key", pa.string()), Field("k2", pa.int64()), Field("x", pa.int64()),
@@ -45,7 +45,7 @@ class BatchedRows(Source):
 
     time = "time"
 
-    def __init__(self, batches: Sequence[Sequence[Fact]], *, schema: Schema = EXAMPLE_SCHEMA,
+    def __init__(self, batches: Sequence[Sequence[Event]], *, schema: Schema = EXAMPLE_SCHEMA,
                  disorder: OrderingSpec = _HISTORY, name: str = "rows", idle: bool = False,
                  dictionaries: bool = False) -> None:
         self.batches = [list(batch) for batch in batches]
@@ -78,7 +78,7 @@ class InBlocks(BatchedRows):
                       np.array(list(map(max, times)), np.int64)) if times else None
 
 
-def batch_from_facts(facts: Sequence[Fact], schema: Schema = EXAMPLE_SCHEMA, encoding: Encoding = None) -> Batch:
+def batch_from_facts(facts: Sequence[Event], schema: Schema = EXAMPLE_SCHEMA, encoding: Encoding = None) -> Batch:
     """Facts as rows, in the order given; strings plain, or dictionary-encoded with their nulls masked or encoded."""
     arrays = [pa.array([payload[field.name] for _, _, payload in facts], field.type) for field in schema]
     if encoding:
@@ -87,7 +87,7 @@ def batch_from_facts(facts: Sequence[Fact], schema: Schema = EXAMPLE_SCHEMA, enc
                  tuple(Column.from_arrow(array) for array in arrays))
 
 
-def facts_from_table(table: pa.Table) -> list[Fact]:
+def facts_from_table(table: pa.Table) -> list[Event]:
     """Result rows as facts; a null end is no end known."""
     rows = table.to_pylist()
     return [(row.pop("start"), oracle.INF if (end := row.pop("end")) is None else end, row) for row in rows]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from whimbrel.testing.oracle import INF, Fact
+from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.query import Query
 from whimbrel.testing.random_plans import RandomPlan, patterns
 
@@ -22,7 +22,7 @@ FLAGS = st.sampled_from((True, False, None))
 
 
 @st.composite
-def facts(draw: st.DrawFn, *, max_size: int = 14, newest: int = 40) -> list[Fact]:
+def facts(draw: st.DrawFn, *, max_size: int = 14, newest: int = 40) -> list[Event]:
     """A stream of the example schema: points, intervals and facts without a known end, some of them simultaneous."""
     lengths = st.one_of(st.just(1), st.integers(1, 25), st.just(INF))
     row = st.tuples(st.integers(-12, newest), lengths, KEYS, WIDE, INTEGERS, FLOATS, FLAGS)
@@ -34,7 +34,7 @@ def facts(draw: st.DrawFn, *, max_size: int = 14, newest: int = 40) -> list[Fact
 
 
 @st.composite
-def arrivals(draw: st.DrawFn, stream: Sequence[Fact], *, max_latency: int = 15) -> tuple[list[Fact], int]:
+def arrivals(draw: st.DrawFn, stream: Sequence[Event], *, max_latency: int = 15) -> tuple[list[Event], int]:
     """A stream in an order of arrival, and the reorder latency under which nothing of it is late."""
     latency = draw(st.integers(0, max_latency))
     delays = draw(st.lists(st.integers(0, latency), min_size=len(stream), max_size=len(stream)))
@@ -44,13 +44,13 @@ def arrivals(draw: st.DrawFn, stream: Sequence[Fact], *, max_latency: int = 15) 
 
 
 def batchings(rows: int) -> st.SearchStrategy[list[int]]:
-    """Places at which so many rows are cut; a place given twice makes an empty batch."""
+    """Positions at which so many rows are cut; a repeated position makes an empty batch."""
     return st.lists(st.integers(0, rows), max_size=5).map(sorted)
 
 
-def cut(stream: Sequence[Fact], places: Sequence[int]) -> list[list[Fact]]:
-    """Rows cut into batches at these places."""
-    return [list(stream[start:stop]) for start, stop in pairwise([0, *places, len(stream)])]
+def cut(stream: Sequence[Event], positions: Sequence[int]) -> list[list[Event]]:
+    """Cut rows into batches at these positions."""
+    return [list(stream[start:stop]) for start, stop in pairwise([0, *positions, len(stream)])]
 
 
 @st.composite

@@ -10,20 +10,20 @@ from typing import Any
 from whimbrel.errors import WhimbrelError
 from whimbrel.plan import Node
 from whimbrel.stream import Stream
-from whimbrel.testing.oracle import INF, Fact, coalesced, differences
+from whimbrel.testing.oracle import INF, Event, coalesced, differences
 from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import BatchedRows, facts_from_table
 
 Build = Callable[..., Any]
-Reference = Callable[..., list[Fact]]
-Cut = Callable[[list[Fact]], Sequence[Sequence[Fact]]]
-Outcome = list[Fact] | type[WhimbrelError]
+Reference = Callable[..., list[Event]]
+Cut = Callable[[list[Event]], Sequence[Sequence[Event]]]
+Outcome = list[Event] | type[WhimbrelError]
 """The facts of an answer, or the kind of error that there was instead."""
 
 _SHOWN_FACTS = 5
 
 
-def _whole(facts: list[Fact]) -> list[list[Fact]]:
+def _whole(facts: list[Event]) -> list[list[Event]]:
     return [facts]
 
 
@@ -44,7 +44,7 @@ class Trial:
     """
 
     build: Build
-    inputs: tuple[list[Fact], ...]
+    inputs: tuple[list[Event], ...]
     reference: Reference | None = None
     seed: int = 0
 
@@ -79,14 +79,14 @@ class Trial:
         """Fail, naming the circumstances, unless the answer is as expected."""
         expected = self.expected()
         if isinstance(actual, type) or isinstance(expected, type):
-            assert actual is expected, f"{how}: {_told(actual)} instead of {_told(expected)}"
+            assert actual is expected, f"{how}: {_describe(actual)} instead of {_describe(expected)}"
             return
         missing, unexpected = differences(expected, actual)
         if missing or unexpected:
             raise AssertionError("\n".join([
                 f"{how}: {len(missing)} facts missing, {len(unexpected)} unexpected",
-                *(f"  missing    {fact}" for fact in missing[:_SHOWN_FACTS]),
-                *(f"  unexpected {fact}" for fact in unexpected[:_SHOWN_FACTS]),
+                *(f"  missing    {event}" for event in missing[:_SHOWN_FACTS]),
+                *(f"  unexpected {event}" for event in unexpected[:_SHOWN_FACTS]),
             ]))
 
     def paste(self) -> str:
@@ -96,7 +96,7 @@ class Trial:
         return "\n".join(["import pyarrow as pa", "import whimbrel as wb", "from whimbrel import col", *tables, query])
 
 
-def outcome(answer: Callable[[], list[Fact]]) -> Outcome:
+def outcome(answer: Callable[[], list[Event]]) -> Outcome:
     """The facts, or the kind of error a user would see; anything else that is raised is a defect and goes on."""
     try:
         return answer()
@@ -104,11 +104,11 @@ def outcome(answer: Callable[[], list[Fact]]) -> Outcome:
         return type(error)
 
 
-def _told(result: Outcome) -> str:
+def _describe(result: Outcome) -> str:
     return result.__name__ if isinstance(result, type) else f"{len(result)} facts"
 
 
-def _table(facts: Sequence[Fact]) -> str:
+def _table(facts: Sequence[Event]) -> str:
     names = list(facts[0][2]) if facts else ["time"]
     columns = {name: [payload[name] for _, _, payload in facts] for name in names}
     columns["until"] = [None if end == INF else end for _, end, _ in facts]

@@ -18,7 +18,7 @@ from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.kernels import tier
 from whimbrel.plan import Aggregate, AggregateFunctions, State
 from whimbrel.testing import Query, check_operator, laws, strategies
-from whimbrel.testing.oracle import INF, Fact
+from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.trial import Trial
 
 STEADY = settings(derandomize=True, database=None, deadline=None)
@@ -55,9 +55,9 @@ def several(names: Iterable[str]) -> str:
 EVERY = several(KINDS)
 
 
-def stream(seed: int, rows: int = 30) -> list[Fact]:
+def stream(seed: int, rows: int = 30) -> list[Event]:
     chance = random.Random(seed)
-    facts: list[Fact] = []
+    facts: list[Event] = []
     for _ in range(rows):
         time = chance.randint(-10, 30)
         facts.append((time, time + chance.choice([1, 1, 3, 8, 20, INF]), {
@@ -96,7 +96,7 @@ def test_compiled_kernels_take_over() -> None:
 
 @settings(STEADY, max_examples=60)
 @given(st.sampled_from(sorted(KINDS)), st.sampled_from(sorted(SHAPES)), strategies.facts())
-def test_random_streams_give_the_reference(kind: str, shape: str, facts: list[Fact]) -> None:
+def test_random_streams_give_the_reference(kind: str, shape: str, facts: list[Event]) -> None:
     query = Query((SHAPES[shape].format(f"aggregate(value={KINDS[kind]})"),))
     with tier("interpreted"):
         check_operator(query.build, facts, reference=query.reference,
@@ -137,12 +137,12 @@ def test_merging_parts_is_accumulating_all(name: str, values: list[int], cut: in
 @given(values=st.lists(st.integers(-4, 4), min_size=1, max_size=12), left=st.integers(0, 12))
 def test_a_row_taken_back_was_never_there(name: str, values: list[int], left: int) -> None:
     for steps, kind in forms(OF_INTEGERS[name])[1::2]:
-        if steps.deaccumulate is None:
+        if steps.remove is None:
             continue
         given_values = [kind(value) for value in values]
         state = run(steps, given_values)
         for value in given_values[:left]:
-            state = steps.deaccumulate(state, value)
+            state = steps.remove(state, value)
         assert same(steps.result(state), steps.result(run(steps, given_values[left:])))
 
 

@@ -12,7 +12,7 @@ from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError, PlanError
 from whimbrel.kernels import tier
 from whimbrel.testing import Query, check_operator, laws, strategies
-from whimbrel.testing.oracle import Fact
+from whimbrel.testing.oracle import Event
 
 STEADY = settings(derandomize=True, database=None, deadline=None)
 
@@ -34,7 +34,7 @@ class Mean:
         return state[0] + value, state[1] + 1
 
     @staticmethod
-    def deaccumulate(state: Any, value: Any) -> Any:
+    def remove(state: Any, value: Any) -> Any:
         return state[0] - value, state[1] - 1
 
     @staticmethod
@@ -48,7 +48,7 @@ class Mean:
 
 def total(*, invertible: bool) -> Any:
     return wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: s,
-                        deaccumulate=(lambda s, x: s - x) if invertible else None, name="total")
+                        remove=(lambda s, x: s - x) if invertible else None, name="total")
 
 
 mean = wb.aggregate(Mean)
@@ -70,7 +70,7 @@ def build(shape: str) -> Any:
 @pytest.mark.parametrize("law", (laws.matches_the_reference, laws.batches_change_nothing))
 @settings(STEADY, max_examples=8)
 @given(facts=strategies.facts())
-def test_mine_is_as_the_built_in(shape: str, law: laws.Law, facts: list[Fact]) -> None:
+def test_mine_is_as_the_built_in(shape: str, law: laws.Law, facts: list[Event]) -> None:
     with tier("interpreted"):
         check_operator(build(shape), facts, reference=Query((shape + BUILT_IN,)).reference, laws=[law])
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_compiled_is_said_and_still_works() -> None:
         assert query.collect()["r"].to_pylist() == [5]
     for text in (query.explain(), query.kernels()):
         assert "note: refused runs interpreted: accumulate cannot be compiled (" in text
-        assert "note: refused has no deaccumulate" in text
+        assert "note: refused has no remove" in text
         assert "note: refused has no merge" in text
     assert "note" not in log().aggregate(m=mean(col.x)).explain()
 

@@ -12,7 +12,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.kernels import tier
 from whimbrel.testing import check_operator, laws
-from whimbrel.testing.oracle import Fact
+from whimbrel.testing.oracle import Event
 from whimbrel.testing.trial import Trial
 
 
@@ -26,7 +26,7 @@ listed = wb.aggregate(init=list, accumulate=lambda s, x: [*s, x], result=lambda 
 merged = wb.aggregate(init=0, accumulate=lambda s, x: s + x, merge=lambda one, two: one + two, result=lambda s: s,
                       name="merged")
 
-FACTS: list[Fact] = [
+FACTS: list[Event] = [
     (at, at + (1, 9, 3, 30)[place % 4], {"time": at, "key": "ab"[place % 3 == 0], "k2": 0, "x": place * 5 % 7, "y": 0.5,
                                          "flag": True})
     for place, at in enumerate([-9, -8, -5, -4, 0, 1, 2, 3, 6, 7, 10, 12, 13, 17, 18, 29])]
@@ -43,7 +43,7 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
 
 KEPT = (laws.matches_the_reference, laws.batches_change_nothing, laws.disorder_changes_nothing,
         laws.bounds_of_blocks_change_nothing, laws.latencies_are_answered_together, laws.take_over_changes_nothing,
-        laws.snapshots_change_nothing, laws.restored_runs_go_on)
+        laws.snapshots_change_nothing, laws.restored_runs_resume)
 """Not that of late rows: moved ones start together."""
 
 
@@ -61,7 +61,7 @@ def test_a_group_that_lost_rows_is_computed_in_order(aggregate: Any, made: Any) 
 def test_rows_are_taken_in_in_the_order_of_their_start(name: str) -> None:
     window = WINDOWS[name]
 
-    def reference(facts: list[Fact]) -> list[Fact]:
+    def reference(facts: list[Event]) -> list[Event]:
         given = Trial(lambda s: window(s).aggregate(xs=wb.collect(col.x)), (facts,)).run()
         assert not isinstance(given, type), given
         kept = []

@@ -43,7 +43,7 @@ weighted = wb.aggregate(init=(0.0, 0), accumulate=lambda s, x, w: (s[0] + x * w,
                         merge=lambda one, two: (one[0] + two[0], one[1] + two[1]),
                         result=lambda s: s[0] / s[1] if s[1] else None, name="weighted")
 slid = wb.aggregate(init=(0.0, 0), accumulate=lambda s, x, w: (s[0] + x * w, s[1] + w),
-                    deaccumulate=lambda s, x, w: (s[0] - x * w, s[1] - w),
+                    remove=lambda s, x, w: (s[0] - x * w, s[1] - w),
                     result=lambda s: s[0] / s[1] if s[1] else None, name="slid")
 latest = wb.aggregate(init=-1, accumulate=lambda s, _, start: max(s, start), result=lambda s: s, name="latest")
 counted = wb.aggregate(init=dict, accumulate=lambda s, word: {**s, word: s.get(word, 0) + 1},

@@ -22,9 +22,9 @@ from whimbrel.errors import DisorderError
 from whimbrel.kernels import Tier, tier
 from whimbrel.run import Execution
 from whimbrel.run.checkpoint import load, save
-from whimbrel.testing.oracle import INF, Fact, Ingested, Punctuation, differences, partitioned_ingress
+from whimbrel.testing.oracle import INF, Event, Ingested, Punctuation, differences, partitioned_ingress
 
-Arrival = Fact | Punctuation
+Arrival = Event | Punctuation
 Late = Literal["raise", "drop", "adjust"]
 
 POLICIES = st.sampled_from(("drop", "adjust", "drop", "adjust", "raise"))
@@ -59,7 +59,7 @@ def stream(rows: list[Arrival], cuts: list[int], partition: wb.PartitionWatermar
     return wb.from_arrow(cut.drop("told"), time="at", end="until", partition=partition, **options).select("part", "n")
 
 
-def facts(table: pa.Table) -> list[Fact]:
+def facts(table: pa.Table) -> list[Event]:
     return [(row.pop("start"), INF if (end := row.pop("end")) is None else end, row) for row in table.to_pylist()]
 
 
@@ -176,7 +176,7 @@ def test_a_partition_is_a_source_of_its_own(rows: list[Edge], latency: int, late
                                             cuts: list[int]) -> None:
     """Where the low watermark moves, the source of each partition is told so by a punctuation."""
     together = edge_stream(rows, cuts, partition=promised(lag, every), reorder_latency=latency, late=late)
-    apart: list[Fact] = []
+    apart: list[Event] = []
     for partition in ("a", "b", "c", None):
         own: list[Edge] = []
         for sync, other, part, payload in rows:

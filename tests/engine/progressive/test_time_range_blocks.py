@@ -23,7 +23,7 @@ from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.kernels import tier
 from whimbrel.progressive.sampling.time_range_blocks import Ranged
 from whimbrel.testing import Query, strategies
-from whimbrel.testing.oracle import INF, Fact
+from whimbrel.testing.oracle import INF, Event
 
 ROWS, KEYS = 40_000, 40
 CHANCE = np.random.default_rng(8)
@@ -242,7 +242,7 @@ def test_a_side_that_is_not_in_order_is_read_whole(sources: dict[str, wb.Stream]
 # What all of this stands on: ranges of any query's answer together are all of it.
 
 
-def stream(facts: list[Fact], name: str) -> wb.Stream:
+def stream(facts: list[Event], name: str) -> wb.Stream:
     columns = {"time": pa.int64(), "key": pa.string(), "k2": pa.int64(), "x": pa.int64(), "y": pa.float64(),
                "flag": pa.bool_()}
     facts = sorted(facts, key=lambda fact: fact[0])
@@ -260,7 +260,7 @@ def starts(batches: list[Batch], schema: Any) -> Counter[str]:
 @settings(max_examples=60)
 @given(strategies.queries(max_steps=5, ordered=True), strategies.facts(), strategies.facts(max_size=6),
        st.lists(st.integers(-20, 60), max_size=4))
-def test_ranges_of_random_queries_are_the_whole_together(query: Query, s: list[Fact], t: list[Fact],
+def test_ranges_of_random_queries_are_the_whole_together(query: Query, s: list[Event], t: list[Event],
                                                          cuts: list[int]) -> None:
     asked = query.build(*[stream(facts, name) for facts, name in zip((s, t), "st", strict=True)][:query.arity])
     with tier("interpreted"):

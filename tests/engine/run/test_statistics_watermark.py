@@ -15,7 +15,7 @@ from whimbrel.connect import ParquetSource
 from whimbrel.errors import DisorderError
 from whimbrel.plan import Blocks, Node, OrderingSpec, TimeGrid, UnsortedSource
 from whimbrel.run import Execution
-from whimbrel.run.statistics_watermark import ahead_of
+from whimbrel.run.statistics_watermark import statistics_watermark
 from whimbrel.testing.rows import InBlocks
 
 GROUP_ROWS = 65_536
@@ -64,17 +64,17 @@ def test_history_in_no_order_at_all_waits_whole(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_from_a_row_knows_as_much(log: Path) -> None:
     source = ParquetSource(log, time="at", arrival="seen")
-    ahead = ahead_of(UnsortedSource(source))
-    assert ahead is not None
+    bounds = statistics_watermark(UnsortedSource(source))
+    assert bounds is not None
     starts = pq.read_table(log)["at"].to_numpy()
     for rows in (0, 1, GROUP_ROWS - 1, GROUP_ROWS, ROWS - 1):
         inside = rows // GROUP_ROWS * GROUP_ROWS
-        assert ahead.earliest(rows) == starts[inside:].min() <= starts[rows:].min()
+        assert bounds.earliest(rows) == starts[inside:].min() <= starts[rows:].min()
 
 
 def test_a_source_that_promises_an_order_is_not_asked(log: Path) -> None:
-    assert ahead_of(ParquetSource(log, time="at", reorder_latency=LATE_BY)) is None
-    assert ahead_of(ParquetSource(log, time="seen")) is None
+    assert statistics_watermark(ParquetSource(log, time="at", reorder_latency=LATE_BY)) is None
+    assert statistics_watermark(ParquetSource(log, time="seen")) is None
 
 
 class Lying(InBlocks):

@@ -21,35 +21,35 @@ other = wb.from_arrow(ROWS, time="at", name="other").rename(y="x")
 spread = wb.aggregate(init=(0, 0), accumulate=lambda s, x: (min(s[0], x), max(s[1], x)),
                       merge=lambda s, t: (min(s[0], t[0]), max(s[1], t[1])), result=lambda s: s[1] - s[0])
 
-PLACE, KEY, TIME, ORDER = ("where its rows are", "by key", "by ranges of time", "in one task, in the order of time")
+LOCAL, KEY, TIME, ORDER = ("where its rows are", "by key", "by ranges of time", "in one task, in the order of time")
 
 QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
-    "a filter": (lambda: log.where(col.x > 1).sliding_window(3), [PLACE]),
-    "windows by key": (lambda: log.group_by("k").hopping_window(6, 3).aggregate(n=wb.count()), [PLACE, KEY]),
-    "windows of all": (lambda: log.tumbling_window(3).aggregate(n=wb.count()), [PLACE, ORDER]),
-    "user's own": (lambda: log.group_by("k").tumbling_window(3).aggregate(s=spread(col.x)), [PLACE, KEY]),
+    "a filter": (lambda: log.where(col.x > 1).sliding_window(3), [LOCAL]),
+    "windows by key": (lambda: log.group_by("k").hopping_window(6, 3).aggregate(n=wb.count()), [LOCAL, KEY]),
+    "windows of all": (lambda: log.tumbling_window(3).aggregate(n=wb.count()), [LOCAL, ORDER]),
+    "user's own": (lambda: log.group_by("k").tumbling_window(3).aggregate(s=spread(col.x)), [LOCAL, KEY]),
     "not mergeable": (lambda: log.group_by("k").tumbling_window(3).aggregate(m=wb.median(col.x)), [KEY]),
     "not mergeable, of all": (lambda: log.tumbling_window(3).aggregate(m=wb.median(col.x)), [TIME]),
     "computed keys": (lambda: log.where(col.x > 1).group_by(odd=col.k % 2).session_window(3).aggregate(n=wb.count()),
-                      [PLACE, KEY]),
+                      [LOCAL, KEY]),
     "a computed key and a column": (lambda: log.group_by("s", odd=col.k % 2).hopping_window(6, 3).aggregate(
         m=wb.median(col.x)), [KEY]),
     "computed keys, not mergeable": (lambda: log.group_by(odd=col.k % 2).hopping_window(6, 3).aggregate(
-        m=wb.median(col.x)), [PLACE, KEY]),
+        m=wb.median(col.x)), [LOCAL, KEY]),
     "a key named like a column": (lambda: log.group_by(k=col.k % 2, k_key=col.x % 2).detect(
-        wb.sequence(a=col.x > 1, b=col.x < 5), within=9), [PLACE, KEY]),
+        wb.sequence(a=col.x > 1, b=col.x < 5), within=9), [LOCAL, KEY]),
     "a key that is no step's own": (lambda: log.where(col.x > 1).with_columns(odd=col.k % 2).where(col.odd > 0)
-                                    .group_by("odd").session_window(3).aggregate(n=wb.count()), [PLACE, KEY]),
-    "a key of floats": (lambda: log.group_by(half=col.x / 2).session_window(3).aggregate(n=wb.count()), [PLACE, KEY]),
+                                    .group_by("odd").session_window(3).aggregate(n=wb.count()), [LOCAL, KEY]),
+    "a key of floats": (lambda: log.group_by(half=col.x / 2).session_window(3).aggregate(n=wb.count()), [LOCAL, KEY]),
     "a join by computed keys": (lambda: log.select("x", odd=col.k % 2).set_duration(3).join(
-        other.select("y", odd=col.k % 2), on="odd"), [PLACE, PLACE, KEY]),
+        other.select("y", odd=col.k % 2), on="odd"), [LOCAL, LOCAL, KEY]),
     "a result of computed keys": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
-        share=wb.median(col.x) / wb.count()), [PLACE, KEY]),
+        share=wb.median(col.x) / wb.count()), [LOCAL, KEY]),
     "empty windows, too": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
-        fill=True, m=wb.median(col.x)), [PLACE, KEY, ORDER]),
+        fill=True, m=wb.median(col.x)), [LOCAL, KEY, ORDER]),
     "computed keys twice": (lambda: log.group_by(odd=col.k % 2).session_window(3, emit="close").aggregate(n=wb.count())
                             .group_by(many=col.n > 3).session_window(3).aggregate(m=wb.count()),
-                            [PLACE, KEY, PLACE, KEY]),
+                            [LOCAL, KEY, LOCAL, KEY]),
     "a key of time": (lambda: log.group_by(early=wb.start_time() < 3).session_window(3).aggregate(n=wb.count()),
                       [ORDER]),
     "sliding": (lambda: log.sliding_window(3).aggregate(n=wb.count()), [TIME]),
@@ -58,9 +58,9 @@ QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
     "a pattern": (lambda: log.group_by("k", "s").detect(wb.sequence(a=col.x > 1, b=col.x < 5), within=9), [KEY]),
     "a join": (lambda: log.set_duration(3).join(other, on="k"), [KEY]),
     "a join of windows": (lambda: log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).join(
-        other.group_by("k").tumbling_window(3).aggregate(m=wb.max(col.y)), on="k"), [PLACE, PLACE, KEY]),
+        other.group_by("k").tumbling_window(3).aggregate(m=wb.max(col.y)), on="k"), [LOCAL, LOCAL, KEY]),
     "top of groups": (lambda: log.group_by("k").tumbling_window(3).aggregate(n=wb.count()).top_k(1, by=col.n),
-                      [PLACE, KEY, ORDER]),
+                      [LOCAL, KEY, ORDER]),
     "windows of sessions": (lambda: log.group_by("k").session_window(3, emit="close").aggregate(n=wb.count())
                             .tumbling_window(9).aggregate(most=wb.max(col.n)), [KEY, ORDER]),
     "other groups": (lambda: log.group_by("k").session_window(3).aggregate(n=wb.count())

@@ -35,7 +35,7 @@ def test_late_rows_explain_what_differs(late: str) -> None:
     certificate = query(history()).certify(history(), came(late))
     assert certificate.ok
     assert certificate.late_rows == 1
-    assert set(certificate.differences["why"].to_pylist()) == {"late rows"}
+    assert set(certificate.differences["reason"].to_pylist()) == {"late rows"}
     missing = certificate.differences.filter(pa.array([
         found == "missing" for found in certificate.differences["found"].to_pylist()]))
     assert "start=0, end=4, k=0, n=3, total=9.5" in missing["row"].to_pylist()
@@ -55,7 +55,7 @@ def test_another_history_is_not_hidden_behind_late_rows() -> None:
     other = history(ROWS | {"x": [1.5, 2, 3, 4, 5, 7]})
     certificate = query(history()).certify(other, came())
     assert not certificate.ok
-    unexplained = [row["row"] for row in certificate.differences.to_pylist() if row["why"] == "unexplained"]
+    unexplained = [row["row"] for row in certificate.differences.to_pylist() if row["reason"] == "unexplained"]
     assert sorted(unexplained) == ["start=12, end=16, k=1, n=1, total=6.0", "start=12, end=16, k=1, n=1, total=7.0"]
 
 

@@ -192,15 +192,15 @@ class Arithmetic:
         return value if value.kind == "none" else self._number(value.kind, value.text)
 
     def _number(self, kind: Kind, text: str) -> Number:
-        place = self._fresh()
-        self._write(f"{place} = {text}")
-        return Number(kind, place)
+        name = self._fresh()
+        self._write(f"{name} = {text}")
+        return Number(kind, name)
 
     def _checked(self, kind: Kind, call: str) -> Number:
-        place = self._fresh()
-        self._write(f"{place}, asked = {call}")
+        name = self._fresh()
+        self._write(f"{name}, asked = {call}")
         self._flag("asked")
-        return Number(kind, place)
+        return Number(kind, name)
 
     def _flag(self, test: str) -> None:
         self.flagged = True

@@ -174,15 +174,15 @@ class Writer(Arithmetic):
             return None
         if one == other:
             return one
-        place = self._fresh()
+        name = self._fresh()
         for (lines, _), value in zip(branches, (one, other), strict=True):
             kept, self.lines = self.lines, lines
             self.depth += 1
             text = self.as_kind(value, kind)
-            self._write(f"{place} = {text}")
+            self._write(f"{name} = {text}")
             self.depth -= 1
             self.lines = kept
-        return Number(kind, place)
+        return Number(kind, name)
 
     # Expressions.
 
@@ -205,14 +205,14 @@ class Writer(Arithmetic):
                         found.append(self.value(part))
                 return tuple(found)
             case ast.Subscript(of, at):
-                whole, place = self.value(of), whole_number(at)
-                if not isinstance(whole, tuple) or place is None or not -len(whole) <= place < len(whole):
+                whole, index = self.value(of), whole_number(at)
+                if not isinstance(whole, tuple) or index is None or not -len(whole) <= index < len(whole):
                     raise NotCompiled(f"it asks for {shown(node)}")
-                return whole[place]
+                return whole[index]
             case ast.Attribute(ast.Name(), name):
-                thing = self._thing(node)
-                if isinstance(thing, int | float):
-                    return constant(thing)
+                found = self._named_value(node)
+                if isinstance(found, int | float):
+                    return constant(found)
                 raise NotCompiled(f"it reads {shown(node)}")
             case ast.UnaryOp(ast.Not(), _) | ast.Compare():
                 return Number("bool", self.truth(node))
@@ -225,7 +225,7 @@ class Writer(Arithmetic):
             case ast.BoolOp(op, [first, *others]):
                 return self._and_or(isinstance(op, ast.And), self.value(first), others, node)
             case ast.Call(function, given, []) if not any(isinstance(each, ast.Starred) for each in given):
-                return self._call(self._thing(function), [self.value(each) for each in given], node)
+                return self._call(self._named_value(function), [self.value(each) for each in given], node)
         raise NotCompiled(f"it has an expression that is not compiled, {shown(node)}")
 
     def number(self, node: ast.expr) -> Number:
@@ -360,8 +360,8 @@ class Writer(Arithmetic):
     def _called(self, function: Any, given: list[Value]) -> Value:
         """A function of the user's is written before this one, for arguments of these kinds."""
         flat = [number for each in given for number in flattened(each)]
-        places = [f"a{number}" for number in range(len(flat))]
-        within = renamed(given, iter(places))
+        parameters = [f"a{number}" for number in range(len(flat))]
+        within = renamed(given, iter(parameters))
         kinds: list[Value] = []
 
         def seen(value: Value) -> list[str]:
@@ -381,7 +381,7 @@ class Writer(Arithmetic):
         writer = Writer(function, within, leave, self.inside, self.before)
         writer.write()
         name = f"called{len(self.before)}"
-        self.before.append("\n".join([f"def {name}({', '.join(places)}):", "    bad = False", *writer.lines, ""]))
+        self.before.append("\n".join([f"def {name}({', '.join(parameters)}):", "    bad = False", *writer.lines, ""]))
         made = [self._fresh() for _ in kinds_of]
         self._write(f"{', '.join([*made, 'asked'])} = {name}({', '.join(number.text for number in flat)})")
         self._flag("asked")
@@ -393,12 +393,12 @@ class Writer(Arithmetic):
             if known is None:
                 raise NotCompiled(f"the kind of {name} depends on values")
             return known
-        thing = self._around(name)
-        if isinstance(thing, tuple):
-            return tuple(constant(part) for part in thing)
-        return constant(thing)
+        found = self._around(name)
+        if isinstance(found, tuple):
+            return tuple(constant(part) for part in found)
+        return constant(found)
 
-    def _thing(self, node: ast.expr) -> Any:
+    def _named_value(self, node: ast.expr) -> Any:
         match node:
             case ast.Name(name) if name not in self.names:
                 return self._around(name)

@@ -45,10 +45,10 @@ def _holds(node: Written, code: CodeType) -> bool:
     if (node.name if isinstance(node, ast.FunctionDef) else "<lambda>") != code.co_name:
         return False
     first, last = _span(node)
-    places = [((line, begin), (until, end)) for line, until, begin, end in list(code.co_positions())
+    positions = [((line, begin), (until, end)) for line, until, begin, end in list(code.co_positions())
               if line is not None and until is not None and begin is not None and end is not None
               and (line, begin, end) != (code.co_firstlineno, 0, 0)]
-    return bool(places) and all(first <= begin and end <= last for begin, end in places)
+    return bool(positions) and all(first <= begin and end <= last for begin, end in positions)
 
 
 def _span(node: Written) -> tuple[tuple[int, int], tuple[int, int]]:

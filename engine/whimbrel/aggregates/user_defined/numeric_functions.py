@@ -74,8 +74,8 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
         accumulate=writing.step("accumulate", roles.accumulate),
         merge=None if roles.merge is None else writing.step("merge", roles.merge, merges=True),
         result=writing.result(roles.result, result),
-        deaccumulate=None if taken is None else writing.step(
-            "deaccumulate" if roles.remove is not None else "difference", taken),
+        remove=None if taken is None else writing.step(
+            "remove" if roles.remove is not None else "difference", taken),
         inputs=len(values), timed=timed, in_order=roles.merge is None)
     return steps, "float" if result == "either" else result
 
@@ -91,11 +91,11 @@ def _of_role(role: str) -> Iterator[None]:
 def without(difference: Function, accumulate: Function, init: Any) -> Function:
     """Taking a row back, where states can be subtracted: the state of that row alone is."""
 
-    def deaccumulate(state: Any, *given: Any) -> Any:
+    def remove(state: Any, *given: Any) -> Any:
         return difference(state, accumulate(init, *given))
 
-    deaccumulate.__dict__["of"] = difference, accumulate, init
-    return deaccumulate
+    remove.__dict__["of"] = difference, accumulate, init
+    return remove
 
 
 def python_number(value: Any) -> Any:
@@ -168,8 +168,8 @@ class _Composed(Writer):
 def _settled(shape: _Shape, first: State, accumulate: Function, given: Sequence[Kind]) -> _Shape:
     """The kinds of the fields of every state: those of the first, or of all that follow it if they are wider."""
     for _ in range(4):
-        found = _answers(accumulate, [shape.value("state"), *(_given(kind, f"v{place}")
-                                                              for place, kind in enumerate(given))])
+        found = _answers(accumulate, [shape.value("state"), *(_given(kind, f"v{index}")
+                                                              for index, kind in enumerate(given))])
         if isinstance(found, tuple) != shape.tupled:
             raise NotCompiled("its states are not alike")
         fields = found if isinstance(found, tuple) else (found,)
@@ -214,7 +214,7 @@ class _Writing:
 
     def __init__(self, name: str, shape: _Shape, given: Sequence[Kind]) -> None:
         self.name, self.shape, self.given = name, shape, given
-        self.parameters = [f"v{place}" for place in range(len(given))]
+        self.parameters = [f"v{index}" for index in range(len(given))]
 
     def step(self, role: str, function: Function, *, merges: bool = False) -> Function:
         """A function that gives a state."""

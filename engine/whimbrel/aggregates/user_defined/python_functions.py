@@ -93,7 +93,7 @@ class PythonSteps:
 def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Objects:
     """What moves the states, given the type of the result; only states that have a text are merged."""
     roles = user.roles
-    taken, role = roles.remove, "deaccumulate"
+    taken, role = roles.remove, "remove"
     if taken is None and roles.difference is not None:
         taken, role = _without(roles.difference, roles.accumulate, user.opened), "difference"
 
@@ -179,10 +179,10 @@ def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> Fo
     wrong: list[StepFailed] = []
     state, accumulate = user.opened(), user.state("accumulate", user.roles.accumulate)
     samples = list(zip(*map(samples_of, inputs), strict=False))
-    for place, sample in enumerate([None, *samples]):
+    for index, sample in enumerate([None, *samples]):
         try:
             if sample is not None:
-                state = accumulate(state, *sample, *([place] if user.timed else []))
+                state = accumulate(state, *sample, *([index] if user.timed else []))
         except WrongState as error:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
         except StepFailed as error:  # these are not the user's values: what fails on them may be right
@@ -242,7 +242,7 @@ def samples_of(type_: pa.DataType) -> list[Any]:
     if t.is_list(type_) or t.is_large_list(type_) or t.is_fixed_size_list(type_):
         return [samples_of(type_.value_type)[:count] for count in (1, 2, 3, 2, 1)]
     if t.is_struct(type_):
-        columns = [samples_of(type_.field(place).type) for place in range(type_.num_fields)]
+        columns = [samples_of(type_.field(index).type) for index in range(type_.num_fields)]
         if not columns:
             return [{}] * 5
         return [dict(zip((each.name for each in type_), row, strict=True)) for row in zip(*columns, strict=True)]

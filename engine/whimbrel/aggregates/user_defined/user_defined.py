@@ -32,7 +32,7 @@ class UserFunctions:
     name : str
     init : object
     accumulate, result : callable
-    merge, deaccumulate, difference : callable, optional
+    merge, remove, difference : callable, optional
     fresh : callable, optional
         Makes a state of no rows.
     returns : pyarrow.DataType, optional
@@ -44,7 +44,7 @@ class UserFunctions:
     accumulate: Function
     result: Function
     merge: Function | None = None
-    deaccumulate: Function | None = None
+    remove: Function | None = None
     difference: Function | None = None
     fresh: Function | None = None
     returns: pa.DataType | None = None
@@ -62,7 +62,7 @@ class UserFunctions:
     @property
     def roles(self) -> Roles:
         """The functions alone."""
-        return Roles(self.accumulate, self.result, self.merge, self.deaccumulate, self.difference)
+        return Roles(self.accumulate, self.result, self.merge, self.remove, self.difference)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,9 +105,9 @@ class UserAggregate(Aggregate):
         said = []
         if known.why is not None:
             said.append(f"{user.name} runs interpreted: {known.why}")
-        if user.deaccumulate is None and user.difference is None:
+        if user.remove is None and user.difference is None:
             order = "" if user.merge is None or isinstance(known.steps, Objects) else " before an earlier one"
-            said.append(f"{user.name} has no deaccumulate: when a row leaves{order}, its group is computed afresh")
+            said.append(f"{user.name} has no remove: when a row leaves{order}, its group is computed afresh")
         if user.merge is None:
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
         elif known.unwritten is not None:
@@ -126,7 +126,7 @@ class UserAggregate(Aggregate):
             raise ExpressionError(f"{user.name} is computed of values.", where=self.show(),
                                   hint=f"call it with a column: {user.name}(col.x)")
         count = len(self._inputs)
-        types = (input_type,) if count == 1 else tuple(input_type.field(place).type for place in range(count))
+        types = (input_type,) if count == 1 else tuple(input_type.field(index).type for index in range(count))
         now = tuple(captured(each) for each in user.roles)
         try:
             return _understood(user, types, self.show(), now)

@@ -21,7 +21,7 @@ _OF = {AggregatePhase.WHOLE: "state", AggregatePhase.STATES: "state, shown as it
 def replay_function(aggregate: Aggregate, steps: AggregateFunctions, part: AggregatePhase) -> Compiled:
     """The loop that applies a schedule of operations to the state of one aggregate."""
     stacks = two_stacks(steps)
-    roles = ["accumulate", "deaccumulate"]
+    roles = ["accumulate", "remove"]
     roles += ([] if shows_states(steps, part) else ["result"]) + (["merge"] if stacks else ["spoiled"])
     imports, functions = bind_steps(steps, "", roles)
     fields = range(len(steps.init))
@@ -60,7 +60,7 @@ def replay_function(aggregate: Aggregate, steps: AggregateFunctions, part: Aggre
         "        elif operation == 1:  # the row leaves",
         *_leave(steps, part),
         "        elif operation == 2:  # the value is shown",
-        *(_recompute(steps, part) if steps.deaccumulate is None else []),
+        *(_recompute(steps, part) if steps.remove is None else []),
         *(_both_stacks(steps) if stacks else [f"            state = {_load(steps)}"]),
         *(_recompute_spoiled(steps, part) if steps.spoiled is not None else []),
         "            to = target[step]",
@@ -162,7 +162,7 @@ def out_names(steps: AggregateFunctions, part: AggregatePhase) -> str:
 
 def two_stacks(steps: AggregateFunctions) -> bool:
     """Whether rows that leave in arrival order need no recomputation, though no row can be removed."""
-    return steps.deaccumulate is None and steps.merge is not None
+    return steps.remove is None and steps.merge is not None
 
 
 def comment(text: str) -> str:
@@ -243,10 +243,10 @@ def _leave(steps: AggregateFunctions, part: AggregatePhase) -> Sequence[str]:
     if two_stacks(steps):
         return _leave_stack(steps, part)
     lines = ["            if held_valid[slot[step]]:"]
-    if steps.deaccumulate is None:
+    if steps.remove is None:
         return [*lines, "                stale[group] = True"]
     row = _row("held", "slot[step]", steps, part, "held_start")
-    taken = stored("state", "group", range(len(steps.init)), f"deaccumulate({_load(steps)}, {row})")
+    taken = stored("state", "group", range(len(steps.init)), f"remove({_load(steps)}, {row})")
     return [*lines, f"                {taken}"]
 
 

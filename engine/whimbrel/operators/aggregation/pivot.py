@@ -196,7 +196,7 @@ class HowMany(Aggregate):
         return pa.int64()
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0,), accumulate=one_more, deaccumulate=one_less, merge=both, result=number)
+        return AggregateFunctions(init=(0,), accumulate=one_more, remove=one_less, merge=both, result=number)
 
 
 def one_more(state: State, value: Any) -> State:

@@ -67,8 +67,8 @@ class ScalarAccumulator(Accumulator):
                  part: AggregatePhase = AggregatePhase.WHOLE) -> None:
         if part is AggregatePhase.MERGED:
             assert steps.merge is not None
-            steps = replace(steps, accumulate=steps.merge, deaccumulate=None, timed=False)
-        if not remembers or steps.deaccumulate is None:
+            steps = replace(steps, accumulate=steps.merge, remove=None, timed=False)
+        if not remembers or steps.remove is None:
             steps = replace(steps, spoiled=None)
         self.name, self.part = name, part
         self.aggregate = aggregate
@@ -123,7 +123,7 @@ class ScalarAccumulator(Accumulator):
 
     @property
     def walks_rows(self) -> bool:
-        return self.steps.deaccumulate is None
+        return self.steps.remove is None
 
     @property
     def fuses(self) -> bool:

@@ -45,8 +45,8 @@ class Tail:
         if states not in self._pipelines:
             self._pipelines[states] = self._begun(states=states)
         pipeline = self._pipelines[states].fork([0])
-        source, = (number for number, watermark in enumerate(pipeline.told[entry] for entry in pipeline.entries)
-                   if watermark < INF)
+        sent = [pipeline.sent_watermarks[entry] for entry in pipeline.entries]
+        source, = (number for number, watermark in enumerate(sent) if watermark < INF)
         batch = batch.take(np.argsort(batch.sync, kind="stable")).select(pipeline.sources[source].schema.names)
         out = [*(pipeline.push(source, batch)[0] if len(batch) else []), *pipeline.advance(source, INF)[0]]
         return in_order(table_from_batches(self._plans[states].schema, out))

@@ -13,8 +13,7 @@ from whimbrel.progressive.late.late_estimate import LateSnapshot
 from whimbrel.progressive.late.late_rows_model import Late
 from whimbrel.progressive.plan.query_split import one_ended
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
-from whimbrel.run import Snapshot
-from whimbrel.run import progress as in_order_of_time
+from whimbrel.run import Snapshot, intermediate_snapshots
 
 
 def snapshots(plan: Node, schedule: UpdateSchedule, confidence: float, why: str,
@@ -30,7 +29,7 @@ def snapshots(plan: Node, schedule: UpdateSchedule, confidence: float, why: str,
 
     every = schedule.every if isinstance(schedule.every, str | int) else None
     read = plan if late is None else late.plan
-    for snapshot in in_order_of_time(read, every, asked if schedule.seconds is not None or schedule.at else None):
+    for snapshot in intermediate_snapshots(read, every, asked if schedule.seconds is not None or schedule.at else None):
         if late is not None and not snapshot.final:
             yield LateSnapshot(snapshot, late, confidence)
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.testing.conformance.case import read_cases
-from whimbrel.testing.conformance.run import judge, summary
+from whimbrel.testing.conformance.run import run_case, summary
 
 DIFFERENCES = Path("tests/laws/differences.json")
 """Where the project keeps the cases that it answers otherwise on purpose."""
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     except WhimbrelError as error:
         print(error, file=sys.stderr)
         return 2
-    verdicts = {case.name: judge(case, options.tier or ("interpreted", "primitives")) for case in cases}
+    verdicts = {case.name: run_case(case, options.tier or ("interpreted", "primitives")) for case in cases}
     print(*summary(verdicts), sep="\n")
     for name in differences.keys() & verdicts.keys():
         print(f"{'by choice':<12} {name}: {differences[name]['reason']}")

@@ -79,8 +79,8 @@ def _translate(node: ast.expr, names: Mapping[str, Tree]) -> Tree:
             return names[name]
         case ast.Attribute(value, name) if isinstance(tree := below(value), Mapping):
             return tree[name]
-        case ast.Subscript(value, place) if isinstance(tree := below(value), Mapping | list) and _is_literal(place):
-            return tree[ast.literal_eval(place)]
+        case ast.Subscript(value, index) if isinstance(tree := below(value), Mapping | list) and _is_literal(index):
+            return tree[ast.literal_eval(index)]
         case ast.Subscript(value, ast.Constant(int())) if not isinstance(below(value), Mapping | list):
             return _python(node, names, declared=str)  # a character of a text
         case ast.Dict(keys, values):

@@ -28,7 +28,7 @@ def flow_of(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | N
         lag = None if every is None else options.get("lwm_lag", 0)
         promised["partition"] = wb.PartitionWatermarks(by=PARTITION, max_lag=lag, every=every)
     if any(row[0] in _MARKS or (row[1] != "inf" and row[1] < row[0]) for row in rows):
-        stream = wb.from_edges(table, sync="vs", other="ve", punctuation="told", name=name, **promised)
+        stream = wb.from_edges(table, sync="vs", other="ve", punctuation="is_punctuation", name=name, **promised)
     else:
         stream = wb.from_arrow(table, time="vs", end="ve", name=name, **promised)
     flow = Flow(stream, names(shape, "x"), (PARTITION,) if partitioned(given) else ())
@@ -60,13 +60,13 @@ def _table(rows: Sequence[Any], case: Case) -> tuple[Tree, pa.Table]:
     example = _data(rows) or _data(others) or [[0, 1, 0]]
     shape = shape_of([row[2] for row in example])
     given = [*rows, *example]  # the rows at the end are for the types, and taken off again
-    told = [row[0] in _MARKS for row in given]
-    payloads = [spread(None if mark else row[2], shape, "x") for row, mark in zip(given, told, strict=True)]
-    vs = [row[1] if mark else row[0] for row, mark in zip(given, told, strict=True)]
-    ve = [None if mark or row[1] == "inf" else row[1] for row, mark in zip(given, told, strict=True)]
-    partitions = [tuple(row[2:] if mark else row[3:]) or (None,) for row, mark in zip(given, told, strict=True)]
+    marks = [row[0] in _MARKS for row in given]
+    payloads = [spread(None if mark else row[2], shape, "x") for row, mark in zip(given, marks, strict=True)]
+    vs = [row[1] if mark else row[0] for row, mark in zip(given, marks, strict=True)]
+    ve = [None if mark or row[1] == "inf" else row[1] for row, mark in zip(given, marks, strict=True)]
+    partitions = [tuple(row[2:] if mark else row[3:]) or (None,) for row, mark in zip(given, marks, strict=True)]
     columns = {column: _column([values[column] for values in payloads]) for column in flatten(shape, "x")}
-    table = pa.table({"vs": vs, "ve": pa.array(ve, pa.int64()), "told": told,
+    table = pa.table({"vs": vs, "ve": pa.array(ve, pa.int64()), "is_punctuation": marks,
                       PARTITION: _column([partition for partition, in partitions]), **columns})
     return shape, table.slice(0, len(rows))
 

@@ -49,7 +49,7 @@ def circumstances(tiers: Sequence[Tier]) -> list[Circumstance]:
             for rows, checkpoint in ((1, False), (3, False), (None, False), (3, True))]
 
 
-def judge(case: Case, tiers: Sequence[Tier]) -> CaseVerdict:
+def run_case(case: Case, tiers: Sequence[Tier]) -> CaseVerdict:
     """Run a case under every circumstance; the first that fails decides."""
     try:
         for circumstance in circumstances(tiers):
@@ -74,7 +74,7 @@ def _difference(case: Case, circumstance: Circumstance) -> str:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
     if case.rows is None:
         return f"{len(rows)} rows came out of a run that should fail"
-    why = _told(case.rows, rows)
+    why = _describe(case.rows, rows)
     if why and (unread := op.unread()):
         raise UnsupportedError(", ".join(unread))
     return why
@@ -114,7 +114,7 @@ def _ranked(value: Any) -> Any:
     return value
 
 
-def _told(expected: Sequence[Row], actual: Sequence[Row]) -> str:
+def _describe(expected: Sequence[Row], actual: Sequence[Row]) -> str:
     """The multisets' difference, in short; empty when they are the same."""
     left = list(actual)
     missing = []
@@ -124,8 +124,8 @@ def _told(expected: Sequence[Row], actual: Sequence[Row]) -> str:
             missing.append(row)
         else:
             del left[match]
-    told = [f"{word} {_shown(rows)}" for word, rows in (("missing", missing), ("unexpected", left)) if rows]
-    return "; ".join(told)
+    parts = [f"{word} {_shown(rows)}" for word, rows in (("missing", missing), ("unexpected", left)) if rows]
+    return "; ".join(parts)
 
 
 def _shown(rows: Sequence[Row]) -> str:

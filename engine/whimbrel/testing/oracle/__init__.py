@@ -6,7 +6,7 @@ function takes facts and answers facts; none looks at batches, order or arrival 
 """
 
 from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
-from whimbrel.testing.oracle.events import INF, Fact, Payload, Time, coalesced, differences
+from whimbrel.testing.oracle.events import INF, Event, Payload, Time, coalesced, differences
 from whimbrel.testing.oracle.expressions import OracleColumns, Term
 from whimbrel.testing.oracle.ingress import Ingested, Punctuation, ingress, partitioned_ingress
 from whimbrel.testing.oracle.joins import Match, anti_join, asof_join, clip, join, semi_join, union
@@ -36,8 +36,8 @@ __all__ = [
     "INF",
     "Aggregated",
     "Either",
+    "Event",
     "EventStep",
-    "Fact",
     "Function",
     "Ingested",
     "Match",

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from whimbrel.errors import KernelError
-from whimbrel.testing.oracle.events import Fact, Payload
+from whimbrel.testing.oracle.events import Event, Payload
 from whimbrel.testing.oracle.stateless import Function
 
 
@@ -31,8 +31,8 @@ class Aggregated:
         return _AGGREGATES[self.kind]([value for value in values if value is not None], **self.options)
 
 
-def aggregate(facts: Iterable[Fact], aggregates: Mapping[str, Aggregated],
-              keys: Mapping[str, Function] | None = None) -> list[Fact]:
+def aggregate(facts: Iterable[Event], aggregates: Mapping[str, Aggregated],
+              keys: Mapping[str, Function] | None = None) -> list[Event]:
     """Per group, every change point cuts time; each period in which the group has an active event gives one result.
 
     "Snapshot = maximal period in which the set of active events (of a group) does not change. Each non-empty snapshot
@@ -40,10 +40,10 @@ def aggregate(facts: Iterable[Fact], aggregates: Mapping[str, Aggregated],
     separate. Empty snapshot: nothing." Rows with equal keys are one group, and null equals null for that.
     """
     keys = keys or {}
-    groups: dict[tuple[Any, ...], list[Fact]] = {}
-    for fact in facts:
-        groups.setdefault(tuple(key(fact[2]) for key in keys.values()), []).append(fact)
-    answer: list[Fact] = []
+    groups: dict[tuple[Any, ...], list[Event]] = {}
+    for event in facts:
+        groups.setdefault(tuple(key(event[2]) for key in keys.values()), []).append(event)
+    answer: list[Event] = []
     for group, members in groups.items():
         boundaries = sorted({time for start, end, _ in members for time in (start, end)})
         for start, end in pairwise(boundaries):
@@ -100,12 +100,12 @@ def _edge(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any
 
 def _quantile(values: Sequence[Any], q: float, interpolation: str, *, descending: bool) -> Any:
     """Of n in order: discrete is number ceil(q * n), linear lies q * (n - 1) behind the first; of nothing null."""
-    share, ordered = Fraction(str(q)), sorted(values, reverse=descending)
+    fraction, ordered = Fraction(str(q)), sorted(values, reverse=descending)
     if not ordered:
         return None
     if interpolation == "discrete":
-        return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
-    way = share * (len(ordered) - 1)
+        return ordered[max(math.ceil(fraction * len(ordered)), 1) - 1]
+    way = fraction * (len(ordered) - 1)
     low, high = (Fraction(ordered[at]) for at in (math.floor(way), math.ceil(way)))
     return float(low + (high - low) * (way - math.floor(way)))
 

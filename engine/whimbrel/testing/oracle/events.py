@@ -16,21 +16,21 @@ Time = int | float
 Payload = dict[str, Any]
 """Column name to value; None is null."""
 
-Fact = tuple[Time, Time, Payload]
+Event = tuple[Time, Time, Payload]
 """(start, end, payload): the payload is true from `start` up to, not including, `end`."""
 
 _TOLERANCE = 1e-9
 
 
-def coalesced(facts: Iterable[Fact]) -> list[Fact]:
+def coalesced(facts: Iterable[Event]) -> list[Event]:
     """Facts in one fixed order, since "the settled answer is the same multiset of (lifetime, payload)".
 
     Adjacent facts with equal payloads are not merged.
     """
-    return sorted(facts, key=lambda fact: (fact[0], fact[1], _sort_key(fact[2])))
+    return sorted(facts, key=lambda event: (event[0], event[1], _sort_key(event[2])))
 
 
-def differences(expected: Iterable[Fact], actual: Iterable[Fact]) -> tuple[list[Fact], list[Fact]]:
+def differences(expected: Iterable[Event], actual: Iterable[Event]) -> tuple[list[Event], list[Event]]:
     """Facts that are missing, and facts that should not be there; both empty when the multisets are the same.
 
     "Float sums must not drift: within 1e-9 relative." Columns that hold a float on either side are compared so; all
@@ -38,22 +38,22 @@ def differences(expected: Iterable[Fact], actual: Iterable[Fact]) -> tuple[list[
     """
     expected, actual = coalesced(expected), coalesced(actual)
     floats = {name for _, _, payload in (*expected, *actual) for name, value in payload.items() if type(value) is float}
-    candidates: dict[Any, list[Fact]] = defaultdict(list)
-    for fact in actual:
-        candidates[_exact_part(fact, floats)].append(fact)
-    missing: list[Fact] = []
-    for fact in expected:
-        same = candidates[_exact_part(fact, floats)]
-        match = next((at for at, other in enumerate(same) if _close(fact[2], other[2], floats)), None)
+    candidates: dict[Any, list[Event]] = defaultdict(list)
+    for event in actual:
+        candidates[_exact_part(event, floats)].append(event)
+    missing: list[Event] = []
+    for event in expected:
+        same = candidates[_exact_part(event, floats)]
+        match = next((at for at, other in enumerate(same) if _close(event[2], other[2], floats)), None)
         if match is None:
-            missing.append(fact)
+            missing.append(event)
         else:
             del same[match]
-    return missing, coalesced(fact for rest in candidates.values() for fact in rest)
+    return missing, coalesced(event for rest in candidates.values() for event in rest)
 
 
-def _exact_part(fact: Fact, floats: set[str]) -> Any:
-    start, end, payload = fact
+def _exact_part(event: Event, floats: set[str]) -> Any:
+    start, end, payload = event
     # The null of a float column is exact, its value is not; True and 1 are different payloads.
     exact = {(name, type(value).__name__, repr(value)) for name, value in payload.items()
              if name not in floats or value is None}

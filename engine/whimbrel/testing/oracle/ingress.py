@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from whimbrel.errors import DisorderError
-from whimbrel.testing.oracle.events import INF, Fact, Time
+from whimbrel.testing.oracle.events import INF, Event, Time
 
 
 @dataclass
@@ -17,7 +17,7 @@ class Ingested:
     With partitions: these rows by partition, and the low watermark behind the last row.
     """
 
-    facts: list[Fact] = field(default_factory=list)
+    facts: list[Event] = field(default_factory=list)
     dropped: int = 0
     adjusted: int = 0
     late: dict[Any, int] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Punctuation:
     partition: Any = None
 
 
-def ingress(arrivals: Iterable[Fact], reorder_latency: int | None,
+def ingress(arrivals: Iterable[Event], reorder_latency: int | None,
             late: Literal["raise", "drop", "adjust"]) -> Ingested:
     """Rows in arrival order, one after the other.
 
@@ -45,14 +45,14 @@ def ingress(arrivals: Iterable[Fact], reorder_latency: int | None,
     high: Time = -INF
     current: Time = -INF
     latency = INF if reorder_latency is None else reorder_latency
-    for row, fact in enumerate(arrivals):
-        high = max(high, fact[0])
+    for row, event in enumerate(arrivals):
+        high = max(high, event[0])
         current = max(current, high - latency)
-        _judge(row, fact, current, late, answer)
+        _judge(row, event, current, late, answer)
     return answer
 
 
-def partitioned_ingress(arrivals: Iterable[Fact | Punctuation], reorder_latency: int | None,
+def partitioned_ingress(arrivals: Iterable[Event | Punctuation], reorder_latency: int | None,
                         late: Literal["raise", "drop", "adjust"], *, by: str, lag: int | None = None,
                         every: int = 1) -> Ingested:
     """Rows and punctuations in arrival order, of partitions that the payload column `by` names.
@@ -83,10 +83,10 @@ def partitioned_ingress(arrivals: Iterable[Fact | Punctuation], reorder_latency:
     return answer
 
 
-def _judge(row: int, fact: Fact, current: Time, late: Literal["raise", "drop", "adjust"], answer: Ingested) -> None:
-    start, end, payload = fact
+def _judge(row: int, event: Event, current: Time, late: Literal["raise", "drop", "adjust"], answer: Ingested) -> None:
+    start, end, payload = event
     if start >= current:
-        answer.facts.append(fact)
+        answer.facts.append(event)
     elif late == "raise":
         raise DisorderError(f"Row {row} at {start} came when {current} had been promised.")
     elif late == "adjust" and current < end:

@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterable
 from itertools import groupby, pairwise
 from typing import Any
 
-from whimbrel.testing.oracle.events import Fact, Payload, Time
+from whimbrel.testing.oracle.events import Event, Payload, Time
 
 
-def join(left: Iterable[Fact], right: Iterable[Fact], left_key: Callable[[Payload], tuple[Any, ...]],
-         right_key: Callable[[Payload], tuple[Any, ...]], combine: Callable[[Payload, Payload], Payload]) -> list[Fact]:
+def join(left: Iterable[Event], right: Iterable[Event], left_key: Callable[[Payload], tuple[Any, ...]],
+         right_key: Callable[[Payload], tuple[Any, ...]],
+         combine: Callable[[Payload, Payload], Payload]) -> list[Event]:
     """Every pair, asked one by one.
 
     "Key match AND overlapping lifetimes; result lifetime [max(starts), min(ends))." A null key matches nothing, not
     even another null.
     """
     right = list(right)
-    answer: list[Fact] = []
+    answer: list[Event] = []
     for left_start, left_end, left_payload in left:
         for right_start, right_end, right_payload in right:
             start, end = max(left_start, right_start), min(left_end, right_end)
@@ -27,7 +28,7 @@ def join(left: Iterable[Fact], right: Iterable[Fact], left_key: Callable[[Payloa
     return answer
 
 
-def union(left: Iterable[Fact], right: Iterable[Fact]) -> list[Fact]:
+def union(left: Iterable[Event], right: Iterable[Event]) -> list[Event]:
     """All facts of both; their order carries no meaning."""
     return [*left, *right]
 
@@ -36,24 +37,25 @@ Match = Callable[[Payload, Payload], bool]
 """Whether a left and a right payload belong together."""
 
 
-def semi_join(left: Iterable[Fact], right: Iterable[Fact], match: Match) -> list[Fact]:
+def semi_join(left: Iterable[Event], right: Iterable[Event], match: Match) -> list[Event]:
     """Left events while they are matched.
 
     "Left lifetime intersected with the union of matching right lifetimes; adjacent right lifetimes leave no gap."
     """
     right = list(right)
-    return [(start, end, fact[2]) for fact in left for start, end, covered in _parts(fact, right, match) if covered]
+    return [(start, end, event[2]) for event in left for start, end, covered in _parts(event, right, match) if covered]
 
 
-def anti_join(left: Iterable[Fact], right: Iterable[Fact], match: Match) -> list[Fact]:
+def anti_join(left: Iterable[Event], right: Iterable[Event], match: Match) -> list[Event]:
     """Left events while they are not matched: "left lifetime minus the union of matching right lifetimes"."""
     right = list(right)
-    return [(start, end, fact[2]) for fact in left for start, end, covered in _parts(fact, right, match) if not covered]
+    return [(start, end, event[2]) for event in left
+            for start, end, covered in _parts(event, right, match) if not covered]
 
 
-def _parts(fact: Fact, right: list[Fact], match: Match) -> list[tuple[Time, Time, bool]]:
+def _parts(event: Event, right: list[Event], match: Match) -> list[tuple[Time, Time, bool]]:
     """The lifetime of a fact, cut wherever it begins or ceases to have a match."""
-    start, end, payload = fact
+    start, end, payload = event
     lifetimes = [(begin, stop) for begin, stop, other in right if match(payload, other)]
     cuts = sorted({start, end} | {time for lifetime in lifetimes for time in lifetime if start < time < end})
     pieces = [(a, b, any(begin <= a and b <= stop for begin, stop in lifetimes)) for a, b in pairwise(cuts)]
@@ -61,22 +63,22 @@ def _parts(fact: Fact, right: list[Fact], match: Match) -> list[tuple[Time, Time
             ((covered, list(run)) for covered, run in groupby(pieces, key=lambda piece: piece[2]))]
 
 
-def clip(left: Iterable[Fact], right: Iterable[Fact], match: Match) -> list[Fact]:
+def clip(left: Iterable[Event], right: Iterable[Event], match: Match) -> list[Event]:
     """Left events until something starts.
 
     "A left event ends at the first matching right start strictly after its own start; right ends do not matter."
     """
     right = list(right)
-    answer: list[Fact] = []
+    answer: list[Event] = []
     for start, end, payload in left:
         starts = [begin for begin, _, other in right if begin > start and match(payload, other)]
         answer.append((start, min([end, *starts]), payload))
     return answer
 
 
-def asof_join(left: Iterable[Fact], right: Iterable[Fact], match: Match,
+def asof_join(left: Iterable[Event], right: Iterable[Event], match: Match,
               combine: Callable[[Payload, Payload | None], Payload], tolerance: Time, direction: str, *,
-              strict: bool = False) -> list[Fact]:
+              strict: bool = False) -> list[Event]:
     """Left events with the right value that is nearest in time.
 
     "Latest right value at or before the left start, with tolerance", or the first one from it on, or the nearer.
@@ -85,7 +87,7 @@ def asof_join(left: Iterable[Fact], right: Iterable[Fact], match: Match,
     make a row. Without a match the right side is null.
     """
     right = list(right)
-    answer: list[Fact] = []
+    answer: list[Event] = []
     for start, end, payload in left:
         near = {begin for begin, _, other in right if match(payload, other) and abs(begin - start) <= tolerance
                 and (begin != start or not strict)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from whimbrel.errors import KernelError
-from whimbrel.testing.oracle.events import INF, Fact, Payload, Time
+from whimbrel.testing.oracle.events import INF, Event, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 Label = Literal["start", "end"]
@@ -22,13 +22,13 @@ def ceil_to(time: Time, hop: int, offset: int) -> Time:
     return time + (offset - time) % hop
 
 
-def tumbling_window(facts: Iterable[Fact], size: int, *, offset: int = 0, label: Label = "start") -> list[Fact]:
+def tumbling_window(facts: Iterable[Event], size: int, *, offset: int = 0, label: Label = "start") -> list[Event]:
     """Hopping with hop = size."""
     return hopping_window(facts, size, size, offset=offset, label=label)
 
 
-def hopping_window(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 0,
-                   label: Label = "start") -> list[Fact]:
+def hopping_window(facts: Iterable[Event], size: int, hop: int, *, offset: int = 0,
+                   label: Label = "start") -> list[Event]:
     """The window table, row by row.
 
     "label start: start := floor(start, hop), end := start + size. label end: start := ceil(start, hop). Size not a
@@ -41,32 +41,32 @@ def hopping_window(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 
         near = [(snap(start, hop, offset), start, payload) for start, _, payload in facts]
         return [(at, at + size, payload) for at, start, payload in near if abs(start - at) < size]
     moved = [(snap(start, hop, offset), snap(start + size, hop, offset), payload) for start, _, payload in facts]
-    return [fact for fact in moved if fact[0] < fact[1]]
+    return [event for event in moved if event[0] < event[1]]
 
 
-def sliding_window(facts: Iterable[Fact], size: int) -> list[Fact]:
+def sliding_window(facts: Iterable[Event], size: int) -> list[Event]:
     """The start stays; end := start + size."""
     return [(start, start + size, payload) for start, _, payload in facts]
 
 
-def set_duration(facts: Iterable[Fact], duration: int | Function | None) -> list[Fact]:
+def set_duration(facts: Iterable[Event], duration: int | Function | None) -> list[Event]:
     """As named; "non-positive duration deletes the event". A null duration is no known end, as a null end is."""
     return alter_lifetime(facts, duration=duration)
 
 
-def shift(facts: Iterable[Fact], amount: int) -> list[Fact]:
+def shift(facts: Iterable[Event], amount: int) -> list[Event]:
     """By an AMOUNT: both ends move by it; no known end stays no known end."""
     return [(start + amount, end + amount, payload) for start, end, payload in facts]
 
 
-def alter_lifetime(facts: Iterable[Fact], *, start: Function | None = None,
-                   duration: int | Function | Literal["same"] | None = "same") -> list[Fact]:
+def alter_lifetime(facts: Iterable[Event], *, start: Function | None = None,
+                   duration: int | Function | Literal["same"] | None = "same") -> list[Event]:
     """As named; "non-positive duration deletes the event; a start rewrite that would reorder the stream is an error".
 
     Functions read the payload and the event's own ``start`` and ``end``. Order inside one time carries no meaning, so
     the stream is reordered only if one event started before another and would start after it.
     """
-    answer: list[tuple[Time, Fact]] = []
+    answer: list[tuple[Time, Event]] = []
     for old, end, payload in facts:
         row = payload | {"start": old, "end": None if end == INF else end}
         new = old if start is None else start(row)
@@ -77,22 +77,22 @@ def alter_lifetime(facts: Iterable[Fact], *, start: Function | None = None,
             answer.append((old, (new, INF if length is None else new + length, payload)))
     if any(before < after and first[0] > second[0] for before, first in answer for after, second in answer):
         raise KernelError("The stream would be reordered.")
-    return [fact for _, fact in answer]
+    return [event for _, event in answer]
 
 
-def extend(facts: Iterable[Fact], by: int) -> list[Fact]:
+def extend(facts: Iterable[Event], by: int) -> list[Event]:
     """As named; "non-positive duration deletes the event"."""
     return [(start, end + by, payload) for start, end, payload in facts if end + by > start]
 
 
-def clip_duration(facts: Iterable[Fact], longest: int) -> list[Fact]:
+def clip_duration(facts: Iterable[Event], longest: int) -> list[Event]:
     """As named."""
     return [(start, min(end, start + longest), payload) for start, end, payload in facts]
 
 
-def chop(facts: Iterable[Fact], period: int, *, offset: int = 0) -> list[Fact]:
+def chop(facts: Iterable[Event], period: int, *, offset: int = 0) -> list[Event]:
     """As named: "split at the grid; an unbounded event at the end of stream is an error"."""
-    answer: list[Fact] = []
+    answer: list[Event] = []
     for start, end, payload in facts:
         if end == INF:
             raise KernelError("An unbounded event.")
@@ -103,18 +103,18 @@ def chop(facts: Iterable[Fact], period: int, *, offset: int = 0) -> list[Fact]:
     return answer
 
 
-def point_at_end(facts: Iterable[Fact]) -> list[Fact]:
+def point_at_end(facts: Iterable[Event]) -> list[Event]:
     """As named: "[end, end+1) for every event that ends"."""
     return [(end, end + 1, payload) for _, end, payload in facts if end != INF]
 
 
-def edges(facts: Iterable[Fact]) -> list[Fact]:
+def edges(facts: Iterable[Event]) -> list[Event]:
     """A point where each event starts (other is null), and one where it ends (other is its start)."""
     starts = [(start, start + 1, payload | {"other": None}) for start, _, payload in facts]
     return starts + [(end, end + 1, payload | {"other": start}) for start, end, payload in facts if end != INF]
 
 
-def quantize(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 0) -> list[Fact]:
+def quantize(facts: Iterable[Event], size: int, hop: int, *, offset: int = 0) -> list[Event]:
     """As named: "floor the start, ceil the end, uses the real end: an event that spans windows is in all of them".
 
     The windows are [T, T + size) for all T of the grid: an event lasts for the window that its start is floored to, and
@@ -123,21 +123,21 @@ def quantize(facts: Iterable[Fact], size: int, hop: int, *, offset: int = 0) -> 
     return progressive_window(facts, size, hop, hop, offset=offset)
 
 
-def progressive_window(facts: Iterable[Fact], size: int, hop: int, progress: int, *, offset: int = 0) -> list[Fact]:
+def progressive_window(facts: Iterable[Event], size: int, hop: int, period: int, *, offset: int = 0) -> list[Event]:
     """As quantize; "early partial results inside a window, on the finer grid": the start is floored to that."""
-    return [(floor_to(start, progress, offset),
+    return [(floor_to(start, period, offset),
              INF if end == INF else max(floor_to(start, hop, offset) + size, ceil_to(end, hop, offset + size)), payload)
             for start, end, payload in facts]
 
 
-def stitch(facts: Iterable[Fact]) -> list[Fact]:
+def stitch(facts: Iterable[Event]) -> list[Event]:
     """As named: "equal payloads where one ends and the next starts fuse, keeping the first start; inverse of chop".
 
     Null equals null and nan equals nan. One event continues one other: of those that end there the one that began
     first; of those that start there the one that ends first goes first.
     """
-    chains: list[Fact] = []
-    for start, end, payload in sorted(facts, key=lambda fact: fact[:2]):
+    chains: list[Event] = []
+    for start, end, payload in sorted(facts, key=lambda event: event[:2]):
         ended = [at for at, chain in enumerate(chains) if chain[1] == start and _same_payload(chain[2], payload)]
         if ended:
             longest = min(ended, key=lambda at: chains[at][0])
@@ -151,24 +151,24 @@ def _same_payload(left: Payload, right: Payload) -> bool:
     return all(left[name] == right[name] or (left[name] != left[name] and right[name] != right[name]) for name in left)
 
 
-def session_window(facts: Iterable[Fact], timeout: int, max_duration: int | None = None, *,
+def session_window(facts: Iterable[Event], timeout: int, max_duration: int | None = None, *,
                    keys: Mapping[str, Function] | None = None,
-                   emit: Literal["change", "close"] = "change") -> list[Fact]:
+                   emit: Literal["change", "close"] = "change") -> list[Event]:
     """Per key, "all events end together at last + timeout (inclusive), or when cut by max_duration".
 
     "Option emit=close: one result per closed session": every event lasts from the first of its session on. Cuts are at
     multiples of max_duration: of a new session at the first that is at least max_duration after its start; of one that
     goes on within the timeout behind a cut, at the first after its start.
     """
-    groups: dict[tuple[object, ...], list[Fact]] = {}
-    for fact in facts:
-        groups.setdefault(tuple(key(fact[2]) for key in (keys or {}).values()), []).append(fact)
-    answer: list[Fact] = []
+    groups: dict[tuple[object, ...], list[Event]] = {}
+    for event in facts:
+        groups.setdefault(tuple(key(event[2]) for key in (keys or {}).values()), []).append(event)
+    answer: list[Event] = []
     for members in groups.values():
-        sessions: list[list[Fact]] = []
+        sessions: list[list[Event]] = []
         closes = last = cut = -INF
-        for fact in sorted(members, key=lambda fact: fact[0]):
-            start = fact[0]
+        for event in sorted(members, key=lambda event: event[0]):
+            start = event[0]
             if start >= closes:
                 sessions.append([])
                 if max_duration is None:
@@ -177,7 +177,7 @@ def session_window(facts: Iterable[Fact], timeout: int, max_duration: int | None
                     cut = floor_to(start, max_duration, 0) + max_duration
                 else:
                     cut = ceil_to(start, max_duration, 0) + max_duration
-            sessions[-1].append(fact)
+            sessions[-1].append(event)
             last, closes = start, min(start + timeout, cut)
             sessions[-1] = [(begun, closes, payload) for begun, _, payload in sessions[-1]]
         answer += [(session[0][0] if emit == "close" else start, end, payload)

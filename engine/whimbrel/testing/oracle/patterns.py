@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from whimbrel.testing.oracle.events import INF, Fact, Payload, Time
+from whimbrel.testing.oracle.events import INF, Event, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 
@@ -76,10 +76,10 @@ class _Run:
     memory: Payload
 
 
-def detect(facts: Iterable[Fact], pattern: Pattern, within: int | None, keys: Mapping[str, Function] | None = None, *,
+def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: Mapping[str, Function] | None = None, *,
            register: Mapping[str, Any] | None = None, skip: bool = False, overlapping: bool = True,
            simultaneous: Literal["discard", "in_order"] = "discard",
-           output: Mapping[str, Function] | None = None) -> list[Fact]:
+           output: Mapping[str, Function] | None = None) -> list[Event]:
     """Every run of every key, event by event.
 
     "Regular expression over event predicates, per key, with a register (user state) carried along a run. Strict
@@ -96,7 +96,7 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int | None, keys: Ma
         groups.setdefault(tuple(key(payload) for key in keys.values()), []).append((start, payload))
     limit = INF if within is None else within
     begin = {f"register.{name}": value for name, value in (register or {}).items()}
-    answer: list[Fact] = []
+    answer: list[Event] = []
     for group, events in groups.items():
         times = [time for time, _ in events]
         runs: list[_Run] = []
@@ -111,11 +111,11 @@ def detect(facts: Iterable[Fact], pattern: Pattern, within: int | None, keys: Ma
             waiting = [run for run in alive if skip and not any(_moves(run, instant))]
             if overlapping or not moved:
                 moved += _moves(_Run((pattern,), time, 0, begin), instant)
-            shown: list[Fact] = []
+            shown: list[Event] = []
             for run in moved:
-                told = {name: run.memory[f"register.{name}"] for name in register or {}}
-                told |= {name: of(run.memory) for name, of in (output or {}).items()}
-                found = {"first_time": run.began, "events": run.events} | told
+                values = {name: run.memory[f"register.{name}"] for name in register or {}}
+                values |= {name: of(run.memory) for name, of in (output or {}).items()}
+                found = {"first_time": run.began, "events": run.events} | values
                 fact = (time, run.began + limit, dict(zip(keys, group, strict=True)) | found)
                 if all(map(_optional, run.rest)) and fact not in shown:
                     shown.append(fact)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from whimbrel.testing.oracle.events import Fact, Payload
+from whimbrel.testing.oracle.events import Event, Payload
 from whimbrel.testing.oracle.lifetimes import chop
 from whimbrel.testing.oracle.stateless import Function
 
@@ -39,12 +39,12 @@ class Windows:
         return start + self.hop - self.size, start + self.hop
 
 
-def snapshots(facts: Iterable[Fact], keys: Mapping[str, Function]) -> list[Fact]:
+def snapshots(facts: Iterable[Event], keys: Mapping[str, Function]) -> list[Event]:
     """Every non-empty snapshot of every group, with the rows that are active in it."""
-    groups: dict[tuple[Any, ...], list[Fact]] = {}
-    for fact in facts:
-        groups.setdefault(tuple(key(fact[2]) for key in keys.values()), []).append(fact)
-    answer: list[Fact] = []
+    groups: dict[tuple[Any, ...], list[Event]] = {}
+    for event in facts:
+        groups.setdefault(tuple(key(event[2]) for key in keys.values()), []).append(event)
+    answer: list[Event] = []
     for group, members in groups.items():
         times = sorted({time for start, end, _ in members for time in (start, end)})
         for start, end in pairwise(times):
@@ -54,7 +54,7 @@ def snapshots(facts: Iterable[Fact], keys: Mapping[str, Function]) -> list[Fact]
     return answer
 
 
-def fill_windows(facts: Sequence[Fact], keys: Sequence[str], windows: Windows) -> list[Fact]:
+def fill_windows(facts: Sequence[Event], keys: Sequence[str], windows: Windows) -> list[Event]:
     """A row of no rows for each group in each empty window.
 
     "For each group from its first window on, up to the last window of the stream in which any group has a row."
@@ -69,8 +69,8 @@ def fill_windows(facts: Sequence[Fact], keys: Sequence[str], windows: Windows) -
                       for start in range(min(starts), int(last) + 1, windows.hop) if start not in starts)]
 
 
-def results(facts: Iterable[Fact], columns: Mapping[str, Function], keys: Mapping[str, Function],
-            windows: Windows | None, *, by_window: bool, fill: bool | Mapping[str, Any]) -> list[Fact]:
+def results(facts: Iterable[Event], columns: Mapping[str, Function], keys: Mapping[str, Function],
+            windows: Windows | None, *, by_window: bool, fill: bool | Mapping[str, Any]) -> list[Event]:
     """One row per snapshot, or `by_window` per window; each column is a function of its rows, keys and window."""
     rows = snapshots(facts, keys)
     if windows is not None and by_window:
