@@ -1,4 +1,4 @@
-"""What other tools call what is here: whoever comes from them finds it by the name they know."""
+"""Map names of other tools, and former names, to the names here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 from whimbrel.errors import UnknownNameError
 
 _AGGREGATE = "an aggregate with a name: .aggregate(n=wb.count(), mean=wb.mean(col.x))"
-_ORDER = "done to the answer, for events are in the order of time: .collect().sort_by(...)"
-_ROWS = "done to the answer, an Arrow table: .collect().slice(0, 10)"
-_READ = "from_arrow(table, time=...), of a table that pyarrow has read"
+_ORDER = ".collect().sort_by(...) on the result: events are in time order"
+_ROWS = ".collect().slice(0, 10) on the result, an Arrow table"
+_READ = "from_arrow(table, time=...) with a table that pyarrow has read"
 
 STREAM: Mapping[str, str] = {
     "filter": "where(...)", "query": "where(...)", "map": "select(...)", "assign": "with_columns(...)",
@@ -49,7 +49,7 @@ EXPRESSION: Mapping[str, str] = {
     "notnull": ".is_not_null()", "isin": ".is_in(...)", "contains": ".str.contains(...)",
     "rolling": 'a window of the stream: .sliding_window("1h").aggregate(m=wb.mean(col.x))',
     "rolling_mean": 'a window of the stream: .sliding_window("1h").aggregate(m=wb.mean(col.x))',
-    "shift": 'a step of the stream: .shift("1h")', "alias": "a name where it is made: select(name=col.x)",
+    "shift": 'a step of the stream: .shift("1h")', "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
 }
 
@@ -84,7 +84,7 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
     >>> Stream().filter
     Traceback (most recent call last):
     whimbrel.errors.UnknownNameError: A stream has no 'filter'.
-      hint:  here it is where(...)
+      hint:  Use where(...).
     >>> Stream().wehre
     Traceback (most recent call last):
     whimbrel.errors.UnknownNameError: A stream has no 'wehre'.
@@ -98,6 +98,6 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
             names = [each for each in known or dir(type(self)) if not each.startswith("_")]
             close = difflib.get_close_matches(name, names, n=1)
             raise UnknownNameError(f"{of} has no {name!r}.", hint=f"did you mean {close[0]!r}?" if close else "")
-        raise UnknownNameError(f"{of} has no {name!r}.", hint=f"here it is {hint}")
+        raise UnknownNameError(f"{of} has no {name!r}.", hint=f"Use {hint}.")
 
     return refuse

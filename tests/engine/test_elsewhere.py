@@ -21,7 +21,7 @@ ABOUT = [(held, name, hint) for _, held, elsewhere in HELD for name, hint in els
 
 @pytest.mark.parametrize(("held", "name", "hint"), ABOUT)
 def test_a_name_from_elsewhere_leads_to_one_that_is_here(held: Any, name: str, hint: str) -> None:
-    with pytest.raises(UnknownNameError, match=re.escape(f"here it is {hint}")):
+    with pytest.raises(UnknownNameError, match=re.escape(f"Use {hint}")):
         getattr(held, name)
     for package, called in re.findall(r"\b(?:(wb|polars)\.)?(\w+)\(", hint):
         here = [wb] if package == "wb" else [EVENTS, EVENTS.collect(), col.x, col.x.str, wb, wb.sinks]

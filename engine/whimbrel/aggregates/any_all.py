@@ -17,8 +17,8 @@ class Logical(Aggregate):
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         if input_type is None or not pa.types.is_boolean(input_type):
-            raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
-                                  hint="compare it with something, such as `> 0`")
+            raise ExpressionError(f"{self.name} needs a condition, got {input_type}.", where=self.show(),
+                                  hint="Compare it with a value, such as `> 0`.")
         return pa.bool_()
 
 

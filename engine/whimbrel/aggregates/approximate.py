@@ -127,8 +127,8 @@ class ApproximateQuantile(Approximate):
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         if is_span_or_time(input_type) or pa.types.is_decimal(input_type):
-            raise ExpressionError(f"approx_quantile of {input_type} has no meaning.", where=self.show(),
-                                  hint="take quantile(...), which is exact for decimals, times and durations")
+            raise ExpressionError(f"approx_quantile needs numbers, got {input_type}.", where=self.show(),
+                                  hint="Use quantile(...) for decimals, times and durations.")
         check_numbers(self, input_type)
         return pa.float64()
 

@@ -61,10 +61,10 @@ class Mean(Aggregate):
             return decimal(whole + scale, scale)
         if is_span_or_time(input_type):
             return input_type
-        raise ExpressionError(f"mean of {input_type} has no meaning.", where=self.show(),
-                              hint="mean takes numbers, bools, decimals, durations and times; a date as one: "
-                                   '.cast(pa.timestamp("s"))' if pa.types.is_date(input_type) else
-                                   "mean takes numbers, bools, decimals, durations and times")
+        raise ExpressionError(f"mean needs numbers, bools, decimals, durations or times, got {input_type}.",
+                              where=self.show(),
+                              hint='Cast it first: .cast(pa.timestamp("s")).' if pa.types.is_date(input_type) else
+                              "Cast it first, for example with .cast(float).")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if pa.types.is_decimal(input_type) or is_span_or_time(input_type):

@@ -15,8 +15,8 @@ def check_ordered(aggregate: Aggregate, input_type: pa.DataType | None) -> pa.Da
     """The type, if its values have an order."""
     assert input_type is not None
     if not is_ordered(input_type):
-        raise ExpressionError(f"{aggregate.name} of {input_type} has no meaning.", where=aggregate.show(),
-                              hint=f"{aggregate.name} takes numbers, bools, times, texts and bytes")
+        raise ExpressionError(f"{aggregate.name} needs values with an order, got {input_type}.", where=aggregate.show(),
+                              hint="Use numbers, bools, times, strings or bytes.")
     return input_type
 
 

@@ -37,8 +37,8 @@ class Product(Aggregate):
             return pa.float64()
         if pa.types.is_integer(input_type) or pa.types.is_boolean(input_type):
             return pa.int64()
-        raise ExpressionError(f"product of {input_type} has no meaning.", where=self.show(),
-                              hint="product takes numbers and bools")
+        raise ExpressionError(f"product needs numbers or bools, got {input_type}.", where=self.show(),
+                              hint="Cast it first, for example with .cast(float).")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if pa.types.is_floating(input_type):

@@ -24,8 +24,8 @@ FINEST = 10**9  # a share of n values in 64 bits for n up to 10**9; and 0.1 is a
 def check_numbers(aggregate: Aggregate, input_type: pa.DataType | None) -> None:
     """Fail unless there are values between the values."""
     if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type) and not is_span_or_time(input_type):
-        raise ExpressionError(f"Between two values of {input_type} there is no third.", where=aggregate.show(),
-                              hint='quantile(..., interpolation="discrete") takes whatever has an order')
+        raise ExpressionError(f"Linear quantiles need numbers, got {input_type}.", where=aggregate.show(),
+                              hint='Use interpolation="discrete".')
 
 
 def _digits_of(whole: int) -> int:

@@ -73,8 +73,8 @@ class Sum(Aggregate):
             return decimal(MAX_DIGITS if wide else _DIGITS, input_type.scale)
         if self.widen:
             if not (pa.types.is_integer(input_type) or pa.types.is_boolean(input_type)):
-                raise ExpressionError(f"A sum of {input_type} cannot be widened.", where=self.show(),
-                                      hint="widen=True is for integers and decimals")
+                raise ExpressionError(f"widen=True needs integers or decimals, got {input_type}.", where=self.show(),
+                                      hint="Leave widen= out.")
             return decimal(_DIGITS, 0)
         if pa.types.is_floating(input_type):
             return pa.float64()
@@ -82,8 +82,8 @@ class Sum(Aggregate):
             return pa.int64()
         if pa.types.is_duration(input_type):
             return input_type
-        raise ExpressionError(f"sum of {input_type} has no meaning.", where=self.show(),
-                              hint="sum takes numbers, bools, decimals and durations")
+        raise ExpressionError(f"sum needs numbers, bools, decimals or durations, got {input_type}.", where=self.show(),
+                              hint="Cast it first, for example with .cast(float).")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if self.widen or pa.types.is_decimal(input_type):

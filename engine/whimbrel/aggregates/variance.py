@@ -95,8 +95,8 @@ class SumOfSquares(Aggregate):
             return pa.float64()
         if pa.types.is_integer(input_type) or pa.types.is_boolean(input_type):
             return pa.int64()
-        raise ExpressionError(f"sum_of_squares of {input_type} has no meaning.", where=self.show(),
-                              hint="sum_of_squares takes numbers and bools")
+        raise ExpressionError(f"sum_of_squares needs numbers or bools, got {input_type}.", where=self.show(),
+                              hint="Cast it first, for example with .cast(float).")
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         if not pa.types.is_floating(input_type):
@@ -130,8 +130,8 @@ class Dispersion(Aggregate):
             return pa.float64()
         if pa.types.is_decimal(input_type):
             return pa.float64()
-        raise ExpressionError(f"{self.name} of {input_type} has no meaning.", where=self.show(),
-                              hint=f"{self.name} takes numbers, bools and decimals; std durations, too")
+        raise ExpressionError(f"{self.name} needs numbers, bools or decimals, got {input_type}.", where=self.show(),
+                              hint="Cast it first, or use std(...) for durations.")
 
     @staticmethod
     def of_moments(input_type: pa.DataType | None, results: Results, *, removable: bool) -> AggregateFunctions:
@@ -183,8 +183,8 @@ class Var(Dispersion):
 
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         if pa.types.is_duration(input_type):
-            raise ExpressionError(f"The variance of {input_type} would be a squared time, for which there is no type.",
-                                  where=self.show(), hint="take std(...), which is a duration; or cast to int first")
+            raise ExpressionError(f"The variance of {input_type} would be a squared time, which has no type.",
+                                  where=self.show(), hint="Use std(...), which is a duration, or cast to int first.")
         return super().result_type(input_type)
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:

@@ -40,7 +40,7 @@ def out_of_memory(growing: str, where: str, held_bytes: int | None = None) -> Ke
     if held_bytes is None:
         return KernelError(f"This step needs more memory than is left: {growing}.", where=where,
                            hint="Filter or aggregate before it, or use shorter windows and lifetimes.")
-    return KernelError(f"The answer needs more memory than is left after {held_bytes >> 20:,} MiB: {growing}.",
+    return KernelError(f"The result needs more memory than is left after {held_bytes >> 20:,} MiB: {growing}.",
                        where=where, hint="Add where(...) or aggregate(...), or take it in parts: batches().")
 
 

@@ -67,7 +67,7 @@ class Schema:
         names = [field.name for field in fields]
         for name in names:
             if names.count(name) > 1:
-                raise SchemaError(f"Two columns would be named {name!r}.", where=where, hint="give one another name")
+                raise SchemaError(f"Two columns would be named {name!r}.", where=where, hint="Rename one of them.")
         return replace(self, fields=fields)
 
     def select(self, names: Iterable[str]) -> Schema:

@@ -39,8 +39,9 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False,
         times += [int(known.min()), int(known.max())] if len(known) else []
     for time in times:
         if not MIN_TIME + ticks < time < INF - ticks:
-            raise KernelError(f"The time {time} is too near the end of time for windows of {ticks} ticks.", where=where,
-                              hint="such times are often placeholders; drop them with where(...) first")
+            raise KernelError(f"The time {time} is too close to the limit of int64 for windows of {ticks} ticks.",
+                              where=where,
+                              hint="Drop such placeholder times with where(...) first.")
 
 
 def elapsed(later: Ticks, earlier: Ticks) -> Ticks:

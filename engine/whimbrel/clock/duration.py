@@ -32,7 +32,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
 _CALENDAR = re.compile(r"[+-]?\s*[\d.]*\s*(?:mos?|mon|months?|q|quarters?|qtr|y|yrs?|years?|a|[MQY][SE]?|A)")
 _WEEKS = re.compile(r"\d+\s*w")
 _MONDAY = "4d"
-_HINT = 'such as "250ms", "5m", "1h30m"; units: ns us ms s m h d w'
+_HINT = 'Use a number with a unit, such as "250ms", "5m" or "1h30m"; units: ns us ms s m h d w.'
 
 
 def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
@@ -68,12 +68,13 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     nanoseconds = exact_nanoseconds(value, where=where)
     per_second = ticks_per_second(unit)
     if per_second is None:
-        raise PlanError(f"This stream counts plain integers; {shown(value)} has no meaning on it.", where=where,
-                        hint="give the duration as an int, in ticks")
+        raise PlanError(f"This stream has integer times, so a duration must be an int in ticks, got {shown(value)}.",
+                        where=where,
+                        hint="Use an int, in ticks.")
     ticks = nanoseconds * per_second / 10**9
     if ticks.denominator != 1:
-        raise PlanError(f"{shown(value)} is not a whole number of ticks ({unit}).", where=where,
-                        hint="use a longer duration, or a finer time column")
+        raise PlanError(f"A duration must be a whole number of ticks ({unit}), got {shown(value)}.", where=where,
+                        hint="Use a longer duration, or a finer time column.")
     return _checked(ticks.numerator, value, where)
 
 
@@ -132,8 +133,8 @@ def shown(value: Any) -> str:
 
 def _checked(ticks: int, value: Any, where: str) -> int:
     if abs(ticks) >= 2**63:
-        raise PlanError(f"{shown(value)} is longer than time: {ticks} ticks.", where=where,
-                        hint="durations stay below 2**63 ticks")
+        raise PlanError(f"A duration must be below 2**63 ticks, got {shown(value)}: {ticks} ticks.", where=where,
+                        hint="Use a shorter duration.")
     return ticks
 
 
@@ -154,7 +155,8 @@ def exact_nanoseconds(value: Duration, *, where: str) -> Fraction:
         return Fraction((given.days * 86_400 + given.seconds) * 10**9 + given.microseconds * 1_000)
     if isinstance(given, str):
         return _of_text(given, where)
-    raise PlanError(f"A duration cannot be {shown(given)}.", where=where, hint=_HINT)
+    raise PlanError(f"A duration must be a string, a timedelta or an int in ticks, got {shown(given)}.",
+                    where=where, hint=_HINT)
 
 
 def _of_numpy(value: np.timedelta64, where: str) -> Fraction:
@@ -162,8 +164,8 @@ def _of_numpy(value: np.timedelta64, where: str) -> Fraction:
         raise PlanError("The duration is missing (NaT).", where=where, hint=_HINT)
     unit, count = np.datetime_data(value.dtype)
     if unit == "generic":
-        raise PlanError(f"{shown(value)} has no unit.", where=where,
-                        hint=f'np.timedelta64({int(value.astype(np.int64))}, "s"), or an int, in ticks')
+        raise PlanError(f"A duration needs a unit, got {shown(value)}.", where=where,
+                        hint=f'Use np.timedelta64({int(value.astype(np.int64))}, "s"), or an int in ticks.')
     if unit in ("M", "Y"):
         raise _calendar_error(shown(value), where)
     return int(value.astype(np.int64)) * count * NUMPY_NS[unit]
@@ -182,9 +184,9 @@ def _of_text(value: str, where: str) -> Fraction:
 
 
 def _calendar_error(text: str, where: str) -> PlanError:
-    return PlanError(f"{text} is a calendar span: it is not always equally long.", where=where,
-                     hint='group by the calendar: .group_by(y=col.t.dt.year, m=col.t.dt.month); '
-                          'or give days, such as "30d"')
+    return PlanError(f"A duration must have a fixed length, got the calendar span {text}.", where=where,
+                     hint='Group by the calendar: .group_by(y=col.t.dt.year, m=col.t.dt.month); '
+                          'or use days, such as "30d".')
 
 
 def show_ticks(ticks: int, unit: TickUnit) -> str:

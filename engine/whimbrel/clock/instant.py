@@ -22,7 +22,7 @@ Moment = datetime | int | None
 
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a stream without a zone has times without one
 _FRACTION = re.compile(r"[^.,]*\d[.,](\d+)")
-_HINT: Final = 'such as "2013-12-01", "2013-12-01T06:30", a datetime, or ticks'
+_HINT: Final = 'Use "2013-12-01", "2013-12-01T06:30", a datetime, or ticks.'
 
 
 def parse_instant(value: Instant, unit: TickUnit, zone: str | None, *, name: str = "time", where: str = "",
@@ -64,18 +64,19 @@ def parse_instant(value: Instant, unit: TickUnit, zone: str | None, *, name: str
         return _checked(int(plain), value, unit, where)
     per_second = ticks_per_second(unit)
     if per_second is None:
-        raise PlanError(f"{name!r} counts plain integers; {shown(value)} has no meaning on it.", where=where,
-                        hint="give an int, in ticks")
+        raise PlanError(f"{name!r} has integer times, so a time must be an int in ticks, got {shown(value)}.",
+                        where=where,
+                        hint="Use an int, in ticks.")
     seconds, aware = exact_seconds(value, zone=None if zone is None else _tzinfo(zone), where=where)
     if aware and zone is None:
         raise PlanError(f"{shown(value)} has a time zone, but {name!r} has none.", where=where,
-                        hint="leave the zone out: the column holds local times")
+                        hint="Leave the zone out: the column holds local times.")
     if rounding == "exact" and zone is not None and not aware:
         _check_told(value, seconds, _tzinfo(zone), name, where)
     ticks = seconds * per_second
     if ticks.denominator != 1 and rounding == "exact":
         raise PlanError(f"{shown(value)} is between two ticks of {name!r} ({unit}).", where=where,
-                        hint="leave out the digits that the column cannot hold")
+                        hint="Leave out the digits that the column cannot hold.")
     return _checked(-(-ticks.numerator // ticks.denominator), value, unit, where)
 
 
@@ -102,7 +103,8 @@ def exact_seconds(value: Any, *, zone: tzinfo | None, where: str = "") -> tuple[
     try:
         return _in_zone(_EPOCH + timedelta(seconds=whole), zone) + local - whole, False
     except OverflowError:
-        raise PlanError(f"{shown(value)} is beyond the calendar.", where=where, hint="years 1 to 9999") from None
+        raise PlanError(f"{shown(value)} is outside the calendar.",
+                        where=where, hint="Use a year from 1 to 9999.") from None
 
 
 def _unpacked(value: Any, where: str) -> tuple[np.datetime64 | tuple[datetime, Fraction], bool]:
@@ -122,7 +124,7 @@ def _unpacked(value: Any, where: str) -> tuple[np.datetime64 | tuple[datetime, F
         return (datetime.combine(value, time()), Fraction()), False
     if isinstance(value, str):
         return _of_text(value, where), False
-    raise PlanError(f"Cannot read {shown(value)} as a moment.", where=where, hint=_HINT)
+    raise PlanError(f"Cannot read {shown(value)} as a time.", where=where, hint=_HINT)
 
 
 def _of_text(value: str, where: str) -> tuple[datetime, Fraction]:
@@ -130,7 +132,7 @@ def _of_text(value: str, where: str) -> tuple[datetime, Fraction]:
     try:
         read = datetime.fromisoformat(value.strip())
     except ValueError:
-        raise PlanError(f"Cannot read {value!r} as a moment.", where=where, hint=_HINT) from None
+        raise PlanError(f"Cannot read {value!r} as a time.", where=where, hint=_HINT) from None
     found = _FRACTION.match(value)
     if found is None or int(found[1][:6].ljust(6, "0")) != read.microsecond:
         return read.replace(microsecond=0), Fraction(read.microsecond, 10**6)
@@ -139,7 +141,7 @@ def _of_text(value: str, where: str) -> tuple[datetime, Fraction]:
 
 def _of_numpy(value: np.datetime64, where: str) -> Fraction:
     if np.isnat(value):
-        raise PlanError("The instant is missing (NaT).", where=where, hint=_HINT)
+        raise PlanError("The time is missing (NaT).", where=where, hint=_HINT)
     unit, count = np.datetime_data(value.dtype)
     number = int(value.astype(np.int64)) * count
     if unit in ("Y", "M"):
@@ -155,8 +157,8 @@ def _check_told(value: Any, seconds: Fraction, zone: tzinfo, name: str, where: s
     local = datetime.fromtimestamp(seconds.numerator // seconds.denominator, zone)
     later = local.replace(fold=1).utcoffset()
     if local.fold == 0 and local.utcoffset() != later:
-        raise PlanError(f"{shown(value)} comes twice on the clock of {name!r}: clocks go back.", where=where,
-                        hint=f"say which: {local.isoformat()} or {local.replace(fold=1).isoformat()}")
+        raise PlanError(f"{shown(value)} is ambiguous in the time zone of {name!r}: clocks go back.", where=where,
+                        hint=f"Use {local.isoformat()} or {local.replace(fold=1).isoformat()}.")
 
 
 def _days(year: int, month: int) -> int:
@@ -186,8 +188,8 @@ def _tzinfo(zone: str) -> tzinfo:
 
 def _checked(ticks: int, value: Any, unit: TickUnit, where: str) -> int:
     if not -(2**63) <= ticks < 2**63:
-        hint = "ticks are counted in int64" if unit is None else "use a coarser unit for the time column"
-        raise PlanError(f"{shown(value)} is beyond what {unit or 'int64'} can count.", where=where, hint=hint)
+        hint = "Use a tick within int64." if unit is None else "Use a coarser unit for the time column."
+        raise PlanError(f"{shown(value)} is outside the range of {unit or 'int64'}.", where=where, hint=hint)
     return ticks
 
 

@@ -48,9 +48,9 @@ class StringFunctions:
 
     def _search(self, name: str, text: str, *options: bool) -> Expr:
         if not isinstance(text, str):
-            raise ExpressionError(f"{name}() looks for one text, not {text!r}.",
+            raise ExpressionError(f"{name}() needs one string, got {text!r}.",
                                   where=f"{self.x.show()}.str.{name}({text!r})",
-                                  hint="join several by |; is_in([...]) compares whole values")
+                                  hint="Combine several with |, or use is_in([...]) for whole values.")
         return Call(f"str.{name}", (self.x,), (text, *options))
 
 

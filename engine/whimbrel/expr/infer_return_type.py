@@ -23,8 +23,8 @@ _RESULTS: dict[type, pa.DataType] = {
 }
 _LISTS = (list, tuple, Sequence, Iterable, Iterator, Generator)
 _MAX_ITEMS = 1000
-RESULT_HINT = "say the type: def f(row) -> float: ..., with one of bool, int, float, str, date, timedelta"
-LIST_HINT = "say the type: def f(row) -> float: ... or -> list[int]: ...; explode takes item_type=pa.int64()"
+RESULT_HINT = "Declare bool, int, float, str, date or timedelta: def f(row) -> float: ..."
+LIST_HINT = "Declare the type: def f(row) -> list[int]: ..., or pass item_type=pa.int64() to explode."
 
 
 class SampleRow:
@@ -49,7 +49,8 @@ def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.Dat
         if typing.get_origin(annotated) in _LISTS and (inner := typing.get_args(annotated)) and inner[0] in _RESULTS:
             return pa.list_(_RESULTS[inner[0]])
         if annotated not in _RESULTS:
-            raise ExpressionError(f"A row cannot become {annotated!r}.", where=expr.show(), hint=RESULT_HINT)
+            raise ExpressionError(f"A function of a row cannot return {annotated!r}.",
+                                  where=expr.show(), hint=RESULT_HINT)
         return _RESULTS[annotated]
     found: set[Any] = set()
     items: set[Any] = set()
@@ -67,7 +68,7 @@ def row_function_type(expr: RowFunction, types: Sequence[pa.DataType]) -> pa.Dat
     if (type_ := _one_of(found)) is not None:
         return type_
     names = " or ".join(sorted(kind.__name__ for kind in found))
-    raise ExpressionError(f"The function's result cannot be foreseen{': ' + names if names else ''}.",
+    raise ExpressionError(f"Cannot infer the type of the function's result{': ' + names if names else ''}.",
                           where=expr.show(), hint=LIST_HINT if list in found else RESULT_HINT)
 
 

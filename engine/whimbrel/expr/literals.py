@@ -139,7 +139,7 @@ def _length(value: Any) -> Fraction:
 
 def _unreadable(text: str, type_: Any) -> ExpressionError:
     return ExpressionError(f"Cannot read {text!r} as {type_}.",
-                           hint="write it as 2013-01-31 or 2013-01-31T12:00:00+00:00")
+                           hint="Use 2013-01-31 or 2013-01-31T12:00:00+00:00.")
 
 
 def _coarsest(seconds: Fraction, value: Any) -> str:
@@ -147,7 +147,7 @@ def _coarsest(seconds: Fraction, value: Any) -> str:
     for unit, per_second in _PER_SECOND.items():
         if (seconds * per_second).denominator == 1:
             return unit
-    raise ExpressionError(f"{value} is finer than a nanosecond.", hint="leave out the digits after the ninth")
+    raise ExpressionError(f"{value} is finer than a nanosecond.", hint="Leave out the digits after the ninth.")
 
 
 def _ticks(seconds: Fraction, type_: pa.DataType) -> int:
@@ -155,5 +155,5 @@ def _ticks(seconds: Fraction, type_: pa.DataType) -> int:
     ticks = seconds * _PER_SECOND[type_.unit] // 1
     if not -(2**63) <= ticks < 2**63:
         raise ExpressionError(f"The literal is outside the range of {type_}.",
-                              hint="cast the column to a coarser unit")
+                              hint="Cast the column to a coarser unit.")
     return int(ticks)

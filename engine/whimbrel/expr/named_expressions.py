@@ -48,8 +48,8 @@ def check_text(expr: Expr | None, known: Collection[str], where: str) -> None:
     """
     if isinstance(expr, Lit) and expr.bare and expr.value in known:
         name = str(expr.value)
-        raise PlanError(f"{name!r} is the name of a column, but a text for a value is that text in every row.",
-                        where=where, hint=f"Use {Col(name).show()} for the column, or wb.lit({name!r}) for the text.")
+        raise PlanError(f"{name!r} is a column name, but a string as a value means that string in every row.",
+                        where=where, hint=f"Use {Col(name).show()} for the column, or wb.lit({name!r}) for the string.")
 
 
 def named_words(columns: Keys) -> str:
@@ -76,8 +76,8 @@ def key_of(keys: Keys, column: str) -> str | None:
 def check_name(name: str, method: str) -> None:
     """Refuse the names of the two columns that every result has."""
     if name in ("start", "end"):
-        raise PlanError(f"Every result has a column {name!r} already.", where=f"{method}({name}=...)",
-                        hint="choose another name")
+        raise PlanError(f"{name!r} is a column of every result.", where=f"{method}({name}=...)",
+                        hint="Use another name.")
 
 
 def _name(column: str | Expr, method: str) -> str:
@@ -86,4 +86,4 @@ def _name(column: str | Expr, method: str) -> str:
     if isinstance(column, Col):
         return column.name
     raise PlanError(f"{column!r} needs a name.", where=f"{method}(...)",
-                    hint="give it as a keyword: total=col.a + col.b")
+                    hint="Use a keyword: total=col.a + col.b.")

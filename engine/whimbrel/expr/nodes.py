@@ -69,8 +69,8 @@ class Expr:
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(
-            "An expression is neither true nor false before it meets a row.", where=self.show(),
-            hint="use & | ~ with parentheses for and/or/not, .between(a, b) for a < x < b, wb.when(...) for if",
+            "An expression has no truth value before it is evaluated for a row.", where=self.show(),
+            hint="Use & | ~ with parentheses for and/or/not, .between(a, b) for a < x < b, wb.when(...) for if.",
         )
 
     def __add__(self, other: Any) -> Expr:
@@ -175,12 +175,12 @@ class Expr:
     def is_in(self, values: Iterable[Any]) -> Expr:
         """True for one of these literals."""
         if isinstance(values, str):
-            raise ExpressionError(f"is_in takes a list, not {values!r}.", where=self.show(),
-                                  hint=f"is_in([{values!r}]), or .str.contains(...)")
+            raise ExpressionError(f"is_in needs a list, got {values!r}.", where=self.show(),
+                                  hint=f"Use is_in([{values!r}]), or .str.contains(...).")
         items = tuple(lift(value) for value in values)
         if not all(isinstance(item, Lit) and item.value is not None for item in items):
-            raise ExpressionError("is_in takes values that are known beforehand, and not None.", where=self.show(),
-                                  hint="combine == with |, and .is_null() for null")
+            raise ExpressionError("is_in needs literal values other than None.", where=self.show(),
+                                  hint="Combine == with |, and use .is_null() for null.")
         return Call("is_in", (self,), tuple(cast(Lit, item).value for item in items))
 
     def between(self, low: Any, high: Any) -> Expr:
@@ -365,7 +365,7 @@ def by_name(name: Any) -> Col:
     """
     if isinstance(name, str):
         return Col(str(name))
-    raise ExpressionError(f"A column's name must be a text, got {name!r}."[:200], where=f"col[{name!r}]"[:80],
+    raise ExpressionError(f"A column name must be a string, got {name!r}."[:200], where=f"col[{name!r}]"[:80],
                           hint='Use one name, such as col["fee in %"].')
 
 
@@ -378,12 +378,12 @@ def lift(value: Any) -> Expr:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise ExpressionError(f"{value} does not fit into 64 bits.", hint="write it as a float")
+        raise ExpressionError(f"{value} does not fit into 64 bits.", hint="Use a float.")
     if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta | Decimal):
         return Lit(value)
-    raise ExpressionError(f"{type(value).__name__} {value!r} cannot stand in an expression."[:200],
+    raise ExpressionError(f"Cannot use {type(value).__name__} {value!r} in an expression."[:200],
                           where=f"lit({value!r})"[:80],
-                          hint="literals are None, bool, int, float, Decimal, str, datetime, date and timedelta")
+                          hint="Use None, bool, int, float, Decimal, str, datetime, date or timedelta.")
 
 
 def _checked_time(value: np.datetime64 | np.timedelta64) -> Scalar:
@@ -393,7 +393,7 @@ def _checked_time(value: np.datetime64 | np.timedelta64) -> Scalar:
     unit, _ = np.datetime_data(value.dtype)
     if isinstance(value, np.timedelta64) and unit in ("generic", "Y", "M"):
         raise ExpressionError(f"{value!s} has no fixed length.", where=f"lit({value!r})"[:80],
-                              hint='give it a unit from weeks to nanoseconds, such as np.timedelta64(5, "m")')
+                              hint='Use a unit from weeks to nanoseconds, such as np.timedelta64(5, "m").')
     is_length = isinstance(value, np.timedelta64)
     microseconds = (exact_nanoseconds(value, where="") / 1_000 if isinstance(value, np.timedelta64)
                     else exact_seconds(value, zone=None)[0] * 10**6)
@@ -409,7 +409,7 @@ def _checked_time(value: np.datetime64 | np.timedelta64) -> Scalar:
 def _not_none(expr: Expr, op: Text, other: object) -> Expr:
     if other is None:
         raise ExpressionError(f"{op} None is null for every row.", where=f"{expr.show()} {op} None",
-                              hint="ask .is_null() or .is_not_null()")
+                              hint="Use .is_null() or .is_not_null().")
     return lift(other)
 
 
@@ -423,5 +423,5 @@ def _data_type(type_: Any, x: Expr) -> pa.DataType:
             return (pa.decimal256 if wide else pa.decimal128)(int(precision), int(scale or 0))
         return logical_type(pa.type_for_alias(_CAST_NAMES.get(type_, type_)))
     except (TypeError, ValueError):
-        raise ExpressionError(f"There is no type {type_!r}.", where=x.show(),
-                              hint="such as 'int64', 'float32', 'decimal(38, 2)', 'string', 'timestamp[us]'") from None
+        raise ExpressionError(f"Unknown type {type_!r}.", where=x.show(),
+                              hint="Use a type, such as 'int64', 'decimal(38, 2)' or 'timestamp[us]'.") from None

@@ -138,8 +138,8 @@ class _Part:
 def _step_function(function: Callable[[Any, Any], Any], where: str) -> Expr:
     events, registers = fields_of(function, 0, 2), fields_of(function, 1, 2)
     if not events and not registers:
-        raise ExpressionError("This function cannot be read: it uses its event or its register as a whole.",
-                              where=where, hint="a function of both uses event.name and register.name only")
+        raise ExpressionError("Cannot read this function because it uses its event or its register as a whole.",
+                              where=where, hint="Use only event.name and register.name.")
 
     @wraps(function)
     def of_row(row: Any) -> Any:

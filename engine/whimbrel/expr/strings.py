@@ -41,7 +41,7 @@ def _matched(expr: Call, x: Value, pattern: str) -> Any:
         return per_distinct(x, lambda s: pc.match_substring_regex(s, pattern))
     except pa.ArrowInvalid as error:
         raise ExpressionError(f"{pattern!r} is not a pattern: {str(error).splitlines()[0]}", where=expr.show(),
-                              hint="patterns are RE2: no look-around, no back-references") from None
+                              hint="Use RE2 syntax, without look-around and back-references.") from None
 
 
 def compare_text(compare: Callable[[Any, Any], Any], x: Value, y: Value) -> Value:

@@ -87,8 +87,8 @@ def _asks_who(function: Callable[[Any], Any]) -> bool:
 def _row_function(function: Callable[[Any], Any], where: str, *, takes_nulls: bool = False) -> Expr:
     fields = fields_of(function)
     if not fields:
-        raise ExpressionError("This function cannot be read: it uses its row as a whole, or no column of it.",
-                              where=where, hint="a function of one row uses row.name or row['name'] only")
+        raise ExpressionError("Cannot read this function because it uses its row as a whole, or no column.",
+                              where=where, hint="Use only row.name or row['name'].")
     return RowFunction(function, fields, tuple(Col(field) for field in fields), takes_nulls)
 
 

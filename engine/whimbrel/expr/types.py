@@ -89,8 +89,9 @@ def _type_anew(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataTy
     match node(expr):
         case Col(name):
             if name not in schema and isinstance(expr, Reduced):
-                raise ExpressionError(f"{name} speaks of many rows, not of one.", where=where or whole.show(),
-                                      hint="make it a column first: aggregate(...)")
+                raise ExpressionError(f"{name} is an aggregate of many rows, not a value of one row.",
+                                      where=where or whole.show(),
+                                      hint="Compute it first with aggregate(...).")
             return schema.type_of(name, where="" if name in schema else where or whole.show())
         case Lit(value):
             return literal_type(value)
@@ -103,7 +104,7 @@ def _type_anew(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataTy
         case Call(_, args, _) as call:
             return call_type(call, [typed(arg) for arg in args])
         case When(condition, then, otherwise):
-            require(expr, is_bool(typed(condition)[1]), "when() asks for a condition", typed(condition)[1])
+            require(expr, is_bool(typed(condition)[1]), "when() needs a condition", typed(condition)[1])
             return common_type(expr, typed(then), typed(otherwise))
         case Cast(x, type_):
             return cast_type(expr, typed(x)[1], type_)
@@ -157,8 +158,9 @@ def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = F
         return pa.timestamp(finer(left_type.unit, right_type.unit), zone)
     if compared and meets_date(left_type, right_type):
         (time, type_), = [each for each in ((one, left_type), (other, right_type)) if t.is_timestamp(each[1])]
-        require(expr, type_.tz is None or not isinstance(time, Lit), "A time with a zone meets a date, which has none",
-                left_type, right_type, hint="leave the zone out, or compare with a column of times")
+        require(expr, type_.tz is None or not isinstance(time, Lit),
+                "Comparisons with a date need a time without a zone",
+                left_type, right_type, hint="Leave the zone out, or compare with a column of times.")
         return type_
     symbol = f"{expr.op!r}" if isinstance(expr, Binary) else "These values"
     raise ExpressionError(f"{symbol} cannot take {left_type} and {right_type}.", where=expr.show(),
@@ -172,12 +174,12 @@ def meets_date(left: pa.DataType, right: pa.DataType) -> bool:
 
 def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
     if t.is_boolean(left) or t.is_boolean(right):
-        return ".cast('int64') counts true as 1"
+        return "Use .cast('int64') to count true as 1."
     if is_text(left) or is_text(right):
-        return "cast one of them, such as .cast('float64') or .cast('string')"
+        return "Cast one of them with .cast('float64') or .cast('string')."
     if t.is_decimal(left) or t.is_decimal(right):
-        return "decimals go together with decimals, integers and floats: .cast('decimal(38, 2)')"
-    return "cast one of them to the type of the other"
+        return "Combine decimals with decimals, integers or floats: .cast('decimal(38, 2)')."
+    return "Cast one of them to the type of the other."
 
 
 def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
@@ -185,7 +187,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     op, left_type, right_type = expr.op, left[1], right[1]
     if op in LOGIC:
         require(expr, is_bool(left_type) and is_bool(right_type), f"{op!r} takes conditions", left_type, right_type,
-                hint="comparisons beside & | ^ need parentheses: (a > 1) & (b > 2)")
+                hint="Put comparisons in parentheses: (a > 1) & (b > 2).")
         return BOOL, BOOL, BOOL
     if op in COMPARISONS:
         common = common_type(expr, left, right, compared=True)
@@ -270,8 +272,8 @@ def _time_arithmetic(expr: Binary, left: Operand, right: Operand) -> tuple[pa.Da
             return INT, right_type, right_type
         case _:
             raise ExpressionError(f"{op!r} cannot take {left_type} and {right_type}.", where=expr.show(),
-                                  hint="time - time, time +- duration, duration +- duration, duration * integer; "
-                                       "timedelta(minutes=5) is a duration")
+                                  hint="Use time - time, time +- duration, duration +- duration or duration * integer; "
+                                       "timedelta(minutes=5) is a duration.")
 
 
 def _kind(type_: pa.DataType) -> str:
@@ -351,7 +353,7 @@ def _field_type(expr: Call, x: pa.DataType, name: str) -> pa.DataType:
 
 
 def _require_text(expr: Call, x: pa.DataType) -> None:
-    require(expr, is_text(x), f"{expr.function} takes a string", x, hint=".cast('string') makes one")
+    require(expr, is_text(x), f"{expr.function} takes a string", x, hint="Use .cast('string').")
 
 
 
@@ -408,7 +410,7 @@ def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:
     except WhimbrelError as error:
         raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if ticks <= 0:
-        raise ExpressionError("dt.floor takes a positive duration.", where=expr.show())
+        raise ExpressionError("dt.floor needs a positive duration.", where=expr.show())
     return ticks, grid_offset(expr.options[0], x.unit)
 
 
@@ -419,10 +421,10 @@ def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
     if (t.is_decimal(target) and (is_plain(x) or t.is_decimal(x))) or (t.is_decimal(x) and is_plain(target)):
         return target
     if isinstance(x, pa.BaseExtensionType) and target != x.storage_type:
-        raise ExpressionError(f"{x} cannot be cast to {target}.", where=expr.show(),
-                              hint=f"Cast it to how it is stored first: .cast(pa.{x.storage_type}).")
+        raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show(),
+                              hint=f"Cast it to its storage type first: .cast(pa.{x.storage_type}).")
     try:
         pa.nulls(0, x).cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise ExpressionError(f"{x} cannot be cast to {target}.", where=expr.show()) from None
+        raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show()) from None
     return target

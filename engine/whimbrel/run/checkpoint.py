@@ -26,7 +26,7 @@ _FORMAT = 13
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 _SUMS = "sums.json"
-_DAMAGED = "the checkpoint is damaged; restore an older one, or run the query from the start"
+_DAMAGED = "Restore an older checkpoint, or run the query from the start: this one is damaged."
 
 
 def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Token] = ()) -> None:
@@ -43,14 +43,14 @@ def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Toke
         _save(session, folder, where, tokens)
     except OSError as error:
         shutil.rmtree(_beside(folder, "partial"), ignore_errors=True)
-        raise CheckpointError(f"{str(path)!r} cannot be written: {error.strerror or error}.", where=where,
-                              hint="give a folder that can be made, on a disk that has room") from error
+        raise CheckpointError(f"Cannot write {str(path)!r}: {error.strerror or error}.", where=where,
+                              hint="Use a folder that can be created, on a disk with free space.") from error
 
 
 def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token]) -> None:
     if folder.exists() and not (folder / _RUN).is_file():
-        raise CheckpointError(f"{str(folder)!r} is there already, and is no checkpoint.", where=where,
-                              hint="give a folder that does not exist, or the checkpoint to replace")
+        raise CheckpointError(f"{str(folder)!r} exists and does not hold a checkpoint.", where=where,
+                              hint="Use a folder that does not exist, or the checkpoint to replace.")
     fresh, previous = _beside(folder, "partial"), _beside(folder, "previous")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -96,7 +96,7 @@ def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
         folder = _beside(folder, "previous")
     if not (folder / _RUN).is_file():
         raise DamagedCheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
-                                     hint="run.checkpoint(path) writes one")
+                                     hint="Write one with run.checkpoint(path).")
     has_sums = (folder / _SUMS).is_file()
     if has_sums:
         _check_sums(folder, where)
@@ -118,10 +118,10 @@ def _check_sums(folder: Path, where: str) -> None:
         sums = json.loads((folder / _SUMS).read_text(encoding="utf-8"))
         changed = [name for name, known in sums.items() if _sum(folder / name) != known]
     except (OSError, ValueError, AttributeError) as error:
-        raise DamagedCheckpointError(f"{str(folder)!r} cannot be read: {' '.join(str(error).split())[:120]}",
+        raise DamagedCheckpointError(f"Cannot read {str(folder)!r}: {' '.join(str(error).split())[:120]}",
                                      where=where, hint=_DAMAGED) from error
     if changed:
-        raise DamagedCheckpointError(f"{changed[0]} in {str(folder)!r} is not as it was written.", where=where,
+        raise DamagedCheckpointError(f"{changed[0]} in {str(folder)!r} has changed since it was written.", where=where,
                                      hint=_DAMAGED)
 
 
@@ -134,7 +134,7 @@ def _read(file: Path, where: str) -> Any:
     try:
         return read_state(file)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise DamagedCheckpointError(f"{str(file)!r} cannot be read: {' '.join(str(error).split())[:120]}", where=where,
+        raise DamagedCheckpointError(f"Cannot read {str(file)!r}: {' '.join(str(error).split())[:120]}", where=where,
                                      hint=_DAMAGED) from error
 
 
@@ -144,30 +144,30 @@ def _check_version(run: dict[str, Any], where: str) -> None:
     if made_by != here:
         raise CheckpointError(f"The checkpoint was written by whimbrel {run['version']} (format {run['format']}); this "
                               f"is {version('whimbrel')} (format {_FORMAT}).", where=where,
-                              hint="restore it with the version that wrote it, or run the query from the start")
+                              hint="Restore it with the version that wrote it, or run the query from the start.")
 
 
 def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], where: str) -> None:
     if len(run["settled"]) != len(plans):
-        raise CheckpointError(f"The checkpoint is of {_count(len(run['settled']))}, not of {len(plans)}.", where=where,
-                              hint="give all that were started together, in their order")
+        raise CheckpointError(f"The checkpoint has {_count(len(run['settled']))}, got {len(plans)}.", where=where,
+                              hint="Give all queries that were started together, in their order.")
     written, wanted = run["queries"], describe_plans(plans)
     for old, new in zip(written, wanted, strict=False):
         if old != new:
             was, given = (re.sub(_INPUTS, "", step) for step in (old, new))
             differs = f"it has {was}, not {given}" if was != given else f"its {was} reads another step"
-            raise CheckpointError(f"The checkpoint is of another query: {differs}.", where=where,
-                                  hint="the query and the columns of its sources must be the same")
+            raise CheckpointError(f"The checkpoint belongs to another query: {differs}.", where=where,
+                                  hint="Restore the same query, with the same columns in its sources.")
     if len(written) != len(wanted):
-        raise CheckpointError(f"The checkpoint is of another query: it has {len(written)} steps, not {len(wanted)}.",
-                              where=where, hint="the query must be the same")
+        raise CheckpointError(f"The checkpoint belongs to another query, with {len(written)} steps, not {len(wanted)}.",
+                              where=where, hint="Restore the query that wrote the checkpoint.")
     for was, given in zip_longest(run["runs"], runs):
         if was != given:
-            raise CheckpointError(f"The query runs otherwise than it did: {given} instead of {was}.", where=where,
-                                  hint="read sources of the same kind, with the same promises; or start anew")
+            raise CheckpointError(f"The optimized plan has changed: {given} instead of {was}.", where=where,
+                                  hint="Read the same kinds of sources with the same options, or do not restore.")
     if run["last"] != _last_steps(plans):
-        raise CheckpointError("The checkpoint is of the same queries in another order.", where=where,
-                              hint="give them in the order in which they were started")
+        raise CheckpointError("The checkpoint has the same queries in another order.", where=where,
+                              hint="Give the queries in the order in which they were started.")
 
 
 def _count(queries: int) -> str:

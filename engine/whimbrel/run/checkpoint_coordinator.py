@@ -56,11 +56,14 @@ class Checkpoints:
 
     def __post_init__(self) -> None:
         if not isinstance(self.folder, str | os.PathLike):
-            raise PlanError(f"{self.folder!r} is no folder.", where="Checkpoints(...)", hint='such as "state/flights"')
+            raise PlanError(f"folder must be a path, got {self.folder!r}.", where="Checkpoints(...)",
+                            hint='Use a path, such as "state/flights".')
         if (isinstance(self.every, Real) and not isinstance(self.every, np.timedelta64)) or self.every_s <= 0:
-            raise PlanError(f"every={self.every!r} is no period.", where="Checkpoints(...)", hint='such as every="10s"')
+            raise PlanError(f"every must be a positive duration, got {self.every!r}.", where="Checkpoints(...)",
+                            hint='Use a duration with a unit: every="10s".')
         if not isinstance(self.keep, Integral) or self.keep < 1:
-            raise PlanError(f"keep={self.keep!r} keeps none.", where="Checkpoints(...)", hint="1 or more; default 3")
+            raise PlanError(f"keep must be an integer of at least 1, got {self.keep!r}.", where="Checkpoints(...)",
+                            hint="Use 1 or more; the default is 3.")
 
     @property
     def every_s(self) -> float:
@@ -137,9 +140,9 @@ class Keeping:
                 continue
             return session, tokens
         if self.skipped:
-            raise CheckpointError(f"All of the {len(self.skipped)} checkpoints are damaged.",
+            raise CheckpointError(f"All {len(self.skipped)} checkpoints are damaged.",
                                   where=f"Checkpoints({str(self._folder)!r})",
-                                  hint="give another folder, to begin anew; rows that sinks have stay there")
+                                  hint="Use another folder to start from the beginning; rows in sinks stay there.")
         return new(), [None] * len(self._sinks)
 
     @property
@@ -227,8 +230,8 @@ class Keeping:
         except Exception as error:  # anybody may write a sink
             assert sink is not None
             failure = error if isinstance(error, WhimbrelError) else SinkError(
-                f"{sink.name} cannot be written: {type(error).__name__}: {error}", where=f"start(sink={sink.name})",
-                hint="mend the sink; then start the run again")
+                f"Cannot write to {sink.name}: {type(error).__name__}: {error}", where=f"start(sink={sink.name})",
+                hint="Fix the sink, then start the run again.")
             if self._checkpoints is not None:
                 raise failure from error
             self.failures[number] = failure

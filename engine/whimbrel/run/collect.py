@@ -26,8 +26,9 @@ _INTERPRETED_ROWS_PER_S = 100_000
 def collect(plan: Node, threads: int = 1) -> pa.Table:
     """The exact answer, when all sources have ended, in the order of start."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise PlanError(f"{threads!r} is no number of threads.", where=f"collect(threads={threads!r})",
-                        hint="1 or more")
+        raise PlanError(f"threads must be an integer of at least 1, got {threads!r}.",
+                        where=f"collect(threads={threads!r})",
+                        hint="Use 1 or more.")
     table = collect_side_by_side(plan, threads) if threads > 1 else None
     return collect_together((plan,))[0] if table is None else table
 
@@ -83,13 +84,14 @@ def _rows(every: str | int | None, total: int | None) -> int:
     where = f"progressive(every={every!r})"
     if isinstance(every, int):
         if every <= 0:
-            raise PlanError(f"An answer every {every} rows never ends.", where=where, hint='such as every="1%"')
+            raise PlanError(f"every must be at least 1 row, got {every}.", where=where,
+                            hint='Use every="1%" or every=10_000.')
         return every
     percent = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", every)
     if percent is None or not 0 < float(percent[1]) <= 100:
-        raise PlanError(f"Cannot read {every!r} as a share of the data.", where=where,
-                        hint='such as every="1%", or a number of rows')
+        raise PlanError(f"every must be a percentage or a number of rows, got {every!r}.", where=where,
+                        hint='Use every="1%" or every=10_000.')
     if total is None:
-        raise PlanError("The source does not know how many rows it has.", where=where,
-                        hint="give a number of rows, such as every=10_000")
+        raise PlanError("A percentage needs a source whose number of rows is known.", where=where,
+                        hint="Use a number of rows: every=10_000.")
     return max(1, round(total * float(percent[1]) / 100))

@@ -29,9 +29,9 @@ def run_of(lock: IO[bytes]) -> str:
             os.fsync(lock.fileno())
         except OSError as error:
             folder = str(Path(lock.name).parent)
-            raise CheckpointError(f"{folder!r} cannot be written: {error.strerror or error}.",
+            raise CheckpointError(f"Cannot write {folder!r}: {error.strerror or error}.",
                                   where=f"Checkpoints({folder!r})",
-                                  hint="give a folder that can be written to, on a disk that has room") from error
+                                  hint="Use a writable folder on a disk with free space.") from error
     return name
 
 
@@ -50,8 +50,8 @@ def locked(folder: Path) -> IO[bytes]:
     try:
         import fcntl
     except ImportError:
-        raise CheckpointError("This system has no locks of the kind that keep a folder for one run (POSIX).",
-                              where=where, hint="keep checkpoints on Linux or macOS; on Windows, in WSL") from None
+        raise CheckpointError("This system has no POSIX file locks, which reserve a folder for one run.",
+                              where=where, hint="Use Linux or macOS for checkpoints, or WSL on Windows.") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / _NAME).open("a+b")
@@ -61,9 +61,9 @@ def locked(folder: Path) -> IO[bytes]:
             lock.close()
             raise
     except BlockingIOError:
-        raise CheckpointError("Another run is going on with these checkpoints.", where=where,
-                              hint="stop() it and wait() for it, or give each run a folder of its own") from None
+        raise CheckpointError("Another run uses these checkpoints.", where=where,
+                              hint="Stop that run with stop() and wait(), or use another folder.") from None
     except OSError as error:
-        raise CheckpointError(f"{str(folder)!r} cannot be locked: {error.strerror or error}.", where=where,
-                              hint="give a folder that can be written to, on a disk with locks") from error
+        raise CheckpointError(f"Cannot lock {str(folder)!r}: {error.strerror or error}.", where=where,
+                              hint="Use a writable folder on a disk that supports locks.") from error
     return lock

@@ -106,11 +106,13 @@ class Lineage:
             When there are more events than are here, or the query asks which rows came late.
         """
         if not self.complete:
-            raise PlanError("There are more events than are here.", where="lineage(...).rerun()",
-                            hint=f"lineage(..., limit={max(origin.rows for origin in self.origins)})")
+            raise PlanError("Cannot run the query again because the lineage has more events than its limit.",
+                            where="lineage(...).rerun()",
+                            hint=f"Use lineage(..., limit={max(origin.rows for origin in self.origins)}).")
         if any(isinstance(node.op, LateRows | Changelog) for node in self._plan.walk()):
-            raise PlanError("Which rows came late depends on all that came.", where="lineage(...).rerun()",
-                            hint="ask the query without its latencies")
+            raise PlanError("Cannot run the query again because which rows are late depends on all rows.",
+                            where="lineage(...).rerun()",
+                            hint="Use the query without at_latencies(...).")
         seen = {origin.source: Events(origin.source, origin.table) for origin in self.origins}
 
         def given(node: Node) -> Node:
@@ -149,7 +151,9 @@ def lineage(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read
         When a source is a feed whose rows are gone.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise PlanError(f"{limit!r} is no number of events.", where=f"lineage(..., limit={limit!r})", hint="1 or more")
+        raise PlanError(f"limit must be an integer of at least 1, got {limit!r}.",
+                        where=f"lineage(..., limit={limit!r})",
+                        hint="Use 1 or more.")
     wanted = asked(plan.schema, row)
     segments = list(_segments(plan, replace(wanted, result=True), ()))
     origins = []
@@ -265,8 +269,8 @@ def _log(source: Source, read: tuple[Source, int] | None) -> tuple[Source, int]:
     log, rows = read or (source, INF)
     again = log.again()
     if again is None:
-        raise SourceError(f"{source.name} is a feed, and its rows are gone.", where="lineage(...)",
-                          hint="ask the same query on a log of the feed: query.on(log).lineage(...)")
+        raise SourceError(f"{source.name} is a feed, so its rows cannot be read again.", where="lineage(...)",
+                          hint="Use a log of the feed: query.on(log).lineage(...).")
     if not again.edges:
         return again, rows
     plan = Node(Select(columns=_values(source)[1:]), (Node(ReplaySlice(again, 0, rows, _NUMBER)),))

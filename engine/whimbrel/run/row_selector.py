@@ -15,7 +15,7 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Expr, lift, type_of
 from whimbrel.plan import Exact, LineageRequest
 
-_HINT = "lineage(row) for a row of the answer, or lineage(start=..., key=...) for what holds at that time"
+_HINT = "Use lineage(row) for a result row, or lineage(start=..., key=...) for the rows at that time."
 
 
 def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
@@ -34,11 +34,11 @@ def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
         When there is no such column, or no start.
     """
     if row.get("start") is None:
-        raise PlanError("lineage() needs the time that it asks about.", where="lineage(...)", hint=_HINT)
+        raise PlanError("lineage() needs the start of a row.", where="lineage(...)", hint=_HINT)
     start = _tick(row["start"], schema)
     end = start + 1 if "end" not in row else INF if row["end"] is None else _tick(row["end"], schema)
     if end <= start:
-        raise PlanError("The row ends before it starts.", where=f"lineage(start={row['start']!r}, end={row['end']!r})",
+        raise PlanError("end must be after start.", where=f"lineage(start={row['start']!r}, end={row['end']!r})",
                         hint=_HINT)
     where = tuple(each for name, value in row.items() if name not in ("start", "end")
                   if (each := _condition(name, value, schema)) is not None)
@@ -57,8 +57,9 @@ def _condition(name: str, value: Any, schema: Schema) -> Expr | None:
         type_of(condition, schema)
     except ExpressionError:
         if _comparable(type_):
-            raise PlanError(f"{name!r} is {type_}, and never {value!r}.", where=f"lineage({name}={value!r})",
-                            hint="give a value as it stands in the answer") from None
+            raise PlanError(f"{name!r} has type {type_}, so it never equals {value!r}.",
+                            where=f"lineage({name}={value!r})",
+                            hint="Use a value from the result.") from None
         return None
     return condition
 

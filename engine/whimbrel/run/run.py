@@ -36,11 +36,11 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
     """
     for sink in sinks:
         if not isinstance(sink, Sink | None):
-            raise PlanError(f"A {type(sink).__name__} is no sink.", where="start(sink=...)",
-                            hint='such as sink=wb.sinks.parquet("folder")')
+            raise PlanError(f"sink must be a sink, got {type(sink).__name__}.", where="start(sink=...)",
+                            hint='Use sink=wb.sinks.parquet("folder").')
     if not isinstance(checkpoints, Checkpoints | None):
-        raise PlanError(f"A {type(checkpoints).__name__} says not how checkpoints are kept.",
-                        where="start(checkpoints=...)", hint='such as checkpoints=wb.Checkpoints("folder")')
+        raise PlanError(f"checkpoints must be wb.Checkpoints(...), got {type(checkpoints).__name__}.",
+                        where="start(checkpoints=...)", hint='Use checkpoints=wb.Checkpoints("folder").')
     keeping = None
     if checkpoints is None and not any(sinks):
         session = Execution(*plans, keep_rows=keep_rows, rewindable=True)

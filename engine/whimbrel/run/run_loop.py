@@ -277,8 +277,8 @@ class Loop:
 
     def _save(self, path: FilePath) -> None:
         if self._error is not None:
-            raise CheckpointError("The run has failed; there is nothing to go on from.",
-                                  where=f"checkpoint({str(path)!r})", hint="run.error says why")
+            raise CheckpointError("Cannot write a checkpoint because the run has failed.",
+                                  where=f"checkpoint({str(path)!r})", hint="Read the cause in run.error.")
         save(self.session, path)
 
     def snapshot(self, shown: QueryHandle, timeout: float, after: int | None) -> Snapshot:
@@ -340,6 +340,6 @@ class Loop:
 def _as_whimbrel_error(error: Exception) -> WhimbrelError:
     if isinstance(error, WhimbrelError):
         return error
-    wrapped = WhimbrelError(f"{type(error).__name__}: {error}", hint="this is a fault of whimbrel itself")
+    wrapped = WhimbrelError(f"{type(error).__name__}: {error}", hint="Report this error: it is a bug in whimbrel.")
     wrapped.__cause__ = error
     return wrapped

@@ -102,8 +102,8 @@ class CachedPartitions(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         if offset:
-            raise PlanError(f"Reading cannot go on at row {offset:,}: partitions are read whole.",
-                            where=self._where, hint="write the DataFrame to Parquet and read that")
+            raise PlanError(f"Cannot resume at row {offset:,} because Spark partitions are read whole.",
+                            where=self._where, hint="Write the DataFrame to Parquet and read that.")
         come = RowDigest(0, INF, MIN_TIME, 0)
         with closing(self._record_batches(self.timeline.needed(columns))) as parts:
             for batch in self.timeline.batches(parts, columns, 0):
@@ -113,9 +113,9 @@ class CachedPartitions(Source):
                 yield batch
         counted = reduce(RowDigest.and_also, self._partitions.values(), RowDigest(0, INF, MIN_TIME, 0))
         if come != counted:
-            raise SourceError(f"Spark made other rows when it made partitions again: {come.rows:,}, and "
-                              f"{counted.rows:,} were counted.", where=self._where,
-                              hint="write the DataFrame to Parquet first, and read that")
+            raise SourceError(f"Spark computed different rows when it computed partitions again: {come.rows:,} rows, "
+                              f"{counted.rows:,} before.", where=self._where,
+                              hint="Write the DataFrame to Parquet and read that.")
 
     def _record_batches(self, columns: list[str]) -> Generator[pa.RecordBatch]:
         fields = pa.schema([self._fields.field(column) for column in columns])
@@ -167,4 +167,4 @@ def _counted(rows: SparkRows, where: str) -> dict[int, RowDigest]:
         return {number: RowDigest(*values) for number, *values in sorted(digests.collect())}
     except PySparkException as error:
         raise SourceError(f"Spark could not count the rows: {short_cause(error)}", where=where,
-                          hint="Spark's own log has the full trace") from error
+                          hint="Read the full trace in Spark's log.") from error

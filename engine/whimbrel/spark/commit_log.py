@@ -66,13 +66,13 @@ class Book:
                 _write(folder / _QUERY, {"query": list(query), "partitions": partitions})
             known = json.loads((folder / _QUERY).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{str(folder)!r} is no checkpoint of a query: {error}", where=where,
-                                  hint="give a folder that does not exist yet, or that of this query") from error
+            raise CheckpointError(f"Cannot read a checkpoint in {str(folder)!r}: {error}", where=where,
+                                  hint="Use a folder that does not exist, or the checkpoint of this query.") from error
         if known["query"] != list(query):
             differs = next((f"it has {old}, not {new}" for old, new in zip(known["query"], query, strict=False)
                             if old != new), f"it has {len(known['query'])} steps, not {len(query)}")
-            raise CheckpointError(f"The checkpoint is of another query: {differs}.", where=where,
-                                  hint="the query and the columns of its source must be the same")
+            raise CheckpointError(f"The checkpoint belongs to another query: {differs}.", where=where,
+                                  hint="Use the same query and source columns, or another checkpoint=.")
         self.partitions = int(known["partitions"])
 
     @property

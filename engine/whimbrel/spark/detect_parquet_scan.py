@@ -126,7 +126,7 @@ def check_texts(frame: DataFrame, error: Exception, where: str) -> None:
             first, second = shown_apart(one, other)
             raise SchemaError(f"Column {name!r} is {here} in {first!r} and {there} in {second!r}; Spark reads neither "
                               "as the other.", where=where,
-                              hint="write one of them in the type of the other; or leave the column out: columns=")
+                              hint="Write one type in both, or leave the column out with columns=.")
 
 
 def _is_number(type_: pa.DataType) -> bool:

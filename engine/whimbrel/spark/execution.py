@@ -59,18 +59,20 @@ class SparkExecution:
         for source in plan.sources():
             _check_source(source)
         if exchange not in (None, *get_args(Exchange)):
-            raise PlanError(f"There is no exchange by {exchange!r}.", where=f"on_spark(exchange={exchange!r})",
-                            hint=f"one of {', '.join(map(repr, get_args(Exchange)))}, or leave it out")
+            raise PlanError(f"exchange must be one of {', '.join(map(repr, get_args(Exchange)))}, got {exchange!r}.",
+                            where=f"on_spark(exchange={exchange!r})",
+                            hint="Leave exchange= out to let the planner choose.")
         self.pieces = [] if exchange else _pieces(plan, spark)
         stage = divide(plan, exchange)
         if stage is None:
-            raise PlanError(f"The query cannot be exchanged by {exchange}.", where=f"on_spark(exchange={exchange!r})",
-                            hint="leave it out: explain(on=spark) says what is done")
+            raise PlanError(f"Cannot exchange the rows of this query by {exchange}.",
+                            where=f"on_spark(exchange={exchange!r})",
+                            hint="Leave exchange= out; explain(on=spark) shows the plan.")
         self.stage = stage
         self._made: dict[Stage, DataFrame | None] = {}
         if native and not any(self.in_sql(each) is not None for each in stages(stage)):
-            raise PlanError("Spark SQL makes nothing of this query that the engine would make likewise.",
-                            where="on_spark(native=True)", hint="leave it out")
+            raise PlanError("native=True is not possible: no stage of this query gives identical results in Spark SQL.",
+                            where="on_spark(native=True)", hint="Leave native= out.")
 
     def frame(self) -> DataFrame:
         """The answer: start, end, payload."""
@@ -161,18 +163,18 @@ def _check_session(spark: SparkSession) -> None:
     except ImportError:
         raise MissingExtraError("pyspark", "spark", WHERE) from None
     if not isinstance(spark, Classic):
-        raise PlanError(f"A {type(spark).__name__} is not a Spark session.", where=WHERE,
-                        hint="give the session itself")
+        raise PlanError(f"spark must be a Spark session, got {type(spark).__name__}.", where=WHERE,
+                        hint="Use the session itself.")
     check_running(spark, WHERE)
 
 
 def _check_source(source: Source) -> None:
     if source.live:
-        raise PlanError(f"{source.name} is a feed and has no end.", where=WHERE,
-                        hint="start_on_spark(...) follows a streaming DataFrame")
+        raise PlanError(f"{source.name} is a feed, which is unbounded.", where=WHERE,
+                        hint="Use start_on_spark(...) with a streaming DataFrame.")
     if source.edges:
-        raise PlanError(f"{source.name} has start and end edges, which Spark would tear apart.", where=WHERE,
-                        hint="give points or intervals")
+        raise PlanError(f"{source.name} has start and end edges, which Spark cannot keep together.", where=WHERE,
+                        hint="Use point events or intervals.")
     if source.disorder not in (OrderingSpec(), OrderingSpec(None)):
-        raise PlanError(f"Which rows of {source.name} are late depends on their order, which Spark has not.",
-                        where=WHERE, hint="leave out reorder_latency= and late=: history is sorted")
+        raise PlanError(f"Which rows of {source.name} are late depends on their order, which Spark does not keep.",
+                        where=WHERE, hint="Leave out reorder_latency= and late=: the engine sorts a history.")

@@ -67,8 +67,8 @@ class SparkFeed(TimedSource):
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         if offset:
-            raise PlanError(f"{self.name} cannot be read on from row {offset:,}: Spark's stream begins anew.",
-                            where=self.timeline.where, hint="start_on_spark(..., checkpoint=...) goes on after a crash")
+            raise PlanError(f"Cannot resume {self.name} at row {offset:,} because Spark's stream starts again.",
+                            where=self.timeline.where, hint="Use start_on_spark(..., checkpoint=...) to resume.")
         names = self.timeline.needed(columns)
         arrived: queue.Queue[pa.Table] = queue.Queue(_WAITING)
         closed = False
@@ -96,7 +96,7 @@ class SparkFeed(TimedSource):
                 rows += table.num_rows
             if (error := query.exception()) is not None:
                 raise SourceError(f"Spark's stream has failed: {short_cause(error)}", where=self.timeline.where,
-                                  hint="Spark's own log has the full trace")
+                                  hint="Read the full trace in Spark's log.")
         finally:
             closed = True
             query.stop()

@@ -47,15 +47,15 @@ def frame_of(asked: Any, spark: SparkSession | None, where: str) -> DataFrame:
     if isinstance(asked, str):
         session = spark or Session.getActiveSession()
         if session is None:
-            raise SourceError("There is no Spark session in which to look for it.", where=where,
-                              hint="from_spark(..., spark=session), or start one: whimbrel.spark.local_session()")
+            raise SourceError("A table name or SQL needs an active Spark session.", where=where,
+                              hint="Pass spark=session, or start one with whimbrel.spark.local_session().")
         check_running(session, where)
         return _named(asked, session, where)
     if not isinstance(asked, ClassicDataFrame):
         connect = type(asked).__module__.startswith("pyspark.sql.connect")
-        what = "A DataFrame of Spark Connect" if connect else f"A {type(asked).__name__}"
-        raise SourceError(f"{what} cannot be read.", where=where,
-                          hint="give a pyspark DataFrame of a session in this process, a table's name, or SQL")
+        what = "a DataFrame of Spark Connect" if connect else f"a {type(asked).__name__}"
+        raise SourceError(f"Cannot read {what}.", where=where,
+                          hint="Use a pyspark DataFrame of a session in this process, a table name, or SQL.")
     check_running(asked.sparkSession, where)
     return asked
 
@@ -70,8 +70,8 @@ def _named(text: str, spark: SparkSession, where: str) -> DataFrame:
     try:
         parser.parseQuery(text)
     except PySparkException as error:
-        raise SourceError(f"Spark reads neither a table's name nor a query there: {short_cause(error)}", where=where,
-                          hint='a name such as "logs.requests", or SQL such as "select at, ms from logs"') from error
+        raise SourceError(f"Spark can read this neither as a table name nor as SQL: {short_cause(error)}", where=where,
+                          hint='Use a name ("logs.requests"), or SQL ("select at, ms from logs").') from error
     return _found(lambda: spark.sql(text), where)
 
 
@@ -81,8 +81,8 @@ def _found(find: Any, where: str) -> DataFrame:
     try:
         frame: DataFrame = find()
     except PySparkException as error:
-        raise SourceError(f"Spark cannot find it: {short_cause(error)}", where=where,
-                          hint="spark.catalog.listTables() says which tables there are") from error
+        raise SourceError(f"Spark cannot find the table: {short_cause(error)}", where=where,
+                          hint="List the tables with spark.catalog.listTables().") from error
     return frame
 
 
@@ -122,7 +122,7 @@ def kept(frame: DataFrame, conditions: Sequence[Any], where: str) -> DataFrame:
             frame = frame.where(condition)
         except PySparkException as error:
             raise PlanError(f"Spark cannot read the condition: {short_cause(error)}", where=where,
-                            hint="where=\"level = 'error'\" in SQL, or where=col.level == \"error\"") from error
+                            hint="Use where=\"level = 'error'\" in SQL, or where=col.level == \"error\".") from error
     return frame
 
 
@@ -133,8 +133,9 @@ def split_conditions(conditions: Any, where: str) -> tuple[list[Any], list[Expr]
     every = [] if conditions is None else conditions if isinstance(conditions, (list, tuple)) else [conditions]
     for each in every:
         if not isinstance(each, (str, Expr, Column)):
-            raise PlanError(f"A {type(each).__name__} is no condition.", where=where,
-                            hint="where=\"level = 'error'\" in SQL, or where=col.level == \"error\"")
+            raise PlanError(f"where must be SQL, an expression or a Spark column, got {type(each).__name__}.",
+                            where=where,
+                            hint="Use where=\"level = 'error'\" in SQL, or where=col.level == \"error\".")
     return [each for each in every if not isinstance(each, Expr)], [each for each in every if isinstance(each, Expr)]
 
 
@@ -144,8 +145,8 @@ def in_time(between: tuple[Instant | None, Instant | None] | None, timeline: Tim
     if between is None:
         return
     if not isinstance(between, (tuple, list)) or len(between) != 2:
-        raise PlanError("A range of time is two moments.", where=timeline.where,
-                        hint='between=("2024-01-01", "2024-02-01"); None leaves one side open')
+        raise PlanError(f"between must be two times, got {between!r}.", where=timeline.where,
+                        hint='Use between=("2024-01-01", "2024-02-01"), or None for one side.')
     type_ = schema.type_of(time)
     for compare, edge in zip((operator.ge, operator.lt), between, strict=True):
         if edge is not None:
@@ -169,11 +170,12 @@ def filter_frame(frame: DataFrame, schema: Schema, conditions: Sequence[Expr], w
     names = names_of(rows)
     for condition in conditions:
         if not pa.types.is_boolean(type_of(condition, schema)):
-            raise PlanError(f"{condition} is no condition: it is {type_of(condition, schema)}.", where=where,
-                            hint="compare it with something")
+            raise PlanError(f"where must be a condition, got {condition} of type {type_of(condition, schema)}.",
+                            where=where,
+                            hint="Compare it with a value.")
         in_sql = native(condition, names, schema, may_fail=False)
         if in_sql is None:
-            raise PlanError(f"Spark might answer {condition} otherwise.", where=where,
-                            hint="ask it behind the source, .where(...), or say it in SQL: where=\"...\"")
+            raise PlanError(f"Spark may evaluate {condition} differently from the engine.", where=where,
+                            hint="Use .where(...) after the source, or SQL: where=\"...\".")
         frame = frame.where(in_sql)
     return frame

@@ -164,8 +164,8 @@ class SparkSource(ColumnarSource):
             parts = job_batches(self.frame, columns, where=self._where, order=self.order,
                                 ticks=SparkRows(self.frame, self.schema, self.timeline).ticks() if self.order else None)
         else:
-            raise PlanError(f"Reading cannot go on at row {offset:,}: Spark's partitions have no order.",
-                            where=self._where, hint="write the DataFrame to Parquet and read that")
+            raise PlanError(f"Cannot resume at row {offset:,} because Spark's partitions have no order.",
+                            where=self._where, hint="Write the DataFrame to Parquet and read that.")
         fields = pa.schema([self.fields.field(column) for column in columns])
         with closing(parts):
             for part in parts:
@@ -175,10 +175,11 @@ class SparkSource(ColumnarSource):
 
 def _check_order(order: str | None, arrival: str | None, where: str) -> None:
     if order not in (None, "time", "newest", "random"):
-        raise PlanError(f"There is no order {order!r}.", where=where, hint='"time", "newest" or "random"')
+        raise PlanError(f"order must be \"time\", \"newest\" or \"random\", got {order!r}.",
+                        where=where, hint='Use order="time".')
     if order is not None and arrival is not None:
-        raise PlanError(f'Rows that are read with order="{order}" do not come in the order of their arrival.',
-                        where=where, hint="leave out arrival= or order=")
+        raise PlanError(f'Cannot combine order="{order}" with arrival= because rows are not read in arrival order.',
+                        where=where, hint="Leave out arrival= or order=.")
 
 
 def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str | None = None,
@@ -191,8 +192,8 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
         raise PlanError("Spark keeps no order of rows that could be their time, and its rows have all arrived.",
                         where=call, hint="Name the event-time column: time=...")
     if in_file_order(arrival):
-        raise PlanError("Spark keeps no order of rows, so none can be that of their arrival.", where=call,
-                        hint="name the column that has the arrival time: arrival=...")
+        raise PlanError("Spark keeps no order of rows, so file order cannot be the arrival order.", where=call,
+                        hint="Name the column of arrival times: arrival=...")
     frame = input_options.frame_of(asked, spark, call)
     in_sql, conditions = input_options.split_conditions(where, call)
     frame = input_options.kept(frame, in_sql, call)
@@ -202,8 +203,8 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
     if not frame.isStreaming:
         return SparkSource(frame, conditions=conditions, between=between, order=order, **options)
     if between is not None or order is not None:
-        raise PlanError("A stream has neither a range of time nor an order of its own.", where=call,
-                        hint="between= and order= are for DataFrames that are no streams")
+        raise PlanError("between= and order= do not apply to a streaming DataFrame.", where=call,
+                        hint="Leave them out, or use a DataFrame that is not streaming.")
     if conditions:
         frame = input_options.filter_frame(frame, SparkFeed(frame, **options).schema, conditions, call)
     return SparkFeed(frame, **options)

@@ -164,8 +164,8 @@ class RowReceiver:
         return self._partitions.setdefault(number, _Partition())
 
     def _differs(self, partition: int) -> SourceError:
-        return SourceError(f"Spark made other rows when it tried partition {partition} again.", where=self._where,
-                           hint="write the DataFrame to Parquet first, or sort within its partitions")
+        return SourceError(f"Spark computed different rows in the retry of partition {partition}.", where=self._where,
+                           hint="Write the DataFrame to Parquet first, or sort within its partitions.")
 
     def _put(self, item: pa.RecordBatch | Exception | None) -> None:
         while not self._closed.is_set():

@@ -32,7 +32,7 @@ def check_running(spark: SparkSession, where: str) -> None:
     """
     if spark.sparkContext._jsc is None:  # noqa: SLF001 - how Spark itself marks it
         raise SourceError("The Spark session has been stopped.", where=where,
-                          hint="start one, whimbrel.spark.local_session(), and make the DataFrame anew")
+                          hint="Start one with whimbrel.spark.local_session(), and create the DataFrame again.")
 
 
 def local_session(cores: int | str = "*") -> SparkSession:
@@ -55,9 +55,9 @@ def local_session(cores: int | str = "*") -> SparkSession:
     except ImportError:
         raise MissingExtraError("pyspark", "spark", "local_session()") from None
     if not has_java():
-        raise SourceError("Spark needs a Java runtime, version 17 or newer, and there is none.",
+        raise SourceError("Spark needs Java 17 or newer, and none was found.",
                           where="local_session()",
-                          hint="apt-get install openjdk-17-jre-headless (or brew install openjdk@17), or set JAVA_HOME")
+                          hint="Set JAVA_HOME, or run apt-get install openjdk-17-jre-headless, or use Homebrew.")
     # Tasks must find the packages of this process, not those of whatever "python3" is.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (SparkSession.builder.master(f"local[{cores}]").appName("whimbrel")

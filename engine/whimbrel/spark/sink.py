@@ -32,11 +32,11 @@ class SparkSink:
     def check(self, schema: Schema, where: str) -> None:
         """Refuse a place that is none, and an answer with a column of its own by that name."""
         if (self.path is None) == (self.table is None):
-            raise PlanError("The answer goes to a folder or to a table.", where=where,
-                            hint='path="answers/" or table="answers"')
+            raise PlanError("start_on_spark() needs either path= or table=.", where=where,
+                            hint='Use path="answers/" or table="answers".')
         if BATCH in schema:
-            raise PlanError(f"The answer has a column {BATCH!r}, and the micro-batch of a row is told there.",
-                            where=where, hint=f'rename it: .rename(another_name="{BATCH}")')
+            raise PlanError(f"The result has a column {BATCH!r}, which is reserved for the number of the micro-batch.",
+                            where=where, hint=f'Rename it: .rename(another_name="{BATCH}").')
 
     def write(self, frame: DataFrame, number: int) -> None:
         """Put the rows of a micro-batch in their place."""

@@ -67,10 +67,10 @@ class SinkFiles:
         if not lost:
             return
         more = f"; and {len(lost) - _MAX_NAMED:,} more" if len(lost) > _MAX_NAMED else ""
-        raise SinkError(f"Rows that the query wrote are missing: {'; '.join(lost[:_MAX_NAMED])}{more}.",
+        raise SinkError(f"Files that the query wrote are missing: {'; '.join(lost[:_MAX_NAMED])}{more}.",
                         where=f"start_on_spark(path={str(self._folder)!r})",
-                        hint="restore these files from a copy; or begin again, with an empty folder and another "
-                             "checkpoint")
+                        hint="Restore these files from a copy, or start again with an empty folder and another "
+                             "checkpoint.")
 
     def _noted(self) -> dict[int, dict[str, int]]:
         """By micro-batch, its files and their rows; a line that was not written to its end is of none that counts."""

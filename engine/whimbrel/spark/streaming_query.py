@@ -65,8 +65,8 @@ class SparkRun:
         wanted = partitions or (self._spark.sparkContext.defaultParallelism if self._by else 1)
         self._book = Book(checkpoint / "whimbrel", describe_plans((plan,)), wanted if self._by else 1)
         if (last := self._book.last) is not None and last.closed:
-            raise PlanError("The query has been finished: nothing can follow.", where=_WHERE,
-                            hint="give another checkpoint= and another place for the answer")
+            raise PlanError("The query has finished, so it cannot resume.", where=_WHERE,
+                            hint="Use another checkpoint= and another output folder or table.")
         self._sink = sink
         self._files = SinkFiles(checkpoint / "whimbrel" / "files.jsonl", local_folder(sink.path, self._spark))
         if last is not None:
@@ -207,7 +207,7 @@ def _each(every: Duration) -> dict[str, str]:
         return {"processingTime": every}
     ticks = 0 if is_whole(every) else duration_ticks(every, "ms", where=_WHERE)
     if ticks <= 0:
-        raise PlanError(f"{every!r} is no time from one micro-batch to the next.", where=_WHERE, hint='every="10s"')
+        raise PlanError(f"every must be a positive duration, got {every!r}.", where=_WHERE, hint='Use every="10s".')
     return {"processingTime": f"{ticks} milliseconds"}
 
 
@@ -215,10 +215,11 @@ def _feed_of(plan: Node) -> SparkFeed:
     """The one source of a query that can follow a stream."""
     sources = plan.sources()
     if len(sources) != 1 or not isinstance(sources[0], SparkFeed):
-        raise PlanError(f"The query reads {', '.join(source.name for source in sources)}.", where=_WHERE,
-                        hint="on Spark a query follows one streaming DataFrame: query.on(wb.from_spark(stream, ...))")
+        names = ", ".join(source.name for source in sources)
+        raise PlanError(f"start_on_spark() needs exactly one streaming DataFrame, got {names}.", where=_WHERE,
+                        hint="Use query.on(wb.from_spark(stream, ...)).")
     feed = sources[0]
     if feed.disorder.late == "side_output":
-        raise PlanError("Late rows of a stream on Spark have no stream of their own.", where=_WHERE,
-                        hint='they are counted in run.last_batch; read it with late="drop"')
+        raise PlanError("late=\"side_output\" is not available for a stream on Spark.", where=_WHERE,
+                        hint='Use late="drop"; run.last_batch counts late rows.')
     return feed

@@ -45,10 +45,10 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> SparkRows:
                                         schema=fields)
             return SparkRows(spark.createDataFrame(sent, spark_schema(fields)), source.schema, source.timeline)
         case ArrowSource():
-            raise PlanError(f"{source.name} has {source.nbytes >> 20:,} MiB in memory here, too much to send along.",
-                            where=where, hint="write it to Parquet and read that, or read it with Spark")
-    raise PlanError(f"{source.name} cannot be read by Spark's tasks.", where=where,
-                    hint="read it with from_spark, read_parquet or from_arrow")
+            raise PlanError(f"{source.name} has {source.nbytes >> 20:,} MiB in memory, too much to send to Spark.",
+                            where=where, hint="Write it to Parquet and read that, or read it with Spark.")
+    raise PlanError(f"Spark's tasks cannot read {source.name}.", where=where,
+                    hint="Use from_spark, read_parquet or from_arrow.")
 
 
 def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
@@ -74,5 +74,5 @@ def _spelled_out(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.Chu
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
-        raise SchemaError(f"Column {field.name!r} cannot be sent to Spark: {error}.", where=where,
-                          hint="cast it first, such as to timestamp('us')") from error
+        raise SchemaError(f"Cannot send column {field.name!r} to Spark: {error}.", where=where,
+                          hint="Cast it first, for example to timestamp('us').") from error

@@ -75,8 +75,8 @@ def fitting(type_: pa.DataType, name: str, where: str) -> pa.DataType:
     if pa.types.is_duration(type_):
         return pa.duration("us")
     if pa.types.is_time(type_) or pa.types.is_fixed_size_binary(type_):
-        raise SchemaError(f"Column {name!r} is {type_}, which Spark has not.", where=where,
-                          hint="cast it, such as .cast('string')")
+        raise SchemaError(f"Column {name!r} has type {type_}, which Spark does not support.", where=where,
+                          hint="Cast it, for example with .cast('string').")
     return _FITTING.get(str(type_), type_)
 
 
@@ -98,8 +98,8 @@ def check_distinct_names(names: Sequence[str], spark: SparkSession, where: str) 
     for name in names:
         other = spelled.setdefault(name.lower(), name)
         if other != name and spark.conf.get("spark.sql.caseSensitive") != "true":
-            raise SchemaError(f"Spark does not tell column {other!r} from {name!r}.", where=where,
-                              hint='give one another name, or spark.conf.set("spark.sql.caseSensitive", "true")')
+            raise SchemaError(f"Spark cannot distinguish columns {other!r} and {name!r}.", where=where,
+                              hint='Rename one, or use spark.conf.set("spark.sql.caseSensitive", "true").')
 
 
 def _arrow_type(type_: Any, column: str, where: str) -> pa.DataType:
@@ -116,5 +116,5 @@ def _arrow_type(type_: Any, column: str, where: str) -> pa.DataType:
             return pa.map_(_arrow_type(type_.keyType, column, where), _arrow_type(type_.valueType, column, where))
         case "StructType":
             return pa.struct([(field.name, _arrow_type(field.dataType, column, where)) for field in type_.fields])
-    raise SchemaError(f"Column {column!r} has Spark's type {type_.simpleString()}, which Arrow cannot carry.",
-                      where=where, hint=f'leave it out, df.drop("{column}"), or cast it in Spark first')
+    raise SchemaError(f"Column {column!r} has Spark's type {type_.simpleString()}, which Arrow does not support.",
+                      where=where, hint=f'Leave it out with df.drop("{column}"), or cast it in Spark first.')

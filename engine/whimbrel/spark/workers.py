@@ -59,8 +59,8 @@ def check_workers(spark: SparkSession, where: str, needed: Sequence[str] = _NEED
     if lacking.startswith("lacks ") and not set(lacking.removeprefix("lacks ").split(", ")) & set(needed):
         return
     if lacking:
-        raise SourceError(f"Spark's workers run another Python, {python!r}, which {lacking}.", where=where,
-                          hint="before the session starts: import os, sys; "
+        raise SourceError(f"Spark's workers use another Python, {python!r}, which {lacking}.", where=where,
+                          hint="Before the session starts, run: import os, sys; "
                                'os.environ["PYSPARK_PYTHON"] = sys.executable')
 
 

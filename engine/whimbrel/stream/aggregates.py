@@ -62,7 +62,8 @@ def sum(value: Value, *, widen: bool = False) -> Sum:
     [Decimal('9223372036854775808')]
     """
     if not isinstance(widen, bool):
-        raise PlanError(f"widen is {widen!r}.", where="sum()", hint="True or False")
+        raise PlanError(f"widen must be True or False, got {widen!r}.", where="sum()",
+                        hint="Use widen=True for sums beyond int64.")
     return Sum(expr=trace(value, where="sum()"), widen=widen)
 
 
@@ -165,9 +166,10 @@ def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear",
     """
     where = f"quantile(..., {q!r})"
     if not isinstance(q, Real) or not 0 <= q <= 1:
-        raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
+        raise PlanError(f"q must be between 0 and 1, got {q!r}.", where=where, hint="Use a fraction, such as 0.95.")
     if interpolation not in get_args(Interpolation):
-        raise PlanError(f"interpolation is {interpolation!r}.", where=where, hint='"linear" or "discrete"')
+        raise PlanError(f'interpolation must be "linear" or "discrete", got {interpolation!r}.', where=where,
+                        hint='Use interpolation="linear".')
     return Quantile(expr=trace(value, where="quantile()"), q=float(q), interpolation=interpolation,
                     descending=descending)
 
@@ -210,7 +212,8 @@ def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCount
     where = f"approx_count_distinct(..., {precision!r})"
     check_installed(where)
     if not isinstance(precision, Integral) or not 7 <= precision <= 21:
-        raise PlanError(f"precision is {precision!r}.", where=where, hint="a whole number from 7 to 21, such as 12")
+        raise PlanError(f"precision must be an integer from 7 to 21, got {precision!r}.",
+                        where=where, hint="Use 12 for an error of about 2%.")
     return ApproximateCountDistinct(expr=trace(value, where="approx_count_distinct()"), precision=int(precision))
 
 
@@ -241,9 +244,9 @@ def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuant
     where = f"approx_quantile(..., {q!r})"
     check_installed(where)
     if not isinstance(q, Real) or not 0 <= q <= 1:
-        raise PlanError(f"q is {q!r}.", where=where, hint="a share from 0 to 1, such as 0.95")
+        raise PlanError(f"q must be between 0 and 1, got {q!r}.", where=where, hint="Use a fraction, such as 0.95.")
     if not isinstance(k, Integral) or not 10 <= k <= 65_535:
-        raise PlanError(f"k is {k!r}.", where=where, hint="a whole number from 10 to 65,535, such as 500")
+        raise PlanError(f"k must be an integer from 10 to 65,535, got {k!r}.", where=where, hint="Use 500.")
     return ApproximateQuantile(expr=trace(value, where="approx_quantile()"), q=float(q), k=int(k))
 
 
@@ -278,7 +281,7 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> LargestValues:
     [[{'rank': 1, 'value': 4}, {'rank': 1, 'value': 4}]]
     """
     if not isinstance(k, Integral) or not 1 <= k < 2**31:
-        raise PlanError(f"k is {k!r}.", where=f"top_k(..., {k!r})", hint="a whole number above 0, such as 5")
+        raise PlanError(f"k must be an integer of at least 1, got {k!r}.", where=f"top_k(..., {k!r})", hint="Use 5.")
     return LargestValues(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
 
 
@@ -350,8 +353,9 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     """
     if steps is not None:
         if not isinstance(steps, type):
-            raise PlanError("An aggregate is made of functions, or of a class that has them.", where="aggregate(...)",
-                            hint="call what it gives with the expression: aggregate(init=..., ...)(col.x)")
+            raise PlanError(f"aggregate() needs functions or a class that has them, got {type(steps).__name__}.",
+                            where="aggregate(...)",
+                            hint="Call its result with the expression: aggregate(init=..., ...)(col.x).")
         init = getattr(steps, "init", ...)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, remove = getattr(steps, "merge", None), getattr(steps, "remove", None)
@@ -363,18 +367,18 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     for role, given in (("init", start), ("accumulate", accumulate), ("result", result)):
         if given is (... if role == "init" else None):  # None is a first state, too
             raise PlanError(f"An aggregate needs {role}.", where=f"aggregate({name or ''})",
-                            hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
+                            hint="Use aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s).")
     for role, function in (("accumulate", accumulate), ("result", result), ("merge", merge),
                            ("remove", remove), ("difference", difference), ("save", save),
                            ("load", load)):
         if function is not None and not callable(function):
-            raise PlanError(f"{role} is {function!r}, not a function.", where=f"aggregate({name or ''})",
-                            hint="such as aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s)")
+            raise PlanError(f"{role} must be a function, got {function!r}.", where=f"aggregate({name or ''})",
+                            hint="Use aggregate(init=0, accumulate=lambda state, x: state + x, result=lambda s: s).")
     if returns is not None and not isinstance(returns, pa.DataType):
         raise PlanError(f"returns must be an Arrow type, got {returns!r}.", where=f"aggregate({name or ''})",
                         hint="Pass an Arrow type: returns=pa.float64(), or returns=pa.list_(pa.string()).")
     if (save is None) != (load is None):
-        raise PlanError("save and load go together.", where=f"aggregate({name or ''})",
+        raise PlanError("save and load must be given together.", where=f"aggregate({name or ''})",
                         hint="Pass both: load makes the state that save has written.")
     assert accumulate is not None
     assert result is not None

@@ -115,8 +115,8 @@ class Judged(Source):
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         if offset:
-            raise PlanError("What was late is judged from the first row on.", where="certify(...)",
-                            hint="read it from the start")
+            raise PlanError("Late rows can be found only from the first row.", where="certify(...)",
+                            hint="Read the log from the start.")
         return self._read(columns)
 
     def _read(self, columns: Sequence[str]) -> Iterator[Batch | None]:
@@ -137,14 +137,16 @@ class Judged(Source):
 def _log(live_log: Stream) -> Source:
     node = getattr(live_log, "node", None)
     if not isinstance(node, Node) or not isinstance(node.op, Source):
-        raise PlanError("A live log is a source.", where="certify(...)", hint="give it as it was read, without steps")
+        raise PlanError("live_log must be a source without further steps.",
+                        where="certify(...)", hint="Pass the log as it was read.")
     log = node.op
     if log.live or log.edges:
-        raise PlanError(f"{log.name} is no log of points or intervals in the order of arrival.", where="certify(...)",
-                        hint="give what was recorded of the feed, with arrival=")
+        raise PlanError(f"live_log must hold point events or intervals in arrival order; {log.name} does not.",
+                        where="certify(...)",
+                        hint="Pass the recorded feed, read with arrival=.")
     if log.disorder.reorder_latency is None:
-        raise PlanError(f"{log.name} promises nothing, so it is not known when a live run would settle.",
-                        where="certify(...)", hint='read it with reorder_latency="..." and late="drop"')
+        raise PlanError(f"{log.name} has no reorder latency, so a live run would never settle.",
+                        where="certify(...)", hint='Add reorder_latency="..." and late="drop" where it is read.')
     return log
 
 

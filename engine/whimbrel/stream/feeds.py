@@ -83,8 +83,8 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
     """
     source = feed.node.op if isinstance(feed, Stream) else feed
     if not isinstance(source, Feed):
-        raise PlanError("Dead letters are asked of a feed.", where="dead_letters(...)",
-                        hint="give a feed as it was made, without further steps")
+        raise PlanError("dead_letters() needs a feed without further steps.", where="dead_letters(...)",
+                        hint="Pass the feed itself: wb.feeds.dead_letters(feed).")
     return Stream(Node(DeadLetterSource(source.name, source.dead_letters)))
 
 

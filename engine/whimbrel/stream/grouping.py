@@ -21,8 +21,9 @@ def with_keys_as_columns(node: Node, keys: Keys) -> Node:
     computed = {name: expr for name, expr in keys if not (isinstance(expr, Col) and expr.name == name)}
     for name, expr in computed.items():
         if name in node.schema:
-            raise PlanError(f"The key {name!r} hides the column {name!r}.", where=f"group_by({name}={expr.show()})",
-                            hint="give the key a name of its own")
+            raise PlanError(f"The computed key {name!r} has the name of a column.",
+                            where=f"group_by({name}={expr.show()})",
+                            hint="Use another name for the key.")
     if not computed:
         return node
     return Node(Select(columns=(*columns_of_keys(node.schema.names), *computed.items())), (node,))
@@ -51,7 +52,7 @@ def keeping(op: Operator, group: tuple[str, ...]) -> Operator:
     taken = [name for name, expr in made.items() if name in group and not (isinstance(expr, Col) and expr.name == name)]
     taken += [op.column] if isinstance(op, Explode) and op.column in group else []
     if taken:
-        raise PlanError(f"{taken[0]!r} is the key of the group.", where=op.show(), hint="choose another name")
+        raise PlanError(f"{taken[0]!r} is the name of a group key.", where=op.show(), hint="Use another name.")
     if not isinstance(op, Select):
         return op
     missing = tuple(key for key in columns_of_keys(group) if key[0] not in made)

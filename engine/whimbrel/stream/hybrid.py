@@ -15,7 +15,7 @@ from whimbrel.connect.validation import column_names
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 
-_WAYS = 'offset="n"; keys=["id"], dedup_window="1h"; or cutover="2024-01-01"'
+_WAYS = 'Use offset="n", or keys=["id"] with dedup_window="1h", or cutover="2024-01-01".'
 
 
 def hybrid_source(history: object, feed: object, *, offset: str | None, partition: str | None, keys: Sequence[str],
@@ -23,23 +23,25 @@ def hybrid_source(history: object, feed: object, *, offset: str | None, partitio
     """See :meth:`whimbrel.Stream.then`."""
     where = "then(...)"
     if not isinstance(history, Source) or history.live:
-        raise PlanError("What comes first must be a history: a log as it was read.", where=where,
-                        hint="hand over first, and run the query on both: query.on(log.then(feed, ...))")
+        raise PlanError("then() needs a history without further steps.", where=where,
+                        hint="Combine first, then run the query on both: query.on(log.then(feed, ...)).")
     if not isinstance(feed, Feed):
-        raise PlanError("What comes then must be a feed as it was made.", where=where,
-                        hint="such as wb.feeds.kafka(...)")
+        raise PlanError("then() needs a feed without further steps.", where=where,
+                        hint="Pass the feed itself, such as wb.feeds.kafka(...).")
     for field in history.schema:
         if field.name not in feed.schema:
             raise SchemaError(f"The feed has no column {field.name!r}, which the history has.", where=where,
-                              hint="drop it from the history's file, or add it to the feed")
+                              hint="Drop it from the history, or add it to the feed.")
         if (type_ := feed.schema.type_of(field.name)) != field.type:
             raise SchemaError(f"{field.name!r} is {field.type} in the history and {type_} in the feed.", where=where,
-                              hint=f"the broker gives it as {type_}: cast it in the history's file"
-                              if field.name in feed.metadata_columns.names else "give the feed this schema")
+                              hint=f"Cast it to {type_} in the history."
+                              if field.name in feed.metadata_columns.names
+                              else "Give the feed the schema of the history.")
     if (history.time, history.schema.time_type) != (feed.time, feed.schema.time_type):
-        raise SchemaError("History and feed count time differently.", where=where, hint="give both the same time=")
+        raise SchemaError("The history and the feed have different time columns or units.",
+                          where=where, hint="Use the same time= and type in both.")
     if feed.numbered:
-        raise PlanError("Rows of a feed are numbered from 0, so they do not follow those of a history.", where=where,
+        raise PlanError("Row numbers of the feed start at 0, so they cannot continue a history.", where=where,
                         hint="Name an event-time column in both.")
     columns = column_names("keys", keys, where=where)
     if offset is not None and partition is None:
@@ -56,10 +58,11 @@ def _cutover(history: Source, feed: Feed, offset: str | None, partition: str | N
           dedup_window: Duration | None, cutover: Instant | None, where: str) -> Cutover:
     schema: Any = history.schema
     if sum(way is not None and way != () for way in (offset, keys, cutover)) != 1:
-        raise PlanError("How history and feed overlap must be said in one way.", where=where, hint=_WAYS)
+        raise PlanError("then() needs exactly one of offset=, keys= and cutover=.", where=where, hint=_WAYS)
     if offset is not None:
         if not pa.types.is_integer(schema.type_of(offset, where=where)):
-            raise SchemaError(f"offset={offset!r} is {schema.type_of(offset)}, no integer.", where=where, hint=_WAYS)
+            raise SchemaError(f"offset must name an integer column, got {offset!r} of type {schema.type_of(offset)}.",
+                              where=where, hint=_WAYS)
         if partition is not None:
             schema.type_of(partition, where=where)
         return OffsetCutover(offset, partition)
@@ -69,11 +72,11 @@ def _cutover(history: Source, feed: Feed, offset: str | None, partition: str | N
     for key in keys:
         schema.type_of(key, where=where)
     if dedup_window is None:
-        raise PlanError("keys are compared within a span of time.", where=where, hint='such as dedup_window="1h"')
+        raise PlanError("keys= needs dedup_window=.", where=where, hint='Add dedup_window="1h".')
     span_ticks = duration_ticks(dedup_window, schema.unit, where=where)
     latest = max(ticks or 0 for late in (history.disorder, feed.disorder) for ticks in (late.reorder_latency, late.lag))
     if span_ticks < latest:  # what the history has and the feed sends again may be as late as that
-        raise PlanError(f"dedup_window={dedup_window!r} is shorter than rows may be late: rows would come twice.",
+        raise PlanError(f"dedup_window must be at least the reorder latency, got {dedup_window!r}.",
                         where=where,
-                        hint=f"{quote_ticks(latest, schema.unit)} or more, which both are promised to keep")
+                        hint=f"Use {quote_ticks(latest, schema.unit)} or more.")
     return KeyCutover(keys, span_ticks)

@@ -42,7 +42,7 @@ def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
     ([1, 1], [2, 1])
     """
     if not latencies:
-        raise PlanError("A query is asked at one latency at least.", where="asked_at()", hint="such as 0")
+        raise PlanError("asked_at() needs a latency.", where="asked_at()", hint="Add a latency, such as 0.")
     asked = query.query if isinstance(query, LatencyBands) else query
     sources = {source: source.on_clock(clock) if isinstance(source, Replay) and clock is not None else source
                for source in asked.sources}

@@ -104,8 +104,8 @@ class LatencyBands(Sequence["Stream"]):
         """Rows that are later than the last latency, each when it came. See :class:`whimbrel.operators.LateRows`."""
         sources = self.streams[-1].node.sources()
         if len(sources) > 1:
-            raise PlanError(f"The query reads {len(sources)} sources.", where="late_rows()",
-                            hint="ask each of them: wb.late_rows(source)")
+            raise PlanError(f"late_rows() needs a query with one source, got {len(sources)}.", where="late_rows()",
+                            hint="Use wb.late_rows(source) for each source.")
         ordering = OrderingSpec(self.last_ticks, "side_output")
         return type(self.streams[0])(Node(LateRows(source=sources[0], ordering=ordering), (Node(sources[0]),)))
 
@@ -148,21 +148,22 @@ def at_latencies(query: Stream, latencies: Sequence[Duration], partial: Query | 
     unit = query.schema.unit
     where = f"at_latencies({', '.join(map(repr, latencies))})"
     if not latencies:
-        raise PlanError("at_latencies() needs a latency.", where=where, hint='such as at_latencies("1s", "1m")')
+        raise PlanError("at_latencies() needs a latency.", where=where, hint='Use at_latencies("1s", "1m").')
     ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
     if min(ticks) < 0:
-        raise PlanError(f"A latency cannot be {show_ticks(min(ticks), unit)}.", where=where, hint='such as "5m", or 0')
+        raise PlanError(f"A latency must be at least 0, got {show_ticks(min(ticks), unit)}.", where=where,
+                        hint='Use a duration, such as "5m", or 0.')
     if any(later <= earlier for earlier, later in pairwise(ticks)):
-        raise PlanError("Latencies must grow.", where=where,
-                        hint='the shortest first, such as at_latencies("1s", "1m")')
+        raise PlanError("Latencies must be in increasing order.", where=where,
+                        hint='Put the shortest first: at_latencies("1s", "1m").')
     _check(query.node, where)
     if (partial is None) != (merge is None):
-        raise PlanError("partial= and merge= go together.", where=where,
-                        hint="partial is run on each band, merge on what comes of them together")
+        raise PlanError("partial= and merge= must be given together.", where=where,
+                        hint="Add both: partial for the rows of one band, merge for the partial results.")
     for name, given in (("partial", partial), ("merge", merge)):
         if given is not None and not callable(given):
-            raise PlanError(f"{name}={given!r} is not a function.", where=where,
-                            hint="such as partial=lambda rows: rows.tumbling_window(...).aggregate(...)")
+            raise PlanError(f"{name} must be a function, got {given!r}.", where=where,
+                            hint="Use partial=lambda rows: rows.tumbling_window(...).aggregate(...).")
     if partial is None or merge is None:
         streams = tuple(_at(query, -1, upto) for upto in ticks)
     else:
@@ -186,11 +187,11 @@ def _asked(name: str, query: Query, given: Stream) -> Stream:
     made = query(given)
     where = f"at_latencies({name}=...)"
     if not isinstance(made, type(given)):
-        raise PlanError(f"{name} gave a {type(made).__name__}, not a stream.", where=where,
-                        hint=f"such as {name}=lambda rows: rows.tumbling_window(...).aggregate(...)")
+        raise PlanError(f"{name} must return a stream, got {type(made).__name__}.", where=where,
+                        hint=f"Use {name}=lambda rows: rows.tumbling_window(...).aggregate(...).")
     if given.node not in made.node.walk():
-        raise PlanError(f"{name} gave a stream that is not made of the one it was given.", where=where,
-                        hint="go on from its argument")
+        raise PlanError(f"{name} must return a stream that it builds from its argument.", where=where,
+                        hint=f"Use the argument: {name}=lambda rows: rows.tumbling_window(...).aggregate(...).")
     return made
 
 
@@ -209,15 +210,15 @@ def _at(query: Stream, over: int, upto: int) -> Stream:
 def _check(node: Node, where: str) -> None:
     for step in node.walk():
         if isinstance(step.op, LatenessBand):
-            raise PlanError("The query is one of several latencies already.", where=where,
-                            hint="ask the query itself for all its latencies at once")
+            raise PlanError("The query has latency bands already.", where=where,
+                            hint="Give all latencies in one at_latencies(...).")
         if isinstance(step.op, LateRows):
-            raise PlanError("Late rows are late for one promise.", where=where,
-                            hint="bands.late_rows() are those too late for the last of several latencies")
+            raise PlanError("Late rows depend on one reorder latency, so they cannot have several.", where=where,
+                            hint="Use bands.late_rows() for rows later than the last latency.")
     for source in node.sources():
         if source.edges:
-            raise PlanError(f"{source.name} has start and end edges, of which one may be late and the other not.",
-                            where=where, hint="several latencies are for points and intervals")
+            raise PlanError(f"{source.name} has start and end edges, of which only one may be late.",
+                            where=where, hint="Use a source of point events or intervals.")
         if source.disorder.partition is not None:
-            raise PlanError(f"{source.name} promises order by partition.", where=where,
-                            hint="read it without partition=: lateness is then that behind the newest row of all")
+            raise PlanError(f"{source.name} has a reorder latency per partition.", where=where,
+                            hint="Read it without partition= to measure lateness over all rows.")

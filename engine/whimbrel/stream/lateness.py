@@ -84,8 +84,8 @@ class Lateness:
             Where the source has partitions: what is late in one may be early in another.
         """
         if self.source.disorder.partition is not None:
-            raise PlanError(f"The time of {self.source.name} is that of each partition.",
-                            where=f"lateness({self.source.name})", hint="measure the log as it was read, without them")
+            raise PlanError(f"{self.source.name} has a watermark per partition.",
+                            where=f"lateness({self.source.name})", hint="Read the log without partition=.")
         unit = self.source.schema.unit
         times = np.concatenate([batch.sync for batch in self.batches]) if self.batches else self.late_by
         if self.by is None or not self.batches:
@@ -127,13 +127,13 @@ class Lateness:
         """
         unit, where = self.source.schema.unit, f"lateness({self.source.name}).missing(...)"
         if isinstance(after, str) or not isinstance(after, Iterable):
-            raise PlanError(f"{after!r} are no times after the end of a window.", where=where,
-                            hint='such as missing("1m", after=["0s", "5s", "1m"])')
+            raise PlanError(f"after must be a list of durations, got {after!r}.", where=where,
+                            hint='Use missing("1m", after=["0s", "5s", "1m"]).')
         check_confidence(confidence, where=where)
         size, *ticks = (duration_ticks(span, unit, where=where) for span in (window, *after))
         if size <= 0 or not ticks or min(ticks) < 0:
-            raise PlanError("missing() needs a window, and times after its end.", where=where,
-                            hint='such as missing("1m", after=["0s", "5s", "1m"])')
+            raise PlanError("missing() needs a positive window, and durations of at least 0.", where=where,
+                            hint='Use missing("1m", after=["0s", "5s", "1m"]).')
         ages, found = np.array(ticks), []
         for kind, number in self.arrived.kinds.items():
             shares = self.arrived.missing(size, size, grid_offset(window, unit), kind=number)
@@ -161,8 +161,8 @@ class Lateness:
         """
         for share in shares:
             if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
-                raise PlanError(f"{share!r} is no share of the rows.", where=f"quantiles({share!r})",
-                                hint="between 0 and 1, such as 0.99")
+                raise PlanError(f"A quantile must be between 0 and 1, got {share!r}.", where=f"quantiles({share!r})",
+                                hint="Use a fraction, such as 0.99.")
         asked = shares or _QUANTILES
         late_by = np.quantile(self.late_by, asked, method="inverted_cdf") if self.rows else np.zeros(len(asked))
         ticks = [int(value) for value in late_by]
@@ -174,7 +174,8 @@ class Lateness:
         Rows that were not late stand first, above -1 and up to 0.
         """
         if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
-            raise PlanError(f"{bins!r} is no number of steps.", where=f"histogram({bins!r})", hint="such as 20")
+            raise PlanError(f"bins must be an integer of at least 1, got {bins!r}.", where=f"histogram({bins!r})",
+                            hint="Use 20.")
         late = self.late_by[self.late_by > 0]
         edges = np.array([-1, 0])
         if len(late):
@@ -201,12 +202,12 @@ class Lateness:
         """
         if not latencies:
             raise PlanError("at() needs a latency.", where=f"lateness({self.source.name}).at()",
-                            hint='such as at("1s", "1m")')
+                            hint='Use at("1s", "1m").')
         unit, where = self.source.schema.unit, f"lateness({self.source.name}).at(...)"
         ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
         if min(ticks) < 0:
-            raise PlanError(f"A reorder latency cannot be {show_ticks(min(ticks), unit)}.", where=where,
-                            hint='such as "5m", or 0')
+            raise PlanError(f"A reorder latency must be at least 0, got {show_ticks(min(ticks), unit)}.", where=where,
+                            hint='Use a duration, such as "5m", or 0.')
         lost = [self._lost(latency) for latency in ticks]
         columns = {"latency": self._shown(ticks), "rows_lost": pa.array(lost, pa.int64()),
                    "share_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
@@ -217,14 +218,14 @@ class Lateness:
 
     def _check(self, query: object, where: str) -> None:
         if not isinstance(query, Stream):
-            raise PlanError(f"A {type(query).__name__} is not a query.", where=where,
-                            hint="give a stream, such as query=log.tumbling_window(...).aggregate(...)")
+            raise PlanError(f"query must be a stream, got {type(query).__name__}.", where=where,
+                            hint="Use query=log.tumbling_window(...).aggregate(...).")
         if self.source not in query.sources:
             raise PlanError(f"The query does not read {self.source.name}.", where=where,
-                            hint="give a query over the source whose lateness this is")
+                            hint="Use a query over the measured source.")
         if any(isinstance(place.op, LatenessBand) for place in query.node.walk()):
-            raise PlanError("The query is one of several latencies already.", where=where,
-                            hint="give the query itself, without at_latencies(...)")
+            raise PlanError("The query has latency bands already.", where=where,
+                            hint="Pass the query without at_latencies(...).")
 
     def _lost(self, latency: int) -> int:
         if self.source.disorder.partition is None:
@@ -282,12 +283,13 @@ def lateness(source: Stream, *, by: str | None = None) -> Lateness:
         For a feed, which has no end, and for a stream that is more than a source.
     """
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
-        raise PlanError("Lateness is asked of a source.", where="lateness(...)",
-                        hint="give a log as it was read; and the query to at(..., query=...)")
+        raise PlanError("lateness() needs a source without further steps.", where="lateness(...)",
+                        hint="Pass the log as it was read; pass a query to at(..., query=...).")
     if by is not None:
         if not isinstance(by, str):
-            raise PlanError(f"{by!r} is no name of a column.", where=f"lateness({source.node.op.name}, by={by!r})",
-                            hint=f"columns: {', '.join(source.schema.names)}")
+            raise PlanError(f"by must be a column name, got {by!r}.",
+                            where=f"lateness({source.node.op.name}, by={by!r})",
+                            hint=f"Use one of the columns: {', '.join(source.schema.names)}.")
         source.schema.type_of(by, where=f"lateness({source.node.op.name}, by={by!r})")
     return lateness_of(source.node.op, by)
 
@@ -296,11 +298,11 @@ def lateness_of(source: Source, by: str | None = None) -> Lateness:
     """See :func:`lateness`."""
     log = source.again()
     if log is None:
-        raise PlanError(f"{source.name} is a feed and has no end.", where=f"lateness({source.name})",
-                        hint="measure a log of it: what came yesterday says how late rows will come")
+        raise PlanError(f"{source.name} is a feed, which is unbounded.", where=f"lateness({source.name})",
+                        hint="Use a log that was recorded from the feed.")
     if log.edges:
-        raise PlanError(f"Edges of {log.name} come twice an event.", where=f"lateness({log.name})",
-                        hint="lateness is measured on logs of points or intervals")
+        raise PlanError(f"{log.name} has start and end edges: two rows per event.", where=f"lateness({log.name})",
+                        hint="Use a log of point events or intervals.")
     columns = list(dict.fromkeys(name for name in (log.disorder.partition, by) if name is not None))
     keeper = timekeeper(WithOrdering(log, replace(log.disorder, reorder_latency=None)))
     batches, late_by = [], [np.empty(0, np.int64)]
@@ -324,18 +326,18 @@ def late_rows(source: Stream) -> Stream:
         As it was read, with a reorder latency and ``late="side_output"``, ``"drop"`` or ``"adjust"``.
     """
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
-        raise PlanError("Late rows are asked of a source.", where="late_rows(...)",
-                        hint="give a log or feed as it was read or replayed, without further steps")
+        raise PlanError("late_rows() needs a source without further steps.", where="late_rows(...)",
+                        hint="Pass the log, feed or replay itself.")
     log, where = source.node.op, f"late_rows({source.node.op.name})"
     if log.edges:
-        raise PlanError(f"{log.name} has start and end edges, which are late in pairs.", where=where,
-                        hint="late rows are those of points or intervals")
+        raise PlanError(f"{log.name} has start and end edges, of which only one may be late.", where=where,
+                        hint="Use a source of point events or intervals.")
     if log.disorder.reorder_latency is None and log.disorder.lag is None:
-        raise PlanError(f"{log.name} promises nothing, so no row is late.", where=where,
-                        hint='read it with reorder_latency="..." and late="side_output"')
+        raise PlanError(f"{log.name} has no reorder latency, so no row is late.", where=where,
+                        hint='Add reorder_latency="..." and late="side_output" where it is read.')
     if log.disorder.late == "raise":
-        raise PlanError(f"The first late row of {log.name} is an error.", where=where,
-                        hint='read it with late="side_output", "drop" or "adjust"')
+        raise PlanError(f'{log.name} has late="raise": its first late row is an error.', where=where,
+                        hint='Use late="side_output", "drop" or "adjust".')
     return Stream(Node(LateRows(source=log), (source.node,)))
 
 

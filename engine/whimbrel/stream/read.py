@@ -218,10 +218,10 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
     """
     source = log.node.op if isinstance(log, Stream) else log
     if not isinstance(source, Source):
-        raise PlanError("Only a source can be replayed, not a query.", where="replay(...)",
-                        hint="replay the source, and run the query on it: query.on(wb.replay(source))")
+        raise PlanError("replay() needs a source without further steps.", where="replay(...)",
+                        hint="Replay the source and run the query on it: query.on(wb.replay(source)).")
     if not isinstance(clock, ReplayClock | None):
-        raise PlanError(f"A {type(clock).__name__} is no clock of replays.", where="replay(clock=...)",
-                        hint="such as run.clock of another run; leave it out for one of its own")
+        raise PlanError(f"clock must be the clock of a replay, got {type(clock).__name__}.", where="replay(clock=...)",
+                        hint="Use run.clock of another run, or leave clock= out.")
     return Stream(Node(Replay(source, speed, start=start, end=end, clock=clock, every=every,
                               reorder_latency=reorder_latency, late=late, partition=partition, latency_later=True)))

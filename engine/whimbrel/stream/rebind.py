@@ -28,7 +28,7 @@ def rebind(node: Node, other: Any) -> Node:
     else:
         names = ", ".join(source.name for source in sources)
         raise PlanError(f"The query reads {len(sources)} sources: {names}.", where="on(...)",
-                        hint="say which is which: on({name: stream})")
+                        hint="Use names: on({name: stream}).")
     needed = _columns_read(node, sources)
     for old, new in replacements.items():
         _check(old, new, needed[old])
@@ -50,7 +50,7 @@ def _named(name: Any, sources: Sequence[Source]) -> Source:
     where = f"on({{{name!r}: ...}})"
     if found:
         raise PlanError(f"The query reads {len(found)} sources named {name!r}.", where=where,
-                        hint="tell them apart where they are read: from_arrow(..., name=...)")
+                        hint="Name them where they are read: from_arrow(..., name=...).")
     raise PlanError(f"The query reads no source named {name!r}.", where=where,
                     hint=near_match(str(name), [source.name for source in sources], noun="source"))
 
@@ -77,19 +77,19 @@ def _source(value: Any, old: Source) -> Source:
 
         timeline = getattr(old, "timeline", None)
         return spark_source(value, time=old.time, end=None if timeline is None else timeline.end, name=old.name)
-    raise PlanError(f"A query cannot run on {type(value).__name__}.", where="on(...)",
-                    hint="give a source as it was read or replayed, without further steps")
+    raise PlanError(f"on() needs a source without further steps, got {type(value).__name__}.", where="on(...)",
+                    hint="Pass the source as it was read or replayed.")
 
 
 def _check(old: Source, new: Source, columns: tuple[str, ...]) -> None:
     where = f"on({new.name})"
     if (old.schema.unit, old.schema.zone) != (new.schema.unit, new.schema.zone):
-        raise SchemaError(f"Time {new.time!r} is {new.schema.time_type}; the query counts in {old.schema.time_type}.",
-                          where=where, hint="cast the time column to the same type")
+        raise SchemaError(f"The time column {new.time!r} must be {old.schema.time_type}, got {new.schema.time_type}.",
+                          where=where, hint="Cast the time column where the source is read.")
     for name in columns:
         if name not in new.schema:
             raise SchemaError(f"{new.name} has no column {name!r}, which the query reads.", where=where,
                               hint=near_match(name, new.schema.names))
         if old.schema.type_of(name) != new.schema.type_of(name):
-            raise SchemaError(f"Column {name!r} is {new.schema.type_of(name)}; the query was written for "
-                              f"{old.schema.type_of(name)}.", where=where, hint="cast it where the source is made")
+            raise SchemaError(f"Column {name!r} must be {old.schema.type_of(name)}, got {new.schema.type_of(name)}.",
+                              where=where, hint="Cast it where the source is read.")

@@ -65,8 +65,8 @@ class Served:
             self.close()
             asked = ", ".join(f"{name}={address!r}" for name, address in (
                 ("flight", flight), ("websocket", websocket)) if address is not None)
-            raise PlanError("Nobody can listen there: the port is taken, or the host is not this machine.",
-                            where=f"serve({asked})", hint="0 is any port that is free") from error
+            raise PlanError("Cannot listen at this address: the port is taken, or the host is not this machine.",
+                            where=f"serve({asked})", hint="Use 0 for any free port.") from error
         except BaseException:
             self.close()
             raise
@@ -126,17 +126,20 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
     [3, 3]
     """
     if not isinstance(query, Stream):
-        raise PlanError(f"Cannot serve a {type(query).__name__}.", where="serve(...)", hint="give a stream")
+        raise PlanError(f"serve() needs a stream, got {type(query).__name__}.", where="serve(...)",
+                        hint="Pass the query itself.")
     if flight is None and websocket is None:
-        raise PlanError("Nothing is to be served.", where="serve(flight=None, websocket=None)", hint="such as flight=0")
+        raise PlanError("serve() needs flight= or websocket=.", where="serve(flight=None, websocket=None)",
+                        hint="Use flight=0 for any free port.")
     if token is not None and not isinstance(token, str):
-        raise PlanError(f"A token is a text, not a {type(token).__name__}.", where="serve(token=...)",
-                        hint="leave it out: a long one is made")
+        raise PlanError(f"token must be a string, got {type(token).__name__}.", where="serve(token=...)",
+                        hint="Leave token= out to generate one.")
     if token is not None and len(token) < 8:
-        raise PlanError("A token this short can be guessed.", where="serve(token=...)",
-                        hint="leave it out: a long one is made")
+        raise PlanError(f"token must have at least 8 characters, got {len(token)}.", where="serve(token=...)",
+                        hint="Leave token= out to generate one.")
     if not isinstance(keep_rows, Integral) or keep_rows < 1:
-        raise PlanError(f"keep_rows={keep_rows!r} keeps none.", where="serve(...)", hint="1 or more")
+        raise PlanError(f"keep_rows must be an integer of at least 1, got {keep_rows!r}.", where="serve(...)",
+                        hint="Use 1 or more.")
     for name, address in (("flight", flight), ("websocket", websocket)):
         if address is not None:
             _check(name, address)
@@ -159,8 +162,8 @@ def _close(run: Run, rows: Published, servers: Sequence[FlightServer | WebSocket
 def _check(name: str, address: object) -> None:
     port = address[1] if isinstance(address, tuple) and len(address) == 2 and isinstance(address[0], str) else address
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= _MAX_PORT:
-        raise PlanError(f"{address!r} is no address.", where=f"serve({name}={address!r})",
-                        hint='a port, or host and port, such as ("0.0.0.0", 8815); 0 is any port that is free')
+        raise PlanError(f"{name} must be a port or (host, port), got {address!r}.", where=f"serve({name}={address!r})",
+                        hint='Use a port, such as 8815, 0 for any free port, or ("0.0.0.0", 8815).')
 
 
 def _place(address: Address) -> tuple[str, int]:

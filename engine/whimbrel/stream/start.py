@@ -51,17 +51,18 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | N
     check(queries, "start()")
     sinks = [sinks] if isinstance(sinks, Sink | str) else sinks
     if len(sinks) not in (0, len(queries)):
-        raise PlanError(f"There are {len(sinks)} sinks for {len(queries)} queries.", where="start(..., sinks=...)",
-                        hint="one for each, in their order; None for a query whose rows go nowhere")
+        raise PlanError(f"sinks must have one entry per query, got {len(sinks)} for {len(queries)} queries.",
+                        where="start(..., sinks=...)",
+                        hint="Give one sink per query, in order, or None for a query without a sink.")
     return running.start(*(query.node for query in queries), keep_rows=keep_rows, sinks=sinks, checkpoints=checkpoints)
 
 
 def check(queries: tuple[Stream, ...], where: str) -> None:
     """Only streams can be started, and not none."""
     if not queries:
-        raise PlanError("There is no query.", where=where, hint="give at least one stream")
+        raise PlanError(f"{where} needs a stream.", where=where, hint="Pass at least one stream.")
     for query in queries:
         if not isinstance(query, Stream):
-            raise PlanError(f"Cannot start a {type(query).__name__}.", where=where,
-                            hint="several latencies start together by bands.start(), or as wb.start(*bands, ...)"
-                            if isinstance(query, LatencyBands) else "give streams")
+            raise PlanError(f"{where} needs streams, got {type(query).__name__}.", where=where,
+                            hint="Use bands.start() or wb.start(*bands, ...)."
+                            if isinstance(query, LatencyBands) else "Pass streams.")

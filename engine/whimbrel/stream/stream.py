@@ -60,7 +60,7 @@ class Stream(Methods, Actions):
         """
         every = (*self.keys, *named_columns("group_by", names, keys, self.schema.names))
         if not every:
-            raise PlanError("group_by() needs a key.", where="group_by()", hint='such as group_by("origin")')
+            raise PlanError("group_by() needs a key.", where="group_by()", hint='Use a column: group_by("origin").')
         for name, expr in every:
             check_name(name, "group_by")
             check_key(name, type_of(expr, self.schema, where=(call := f"group_by({named_words(every)})")), call)
@@ -89,17 +89,18 @@ class Stream(Methods, Actions):
         [{'start': 0, 'end': 10, 'k': 'a', 's': 3}, {'start': 10, 'end': 20, 'k': 'a', 's': 3}]
         """
         if not self.keys:
-            raise PlanError("There are no groups.", where="group_apply()",
-                            hint='such as group_by("k").group_apply(...)')
+            raise PlanError("group_apply() needs group_by() before it.", where="group_apply()",
+                            hint='Use group_by("k").group_apply(...).')
         if not callable(query):
-            raise PlanError(f"{query!r} is not a function.", where="group_apply()",
-                            hint="such as group_apply(lambda g: g.aggregate(n=wb.count()))")
+            raise PlanError(f"group_apply() needs a function, got {query!r}.", where="group_apply()",
+                            hint="Use group_apply(lambda g: g.aggregate(n=wb.count())).")
         keyed = with_keys_as_columns(self.node, self.keys)
         names = tuple(name for name, _ in self.keys)
         done = query(Stream(keyed, columns_of_keys(names), names))
         if not isinstance(done, Stream) or done.group != names:
-            raise PlanError("The query answers with something else than a stream of the group.", where="group_apply()",
-                            hint="begin with what the function is given: lambda g: g.aggregate(...)")
+            raise PlanError("The function must return a stream that it builds from its argument.",
+                            where="group_apply()",
+                            hint="Use the argument: lambda g: g.aggregate(...).")
         return Stream(done.node, columns_of_keys(self.group), self.group)
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> Stream:
@@ -266,5 +267,5 @@ class Stream(Methods, Actions):
 def _check_streams(build: Callable[..., Operators], *others: object) -> None:
     for other in others:
         if not isinstance(other, Stream):
-            raise PlanError(f"Cannot {build.__name__.replace('_', ' ')} with a {type(other).__name__}.",
-                            where=f"{build.__name__}()", hint="give another stream")
+            raise PlanError(f"{build.__name__}() needs a stream, got {type(other).__name__}.",
+                            where=f"{build.__name__}()", hint="Pass another stream.")

@@ -33,7 +33,7 @@ def in_one_unit(name: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
     for number, other in enumerate(others, 1):
         if (first.unit is None) != (other.unit is None) or first.zone != other.zone:
             where = f"{name}()" if len(others) == 1 else f"{name}(), stream {number} of {len(others)}"
-            raise PlanError(f"The streams count time differently: {first.time_type} and {other.time_type}.",
+            raise PlanError(f"The streams must have one type of time, got {first.time_type} and {other.time_type}.",
                             where=where, hint=_hint(first.unit is None or other.unit is None, first.zone, other.zone))
     unit = finest(node.schema.unit for node in nodes)
     columns = wider_columns([node.schema for node in nodes]) if name == "union" else {}
@@ -52,7 +52,7 @@ def _counted(node: Node, unit: TickUnit, wider: Mapping[str, pa.DataType]) -> No
 
 def _hint(plain: bool, left: str | None, right: str | None) -> str:
     if plain:
-        return "give both a time column of one kind: nobody knows what a tick of plain integers is"
+        return "Use time columns of one kind: integers have no unit."
     if left is None or right is None:
-        return "give both a time column of one kind: local times are no instants until their time zone is known"
-    return f"cast one time column to the time zone of the other: pyarrow.timestamp(unit, {left!r})"
+        return "Give both time columns a time zone: local times are no instants."
+    return f"Cast one time column to the time zone of the other: pyarrow.timestamp(unit, {left!r})."

@@ -131,8 +131,9 @@ def test_the_library_may_be_missing(make: Any, told: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("make", "told"), (
-    (lambda: wb.approx_count_distinct(col.x, 4), "precision is 4"), (lambda: wb.approx_quantile(col.x, 2), "q is 2"),
-    (lambda: wb.approx_quantile(col.x, 0.5, k=1), "k is 1"),
+    (lambda: wb.approx_count_distinct(col.x, 4), "precision must be .*, got 4"),
+    (lambda: wb.approx_quantile(col.x, 2), "q must be .*, got 2"),
+    (lambda: wb.approx_quantile(col.x, 0.5, k=1), "k must be .*, got 1"),
 ))
 def test_arguments_are_checked(make: Any, told: str) -> None:
     with pytest.raises(wb.WhimbrelError, match=told):

@@ -98,6 +98,6 @@ def test_dates_have_no_middle(ask: Any, hint: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         ask.result_type(pa.date32())
     assert hint in caught.value.hint
-    with pytest.raises(ExpressionError, match="has no meaning") as caught:
+    with pytest.raises(ExpressionError, match="needs numbers") as caught:
         wb.approx_quantile(col.x, 0.5).result_type(pa.duration("s"))
     assert "quantile(" in caught.value.hint

@@ -166,7 +166,7 @@ def test_a_state_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> No
     query = row_by_row().tumbling_window(5).aggregate(v=bare(col.x))
     with closing(Execution(query.node)) as session:
         session.step()
-        with pytest.raises(KernelError, match="A state of bare cannot be written down: it holds a Model") as caught:
+        with pytest.raises(KernelError, match=r"Cannot write a state of bare .*: it holds a Model") as caught:
             save(session, tmp_path / "never")
     assert "save=" in caught.value.hint
     assert not (tmp_path / "never").exists()
@@ -226,21 +226,21 @@ def test_an_error_of_many_lines_is_told_in_one() -> None:
 
 
 def test_what_is_no_aggregate_is_refused() -> None:
-    with pytest.raises(PlanError, match="save and load go together"):
+    with pytest.raises(PlanError, match="save and load must be given together"):
         wb.aggregate(init=Model, accumulate=lambda s, _: s, result=lambda s: s.slope(), save=lambda s: s.sums)
     with pytest.raises(PlanError, match="returns must be an Arrow type"):
         wb.aggregate(init=0, accumulate=lambda s, _: s, result=lambda s: s, returns=float)  # type: ignore[arg-type]
     with pytest.raises(ExpressionError, match="needs at least one input"):
         counted()
     unknown = wb.aggregate(init=list, accumulate=lambda s, _: s, result=lambda s: s, name="unknown")
-    with pytest.raises(ExpressionError, match="type of unknown's result cannot be foreseen"):
+    with pytest.raises(ExpressionError, match="Cannot infer the result type of unknown"):
         wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=unknown(col.x))
-    with pytest.raises(ExpressionError, match="has no meaning"):
+    with pytest.raises(ExpressionError, match="does not accept"):
         wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=weighted(col.x, col.word))
 
 
 def test_a_result_that_its_type_does_not_hold_is_named() -> None:
     wrong = wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: "seven" if s > 3 else s, name="wrong",
                          returns=pa.float64())
-    with pytest.raises(KernelError, match="result of wrong gave 'seven', which is no double"):
+    with pytest.raises(KernelError, match="result of wrong gave 'seven', not a value of type double"):
         wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=wrong(col.x)).collect()

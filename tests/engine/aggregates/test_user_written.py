@@ -72,7 +72,7 @@ def test_states_without_a_text_give_what_those_with_one_give(way: str) -> None:
 
 def test_the_plan_says_that_states_have_no_text() -> None:
     text = WAYS["tumbling"](own).at_latencies(0, 9).explain()
-    assert "note: own is not merged: A state of own cannot be written down: it holds a Held" in text
+    assert "note: own is not merged: Cannot write a state of own to a checkpoint: it holds a Held" in text
     assert "states(v=own(" not in text
     text = WAYS["tumbling"](saved).at_latencies(0, 9).explain()
     assert "not merged" not in text

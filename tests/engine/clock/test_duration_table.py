@@ -46,7 +46,7 @@ def test_a_duration_is_exact_or_refused(value: Any, seconds: Fraction, unit: Any
 
 @pytest.mark.parametrize("value", [value for value, _ in EXACT], ids=lambda each: repr(each)[:40])
 def test_a_duration_with_a_unit_has_no_meaning_for_plain_integers(value: Any) -> None:
-    with pytest.raises(PlanError, match="counts plain integers"):
+    with pytest.raises(PlanError, match="has integer times"):
         duration_ticks(value, None)
 
 
@@ -61,14 +61,14 @@ def test_an_integer_is_in_ticks(value: Any, unit: Any) -> None:
     (True, "cannot be True"), (np.bool_(True), "cannot be"), (1.5, "cannot be 1.5"), (np.float64(2), "cannot be"),
     (float("nan"), "cannot be"), (None, "cannot be None"), ([1], "cannot be"), (pa.scalar(1.5), "cannot be"),
     (Fraction(1, 2), "cannot be"),
-    (np.timedelta64("NaT", "s"), "missing"), (np.timedelta64("NaT"), "missing"), (pd.NaT, "cannot be|missing"),
+    (np.timedelta64("NaT", "s"), "missing"), (np.timedelta64("NaT"), "missing"), (pd.NaT, "must be|missing"),
     (pa.scalar(None, pa.duration("s")), "missing"), (pa.scalar(None, pa.int64()), "cannot be"),
     (np.timedelta64(5), "has no unit"),
-    (np.timedelta64(1, "M"), "not always equally long"), (np.timedelta64(1, "Y"), "not always equally long"),
-    *((text, "not always equally long")
+    (np.timedelta64(1, "M"), "must have a fixed length"), (np.timedelta64(1, "Y"), "must have a fixed length"),
+    *((text, "must have a fixed length")
       for text in ("1mo", "1 month", "2 months", "1y", "1 year", "3M", "1q", "Q", "YE")),
     ("5 minutes", "Cannot read"), ("", "Cannot read"), ("1h 30", "Cannot read"), ("--1h", "Cannot read"),
-    (2**63, "longer than time"), (np.uint64(2**63), "longer than time"),
+    (2**63, r"below 2\*\*63 ticks"), (np.uint64(2**63), r"below 2\*\*63 ticks"),
 ], ids=repr)
 def test_what_is_no_duration_is_refused_in_our_words(value: Any, part: str, unit: Any) -> None:
     with pytest.raises(PlanError, match=part) as caught:
@@ -79,7 +79,7 @@ def test_what_is_no_duration_is_refused_in_our_words(value: Any, part: str, unit
 
 def test_too_long_for_the_unit() -> None:
     assert duration_ticks("100000w", "us") == 60_480_000_000 * 10**6
-    with pytest.raises(PlanError, match="longer than time"):
+    with pytest.raises(PlanError, match=r"below 2\*\*63 ticks"):
         duration_ticks("100000w", "ns")
 
 

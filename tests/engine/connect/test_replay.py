@@ -166,8 +166,8 @@ def test_days_are_replayed_as_days() -> None:
 @pytest.mark.parametrize(("arguments", "what"), (
     ({"speed": 0}, "speed must be a positive number, got 0."),
     ({"speed": float("nan")}, "speed must be a positive number, got nan."),
-    ({"start": "yesterday"}, "Cannot read 'yesterday' as a moment."),
-    ({"start": True}, "Cannot read True as a moment."),
+    ({"start": "yesterday"}, "Cannot read 'yesterday' as a time."),
+    ({"start": True}, "Cannot read True as a time."),
     ({"reorder_latency": None},
      "A replay needs a reorder latency, because an unbounded stream cannot be sorted whole."),
 ))
@@ -181,7 +181,7 @@ def test_what_makes_no_feed_is_refused(arguments: dict[str, object], what: str) 
 def test_moments_must_fit_the_column() -> None:
     with pytest.raises(PlanError, match="has a time zone, but 'seen' has none"):
         replay(log([1], pa.timestamp("s")), start="1970-01-01T00:00Z")
-    with pytest.raises(PlanError, match="'t' counts plain integers"):
+    with pytest.raises(PlanError, match="'t' has integer times"):
         Replay(ArrowSource(pa.table({"t": [1]}), time="t"), start="1970-01-01")
 
 

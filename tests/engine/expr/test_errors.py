@@ -42,11 +42,11 @@ def test_an_unknown_column_offers_the_near_one():
     (col.price.str.lower(), "str.lower takes a string, not double.", "col.price.str.lower()"),
     (col.price.dt.year, "dt.year takes a time or a date, not double.", "col.price.dt.year"),
     (col.name.sqrt(), "sqrt takes a number, not string.", "col.name.sqrt()"),
-    (when(col.price).then(1).otherwise(2), "when() asks for a condition, not double.", None),
+    (when(col.price).then(1).otherwise(2), "when() needs a condition, not double.", None),
     (when(col.open).then(1).otherwise("x"), "These values cannot take int64 and string.", None),
     (col.price.fill_null("x"), "These values cannot take double and string.", "col.price.fill_null('x')"),
     (col.volume.is_in([1, "x"]), "These values cannot take int32 and string.", "col.volume.is_in([1, 'x'])"),
-    (col.tags.cast("int64"), "list<item: string> cannot be cast to int64.", "col.tags.cast('int64')"),
+    (col.tags.cast("int64"), "Cannot cast list<item: string> to int64.", "col.tags.cast('int64')"),
     (col.fine > datetime(9999, 1, 1), "The literal is outside the range of timestamp[ns].", None),
 ), ids=repr)
 def test_types_that_do_not_go_together(expr, what, where):
@@ -58,7 +58,7 @@ def test_types_that_do_not_go_together(expr, what, where):
 
 
 def test_an_expression_is_not_a_truth_value():
-    with pytest.raises(ExpressionError, match="neither true nor false") as caught:
+    with pytest.raises(ExpressionError, match="no truth value") as caught:
         bool(col.a > 1 and col.b > 2)
     assert caught.value.where == "col.a > 1"
     assert "& | ~" in caught.value.hint
@@ -66,11 +66,11 @@ def test_an_expression_is_not_a_truth_value():
 
 
 @pytest.mark.parametrize(("build", "what"), (
-    (lambda: col.a + object(), "cannot stand in an expression"),
-    (lambda: lit(object), "cannot stand in an expression"),
+    (lambda: col.a + object(), "in an expression"),
+    (lambda: lit(object), "in an expression"),
     (lambda: col.a + 2**70, "does not fit into 64 bits"),
-    (lambda: col.a.cast("integer"), "There is no type 'integer'."),
-    (lambda: col.a.is_in("abc"), "is_in takes a list"),
+    (lambda: col.a.cast("integer"), "Unknown type 'integer'."),
+    (lambda: col.a.is_in("abc"), "is_in needs a list"),
     (lambda: col.a.is_in([1, None]), "not None"),
 ))
 def test_what_cannot_be_built(build, what):
@@ -94,7 +94,7 @@ def test_types_of_results(expr, type_):
 @pytest.mark.parametrize("text", [None, 3, ("a", "b"), b"a"])
 @pytest.mark.parametrize("name", ["contains", "starts_with", "ends_with", "index_of"])
 def test_what_is_looked_for_is_a_text(name, text):
-    with pytest.raises(ExpressionError, match="looks for one text") as caught:
+    with pytest.raises(ExpressionError, match="needs one string") as caught:
         getattr(col.name.str, name)(text)
     assert caught.value.where == f"col.name.str.{name}({text!r})"
 

@@ -57,7 +57,7 @@ def test_a_function_of_event_and_register_reads_columns_named_as_its_parts_are()
 @pytest.mark.parametrize("name", [1, None, ("a", "b"), slice(1, 2), b"x"])
 def test_a_name_is_a_text(name: Any) -> None:
     for subscript in (lambda: col[name], lambda: col(name), lambda: wb.register[name], lambda: wb.last_of("a")[name]):
-        with pytest.raises(wb.WhimbrelError, match="A column's name must be a text"):
+        with pytest.raises(wb.WhimbrelError, match="A column name must be a string"):
             subscript()
 
 

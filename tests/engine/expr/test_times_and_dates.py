@@ -66,7 +66,7 @@ def test_a_column_of_dates_compares_with_a_time(by: str) -> None:
     assert kept(col.d.between(noon, datetime(2024, 1, 2, 1)), by, d=days) == [1]
     assert kept(col.d.is_in([noon, datetime(2024, 1, 3)]), by, d=days) == [3]
     assert kept(col.d > np.datetime64("2024-01-02T00:00:00.000000001"), by, d=days) == [3]
-    with pytest.raises(ExpressionError, match="meets a date, which has none"):
+    with pytest.raises(ExpressionError, match="need a time without a zone"):
         kept(col.d > datetime(2024, 1, 1, tzinfo=UTC), by, d=days)
 
 

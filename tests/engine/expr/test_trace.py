@@ -24,7 +24,7 @@ def test_what_is_no_function():
     assert trace(3).show() == "lit(3)"
     assert trace("a").show() == "lit('a')"
     assert trace("a", names=True).show() == "col.a"
-    with pytest.raises(ExpressionError, match="cannot stand") as caught:
+    with pytest.raises(ExpressionError, match="Cannot use") as caught:
         trace([1], "where([1])")
     assert caught.value.where == "where([1])"
 

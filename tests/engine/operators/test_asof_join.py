@@ -140,7 +140,7 @@ def test_what_no_left_row_has_passed_is_forgotten_too(tolerance: int | None, mon
     (lambda s: s.asof_join(s, direction="sideways"), ["got 'sideways'", "asof_join(direction='sideways')"]),
     (lambda s: s.asof_join(s, direction="forward"), ["needs a tolerance", "such as tolerance=10"]),
     (lambda s: s.asof_join(s, tolerance=-1), ["must not be negative", "asof_join(tolerance=-1)"]),
-    (lambda s: s.asof_join(s, tolerance="5m"), ["counts plain integers", "ticks"]),
+    (lambda s: s.asof_join(s, tolerance="5m"), ["has integer times", "ticks"]),
     (lambda s: s.asof_join(s, on="kye"), ["There is no column 'kye'", "asof_join(on=['kye'])"]),
 ], ids=["direction", "no tolerance", "negative", "plain ticks", "unknown key"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:

@@ -138,7 +138,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
 
 def test_other_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
-    with pytest.raises(CheckpointError, match="is there already, and is no checkpoint"):
+    with pytest.raises(CheckpointError, match="exists and does not hold a checkpoint"):
         started(events(), 10).checkpoint(tmp_path / "letters")
     for name in ("letters", "nowhere"):
         with pytest.raises(CheckpointError, match="There is no checkpoint in"):
@@ -148,7 +148,7 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
 def test_a_failed_run_is_refused(tmp_path: Path) -> None:
     run = query(wb.from_arrow({"at": [5, 1], "key": ["a", "b"], "x": [1, 1]}, time="at")).start()
     assert ended(run, 30)
-    with pytest.raises(CheckpointError, match="The run has failed"):
+    with pytest.raises(CheckpointError, match="because the run has failed"):
         run.checkpoint(tmp_path / "run")
 
 

@@ -144,13 +144,13 @@ def test_a_folder_is_of_one_run_at_a_time(tmp_path: Path) -> None:
     feed = wb.feeds.synthetic(rate=100, seed=4)
     asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
     first = started(tmp_path, asked)
-    with pytest.raises(CheckpointError, match="Another run is going on"):
+    with pytest.raises(CheckpointError, match="Another run uses these checkpoints"):
         started(tmp_path, asked)
     other = ("import sys; from pathlib import Path; from whimbrel.run.folder_lock import locked; "
              "locked(Path(sys.argv[1]))")
     refused = subprocess.run([sys.executable, "-c", other, tmp_path / "state"], capture_output=True, text=True,
                              check=False, timeout=60)
-    assert "Another run is going on" in refused.stderr
+    assert "Another run uses these checkpoints" in refused.stderr
     first.stop()
     assert first.wait(PATIENCE_S)
     later = started(tmp_path, asked)
@@ -279,7 +279,7 @@ def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_period_is_refused() -> None:
     with pytest.raises(PlanError, match="is no period"):
         wb.Checkpoints("folder", every="0s")
-    with pytest.raises(PlanError, match="1 sinks for 2 queries"):
+    with pytest.raises(PlanError, match="got 1 for 2 queries"):
         wb.start(query(), query(), sinks=[None])
 
 

@@ -287,15 +287,15 @@ class Once(Source):
 
 
 def test_a_feed_that_cannot_be_read_again_says_so() -> None:
-    with pytest.raises(WhimbrelError, match="feed, and its rows are gone") as told:
+    with pytest.raises(WhimbrelError, match="feed, so its rows cannot be read again") as told:
         Stream(Node(Once())).tumbling_window(10).aggregate(n=wb.count()).lineage(start=0)
     assert "query.on(log)" in str(told.value)
 
 
 @pytest.mark.parametrize(("asked", "words"), [
-    ({}, "needs the time"), ({"start": 5, "end": 5}, "ends before it starts"), ({"start": "noon"}, "plain integers"),
+    ({}, "needs the start"), ({"start": 5, "end": 5}, "end must be after start"), ({"start": "noon"}, "integer times"),
     ({"start": 0, "kk": 1}, "no column 'kk'"), ({"start": 0, "k": "one"}, "never 'one'"),
-    ({"start": 0, "limit": 0}, "no number of events"),
+    ({"start": 0, "limit": 0}, "limit must be"),
 ])
 def test_what_is_no_row(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(WhimbrelError, match=words):

@@ -130,7 +130,7 @@ def test_a_log_in_other_order_stays_whole() -> None:
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
 def test_what_is_no_number_of_threads(threads: object) -> None:
-    with pytest.raises(WhimbrelError, match="no number of threads"):
+    with pytest.raises(WhimbrelError, match="threads must be an integer"):
         log().collect(threads=threads)  # type: ignore[arg-type]
 
 

@@ -108,7 +108,7 @@ def test_rows_that_are_made_again_otherwise_are_refused(spark: SparkSession, tmp
     next(progress)
     mark.touch()
     cached.unpersist()  # as Spark drops partitions for which there is no room
-    with pytest.raises(SourceError, match="Spark made other rows when it made partitions again: "):
+    with pytest.raises(SourceError, match="Spark computed different rows when it computed partitions again: "):
         progress.finish()
     assert not progress.latest.final
 

@@ -43,7 +43,7 @@ def script(folder: Path, text: str) -> str:
 def test_another_python_is_refused_before_the_job(spark: SparkSession, tmp_path: Path, text: str, why: str,
                                                   carried: bool) -> None:
     python = script(tmp_path, text) if text else str(tmp_path / "none")
-    with workers_of(spark, python) as log, pytest.raises(SourceError, match="workers run another Python") as refused:
+    with workers_of(spark, python) as log, pytest.raises(SourceError, match="workers use another Python") as refused:
         log.tumbling_window(5).aggregate(n=wb.count()).collect(on=spark if carried else None)
     told = str(refused.value)
     assert python in told

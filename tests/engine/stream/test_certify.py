@@ -65,7 +65,7 @@ def test_rounding_is_no_difference() -> None:
 
 
 def test_what_is_no_live_log() -> None:
-    for log, message in ((history(), "promises nothing"), (query(history()), "A live log is a source"),
-                         (wb.replay(came(), speed=float("inf")), "no log of points or intervals")):
+    for log, message in ((history(), "has no reorder latency"), (query(history()), "live_log must be a source"),
+                         (wb.replay(came(), speed=float("inf")), "must hold point events or intervals")):
         with pytest.raises(PlanError, match=message):
             query(history()).certify(history(), log)

@@ -30,9 +30,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     ),
     "unknown key": (lambda: log().group_by("nam"), ["There is no column 'nam'.", "did you mean 'name'?"]),
     "column in the place of lifetimes": (
-        lambda: log().select("price", end=1), ["Every result has a column 'end' already.", "select(end=...)"]),
+        lambda: log().select("price", end=1), ["'end' is a column of every result.", "select(end=...)"]),
     "key in the place of lifetimes": (
-        lambda: other().group_by("end"), ["Every result has a column 'end' already.", "group_by(end=...)"]),
+        lambda: other().group_by("end"), ["'end' is a column of every result.", "group_by(end=...)"]),
     "hidden column": (
         lambda: other().where(col.end > 5).collect(),
         ["Column 'end' of log has the name of a column for lifetimes", "columns of log", 'Use end="end" if it is that',
@@ -46,16 +46,19 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     ),
     "no condition": (lambda: log().where(), ["where() needs a condition"]),
     "wrong types": (lambda: log().select(sum=col.price + col.name), ["col.price + col.name", "double", "string"]),
-    "sum of text": (lambda: log().aggregate(n=wb.sum(col.name)), ["sum of string has no meaning", "sum(col.name)"]),
-    "mean of text": (lambda: log().aggregate(n=wb.mean(col.name)), ["mean of string has no meaning"]),
+    "sum of text": (lambda: log().aggregate(n=wb.sum(col.name)),
+                    ["sum needs numbers, bools, decimals or durations, got string", "sum(col.name)"]),
+    "mean of text": (lambda: log().aggregate(n=wb.mean(col.name)), ["got string"]),
     "min of lists": (lambda: log().aggregate(names=wb.collect(col.name)).aggregate(n=wb.min(col.names)),
-                     ["min of list<item: string> has no meaning", "min takes numbers, bools, times, texts and bytes"]),
+                     ["min needs values with an order, got list<item: string>",
+                      "Use numbers, bools, times, strings or bytes."]),
     "median of text": (lambda: log().aggregate(n=wb.median(col.name)),
-                       ["Between two values of string there is no third.", 'interpolation="discrete"']),
-    "quantile in percent": (lambda: wb.quantile(col.price, 95), ["q is 95.", "a share from 0 to 1, such as 0.95"]),
+                       ["Linear quantiles need numbers, got string.", 'interpolation="discrete"']),
+    "quantile in percent": (lambda: wb.quantile(col.price, 95),
+                            ["q must be between 0 and 1, got 95.", "Use a fraction, such as 0.95."]),
     "unknown interpolation": (lambda: wb.quantile(col.price, 0.5, interpolation="nearest"),  # type: ignore[arg-type]
-                              ["interpolation is 'nearest'.", '"linear" or "discrete"']),
-    "top none": (lambda: wb.top_k(col.price, 0), ["k is 0.", "a whole number above 0"]),
+                              ["got 'nearest'.", '"linear" or "discrete"']),
+    "top none": (lambda: wb.top_k(col.price, 0), ["k must be an integer of at least 1, got 0."]),
     "not an aggregate": (lambda: log().aggregate(n=col.price), ["n must be an aggregate, got col.price", "wb.sum"]),
     "no aggregate": (lambda: log().aggregate(), ["needs at least one aggregate"]),
     "result without a name": (lambda: log().aggregate(wb.count()),
@@ -92,7 +95,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "empty sequence": (wb.sequence, ["A sequence needs at least one event"]),
     "other source, other type": (
         lambda: log().aggregate(n=wb.sum(col.price)).on(wb.from_arrow(OTHER, time="at", name="new")),
-        ["Column 'price' is string; the query was written for double", "on(new)"],
+        ["Column 'price' must be double, got string", "on(new)"],
     ),
     "other source, no column": (
         lambda: log().aggregate(n=wb.sum(col.price)).on(wb.from_arrow(LOG.drop(["price"]), time="at")),
@@ -100,30 +103,30 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     ),
     "other source, other time": (
         lambda: log().on(wb.from_arrow({"at": pa.array([1], pa.timestamp("s"))}, time="at")),
-        ["Time 'at' is timestamp[s]; the query counts in int64"],
+        ["The time column 'at' must be int64, got timestamp[s]"],
     ),
     "on a query": (lambda: log().on(log().where(col.price > 1)), ["cannot run on Stream", "without further steps"]),
     "on an unknown source": (lambda: log().on({"lgo": log()}), ["reads no source named 'lgo'", "did you mean 'log'?"]),
-    "replay of a query": (lambda: wb.replay(log().where(col.price > 1)), ["Only a source can be replayed"]),
+    "replay of a query": (lambda: wb.replay(log().where(col.price > 1)), ["replay() needs a source"]),
     "sum beyond int64": (
         lambda: log().tumbling_window(5).aggregate(total=wb.sum(col.big)).collect(),
         ["integer sum leaves int64", "total=sum(col.big)"],
     ),
     "windows beyond time": (
         lambda: wb.from_arrow({"t": [2**63 - 5]}, time="t").tumbling_window(10).aggregate(n=wb.count()).collect(),
-        ["too near the end of time", "tumbling_window(10)", "placeholders"],
+        ["too close to the limit of int64", "tumbling_window(10)", "placeholders"],
     ),
     "windows before time": (
         lambda: wb.from_arrow({"t": [-(2**63) + 1]}, time="t").hopping_window(10, 5).collect(),
-        ["too near the end of time", "hopping_window(10, 5)"],
+        ["too close to the limit of int64", "hopping_window(10, 5)"],
     ),
     "a slide beyond time": (
         lambda: wb.from_arrow({"t": [2**63 - 5]}, time="t").sliding_window(10).collect(),
-        ["too near the end of time"],
+        ["too close to the limit of int64"],
     ),
-    "a latency longer than time": (
+    "a latency below 2**63 ticks": (
         lambda: wb.from_arrow({"t": [1]}, time="t", reorder_latency=2**63),
-        ["longer than time"],
+        ["below 2**63 ticks"],
     ),
     "comparing with None": (lambda: log().where(col.price != None), ["null for every row", "is_null"]),  # noqa: E711
     "a list as key": (

@@ -208,10 +208,10 @@ def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
     (lambda q: q.at_latencies(), "needs a latency"),
     (lambda q: q.at_latencies(5, 5), "must grow"),
     (lambda q: q.at_latencies(-1), "cannot be"),
-    (lambda q: q.at_latencies(1)[0].at_latencies(2), "several latencies already"),
+    (lambda q: q.at_latencies(1)[0].at_latencies(2), "has latency bands already"),
     (lambda q: q.at_latencies(1, partial=lambda s: s), "go together"),
-    (lambda q: q.at_latencies(1, partial=3, merge=lambda s: s), "is not a function"),
-    (lambda q: wb.start(q.at_latencies(1, 2)), "Cannot start a LatencyBands"),
+    (lambda q: q.at_latencies(1, partial=3, merge=lambda s: s), "must be a function"),
+    (lambda q: wb.start(q.at_latencies(1, 2)), "needs streams, got LatencyBands"),
 ])
 def test_what_makes_no_sense_is_refused(ask: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
@@ -264,20 +264,20 @@ def test_a_split_must_be_made_of_streams() -> None:
     for partial, merge, message in (
         (lambda _: None, lambda parts: parts, "partial gave a NoneType"),
         (lambda rows: rows, lambda _: None, "merge gave a NoneType"),
-        (lambda _: log, lambda parts: parts, "not made of the one it was given"),
+        (lambda _: log, lambda parts: parts, "builds from its argument"),
     ):
         with pytest.raises(WhimbrelError, match=message):
             log.at_latencies(1, 2, partial=partial, merge=merge)
 
 
 def test_latencies_below_nothing_are_named() -> None:
-    with pytest.raises(WhimbrelError, match="A latency cannot be -1"):
+    with pytest.raises(WhimbrelError, match="A latency must be at least 0, got -1"):
         wb.from_arrow({"at": [1]}, time="at").at_latencies(-1, 2)
 
 
 def test_late_rows_have_no_bands() -> None:
     log = wb.from_arrow({"at": [1, 5, 3]}, time="at", reorder_latency=1, late="drop")
-    with pytest.raises(WhimbrelError, match="late for one promise"):
+    with pytest.raises(WhimbrelError, match="depend on one reorder latency"):
         wb.late_rows(log).at_latencies(0, 2)
 
 

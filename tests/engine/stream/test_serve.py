@@ -255,10 +255,10 @@ def test_whoever_goes_on_where_another_run_was_is_told() -> None:
 
 
 @pytest.mark.parametrize(("ask", "words"), [
-    (lambda query: wb.serve(query, flight=None), "Nothing is to be served"),
-    (lambda query: wb.serve(query, token="short"), "can be guessed"),
-    (lambda query: wb.serve(query, keep_rows=0), "keeps none"),
-    (lambda query: wb.serve(query.collect()), "Cannot serve a Table"),
+    (lambda query: wb.serve(query, flight=None), "needs flight= or websocket="),
+    (lambda query: wb.serve(query, token="short"), "at least 8 characters"),
+    (lambda query: wb.serve(query, keep_rows=0), "keep_rows must be an integer"),
+    (lambda query: wb.serve(query.collect()), "needs a stream, got Table"),
     (lambda query: wb.serve(query, flight="here"), "no address"),
     (lambda query: wb.serve(query, websocket=70_000), "no address"),
 ])

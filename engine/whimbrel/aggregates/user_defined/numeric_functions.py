@@ -279,7 +279,7 @@ class _Writing:
                 raise failed(name, role, function, error) from error
             fields = found if tupled and isinstance(found, tuple) else (found,)
             if len(fields) != len(kinds):
-                raise StepFailed(name, f"{role} of {name} gave {found!r}.", "every state has the shape of init")
+                raise StepFailed(name, f"{role} of {name} gave {found!r}.", "Return states with the shape of init.")
             return tuple([_kept(name, role, kind, part) for kind, part in zip(kinds, fields, strict=True)])
 
         return step
@@ -308,8 +308,8 @@ def _kept(name: str, role: str, kind: Kind, value: Any) -> Any:
             return float(value)
         except OverflowError:
             raise leaves_int64(name, role) from None
-    raise StepFailed(name, f"{role} of {name} gave {value!r}, which is no {kind}.",
-                     "what it gives is of one type, whatever the values")
+    raise StepFailed(name, f"{role} of {name} gave {value!r}, not a value of type {kind}.",
+                     "Return one type for all values.")
 
 
 def _text(role: str, parameters: str, writer: Writer) -> str:

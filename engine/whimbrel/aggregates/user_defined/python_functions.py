@@ -21,10 +21,10 @@ from whimbrel.errors import ExpressionError
 from whimbrel.expr import loses_nanoseconds
 from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 
-RETURNS = "say what it is: wb.aggregate(..., returns=pa.float64())"
+RETURNS = "Declare the type: wb.aggregate(..., returns=pa.float64())."
 
 
-SAVE = "say how: wb.aggregate(..., save=..., load=...), to and from numbers, texts, lists, dicts or arrays"
+SAVE = "Add save= and load= that convert to and from numbers, strings, lists, dicts or arrays."
 
 
 class WrongState(StepFailed):
@@ -62,7 +62,7 @@ class PythonSteps:
             found = self.call(role, function, state, *given)
             if not _is_alike(shape, found):
                 raise WrongState(self.name, f"{role} of {self.name} gave {found!r} for a state like {shape!r}."[:300],
-                                 "it gives the new state, which has the shape of init")
+                                 "Return the new state, with the shape of init.")
             if isinstance(found, int | tuple) and not _fits(found):
                 raise leaves_int64(self.name, role)
             return found
@@ -81,7 +81,7 @@ class PythonSteps:
         try:
             return to_text(value)
         except Unwritable as error:
-            raise StepFailed(self.name, f"A {what} of {self.name} cannot be written down: it holds {error}.",
+            raise StepFailed(self.name, f"Cannot write a {what} of {self.name} to a checkpoint: it holds {error}.",
                              SAVE) from None
 
     def read(self, text: str) -> Any:
@@ -148,7 +148,7 @@ def shown(value: Any, type_: pa.DataType, name: str) -> Any:
             raise leaves_int64(name, "result") from None
     other = (t.is_integer(type_) and not isinstance(value, int)) or (t.is_boolean(type_) and kind is not bool)
     if other or loses_nanoseconds(value, type_) or not _holds(type_, value):
-        raise StepFailed(name, f"result of {name} gave {value!r}, which is no {type_}."[:300], RETURNS)
+        raise StepFailed(name, f"result of {name} gave {value!r}, not a value of type {type_}."[:300], RETURNS)
     return copy.deepcopy(value)  # a step may change what it gave before
 
 
@@ -192,8 +192,8 @@ def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> Fo
             found.append(user.call("result", user.roles.result, state))
     if len(wrong) == len(samples) and all(isinstance(error.__cause__, TypeError) for error in wrong):
         kinds = ", ".join(map(str, inputs))
-        raise ExpressionError(f"{user.name} of {kinds} has no meaning: {wrong[0].what}", where=where,
-                              hint=f"its functions fail for each {kinds} that was tried")
+        raise ExpressionError(f"{user.name} does not accept {kinds}: {wrong[0].what}", where=where,
+                              hint="Use functions that accept these types.")
     unwritten = None
     try:
         user.written(state)

@@ -123,8 +123,8 @@ class UserAggregate(Aggregate):
     def _known(self, input_type: pa.DataType | None) -> Understood:
         user = self.functions
         if input_type is None:
-            raise ExpressionError(f"{user.name} is computed of values.", where=self.show(),
-                                  hint=f"call it with a column: {user.name}(col.x)")
+            raise ExpressionError(f"{user.name} needs a column.", where=self.show(),
+                                  hint=f"Call it with a column: {user.name}(col.x).")
         count = len(self._inputs)
         types = (input_type,) if count == 1 else tuple(input_type.field(index).type for index in range(count))
         now = tuple(captured(each) for each in user.roles)
@@ -160,7 +160,7 @@ def _understood(user: UserFunctions, inputs: tuple[pa.DataType, ...], where: str
     seen, unwritten = foreseen(python, inputs, where)
     type_ = user.returns or (_RESULTS["float"] if kind in ("float", "either") else seen)
     if type_ is None:
-        raise ExpressionError(f"The type of {user.name}'s result cannot be foreseen.", where=where, hint=RETURNS)
+        raise ExpressionError(f"Cannot infer the result type of {user.name}.", where=where, hint=RETURNS)
     return Understood(python_steps(python, type_, written=unwritten is None), type_, why, unwritten)
 
 

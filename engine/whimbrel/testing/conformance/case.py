@@ -65,7 +65,8 @@ def read_cases(folder: Path, differences: Mapping[str, Any] | None = None) -> li
     cases = [_case(f"{file.stem}/{fact['name']}", fact, (differences or {}))
              for file in files for fact in json.loads(file.read_text(encoding="utf-8"))]
     if not cases:
-        raise WhimbrelError(f"There are no cases in {str(folder)!r}.", hint="give family.json files, each an array")
+        raise WhimbrelError(f"There are no cases in {str(folder)!r}.",
+                            hint="Use family.json files, each with an array of cases.")
     return cases
 
 
