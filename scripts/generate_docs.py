@@ -252,11 +252,16 @@ def _signature(call: str, function: Callable[..., Any]) -> str:
         keyword_only = keyword_only or parameter.kind is parameter.KEYWORD_ONLY
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}".replace("'", '"')
-        annotation = str(parameter.annotation).replace("'", '"')
+        annotation = _of_streams(parameter.annotation).replace("'", '"')
         shown.append(f"{stars}{parameter.name}: {annotation}{default}")
-    line = f"{call}({', '.join(shown)}) -> {signature.return_annotation}"
+    line = f"{call}({', '.join(shown)}) -> {_of_streams(signature.return_annotation)}"
     return line if len(line) <= 100 else f"{call}(\n" + "".join(f"    {each},\n" for each in shown) + line[
         line.rindex(") -> "):]
+
+
+def _of_streams(annotation: object) -> str:
+    """An annotation as users read it: a method of a stream gives a stream."""
+    return "Stream" if annotation == "Self" else str(annotation)
 
 
 if __name__ == "__main__":

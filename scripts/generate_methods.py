@@ -33,7 +33,6 @@ from whimbrel import operators
 
 if TYPE_CHECKING:
 {imports}
-    from whimbrel.stream.stream import Stream
 
 
 class Methods:
@@ -42,20 +41,20 @@ class Methods:
     keys: Keys
     node: Node
 
-    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Self:
         raise TypeError(type(self))
 
-    def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
-                **options: Any) -> Stream:
+    def _binary(self, build: Callable[..., Operators], right: Self, *arguments: Any, allow_lookahead: bool,
+                **options: Any) -> Self:
         raise TypeError(type(self))
 
-    def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
+    def _nary(self, build: Callable[..., Operators], *others: Self) -> Self:
         raise TypeError(type(self))
 '''
 ALLOW_LOOKAHEAD = """
 allow_lookahead : bool
     Let one stream show values before they are known to the other one, as windows labelled at their start do."""
-NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Node", "Operators"}
+NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Node", "Operators", "Self"}
 HANDED_OVER = {"keys": "self.keys", "known": "self.node.properties"}
 """Parameters that do not come from the user."""
 
@@ -67,7 +66,7 @@ def files() -> dict[Path, str]:
                if not module.ispkg]
     builds = sorted(FLUENT.values(), key=lambda build: (build.__module__, inspect.getsourcelines(build)[1]))
     methods = [_method(build) for build in builds]
-    used = NEEDED_BY_HEAD.union(*(names for _, names in methods)) - {"Stream"} - set(dir(builtins))
+    used = NEEDED_BY_HEAD.union(*(names for _, names in methods)) - set(dir(builtins))
     ours = set[str]().union(*map(_public, modules))
     return {
         ENGINE / "operators" / "__init__.py": _package(modules),
@@ -121,9 +120,9 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     binary = bool(signature.args) and signature.args[0].arg == "right"
     nary = signature.vararg is not None and signature.vararg.arg == "others"
     if signature.vararg and nary:
-        signature.vararg.annotation = ast.Name("Stream")
+        signature.vararg.annotation = ast.Name("Self")
     if binary:
-        signature.args[0].annotation = ast.Name("Stream")
+        signature.args[0].annotation = ast.Name("Self")
         signature.kwonlyargs.append(ast.arg("allow_lookahead", ast.Name("bool")))
         signature.kw_defaults.append(ast.Constant(False))
     named = dict(zip((argument.arg for argument in signature.kwonlyargs),
@@ -143,7 +142,7 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     documentation = textwrap.indent(documentation, " " * 8).strip()
     end = "\n        " if "\n" in documentation else ""
     parameters = re.sub(r"(: [^=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
-    head = f"    def {build.__name__}({parameters}) -> Stream:"
+    head = f"    def {build.__name__}({parameters}) -> Self:"
     if len(head) > 120:
         whole = re.sub("(?<=[^, ]) ", "\0", head)  # lines break behind commas only
         folded = textwrap.fill(whole, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)

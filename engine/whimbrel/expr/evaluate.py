@@ -325,7 +325,7 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
         return Value(one.type, one.type.wrap_array(pc.if_else(mask, *storage)))
     try:
         return Value(one.type, pc.if_else(mask, one.arrow(), other.arrow()))
-    except pa.ArrowNotImplementedError:
+    except pa.ArrowNotImplementedError:  # Arrow has no if_else for views of strings and run-end encoded values
         raise KernelError(f"Values of type {one.type} cannot be chosen row by row.", where="when() or fill_null()",
                           hint="Choose between parts of them, such as field(...), or after explode().") from None
 

@@ -425,6 +425,6 @@ def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
                               hint=f"Cast it to its storage type first: .cast(pa.{x.storage_type}).")
     try:
         pa.nulls(0, x).cast(target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # Arrow says so only when it is asked to cast
         raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show()) from None
     return target

@@ -26,14 +26,14 @@ from whimbrel.stream.aggregates import (
     window_end,
     window_start,
 )
+from whimbrel.stream.late_events import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
-from whimbrel.stream.latency_bands import LatencyBands
-from whimbrel.stream.lateness import Lateness, late_rows, lateness, lateness_of
+from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.restore import restore
 from whimbrel.stream.serve import Served, serve
 from whimbrel.stream.start import start
-from whimbrel.stream.stream import Stream
+from whimbrel.stream.stream import LatencyBands, Stream
 
 __all__ = [
     "LatencyBands", "Lateness", "Served", "Stream", "aggregate", "all", "any", "approx_count_distinct",

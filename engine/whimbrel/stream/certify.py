@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from whimbrel import run as running
 from whimbrel.batch import Batch
 from whimbrel.connect import Replay
 from whimbrel.disorder import timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.stream.rebind import rebind
-
-if TYPE_CHECKING:
-    from whimbrel.stream.stream import Stream
+from whimbrel.stream.stream_like import StreamLike
 
 _RELATIVE = 1e-9
 _SHOWN = 5
@@ -68,18 +67,20 @@ class Certificate:
         return "\n".join(lines)
 
 
-def certify(query: Stream, history: Stream, live_log: Stream, spark: Any, threads: int) -> Certificate:
+def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, threads: int) -> Certificate:
     """Ask a query of history in every way, and of the log as it came. See :meth:`whimbrel.Stream.certify`."""
     log = _log(live_log)
-    on_history = query.on(history)
-    whole = on_history.collect()
-    answers = {f"{threads} threads": on_history.collect(threads=threads)}
+    on_history = rebind(query, history)
+    whole = running.collect(on_history)
+    answers = {f"{threads} threads": running.collect(on_history, threads)}
     if spark is not None:
-        answers["Spark"] = on_history.collect(on=spark)
+        from whimbrel.spark import collect_on_spark  # when it is asked for
+
+        answers["Spark"] = collect_on_spark(on_history, spark)
     judged = Judged(log)
 
     def answer(source: Source) -> pa.Table:
-        return replace(query, node=rebind(query.node, source)).collect()
+        return running.collect(rebind(query, source))
 
     logged, on_time, live = answer(WithOrdering(log, OrderingSpec(None))), answer(judged), answer(Replay(log, math.inf))
     found = [(route, *each, "unexplained") for route, other in answers.items() for each in _unlike(whole, other)]
@@ -134,7 +135,7 @@ class Judged(Source):
             yield kept.take(np.flatnonzero(~gone)).select(columns)
 
 
-def _log(live_log: Stream) -> Source:
+def _log(live_log: StreamLike) -> Source:
     node = getattr(live_log, "node", None)
     if not isinstance(node, Node) or not isinstance(node.op, Source):
         raise PlanError("live_log must be a source without further steps.",

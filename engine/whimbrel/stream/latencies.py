@@ -9,9 +9,8 @@ from dataclasses import replace
 from whimbrel.connect import Replay, ReplayClock
 from whimbrel.errors import PlanError
 from whimbrel.plan import Source
-from whimbrel.stream.latency_bands import LatencyBands
 from whimbrel.stream.rebind import rebind
-from whimbrel.stream.stream import Stream
+from whimbrel.stream.stream import LatencyBands, Stream
 
 
 def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],

@@ -12,16 +12,17 @@ from numbers import Integral, Real
 import numpy as np
 import pyarrow as pa
 
+from whimbrel import run as running
 from whimbrel.batch import Batch, elapsed
 from whimbrel.clock import Duration, duration_ticks, grid_offset, show_ticks, tell_ticks
 from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
 from whimbrel.errors import PlanError
 from whimbrel.kernels import wait_for_compiler
-from whimbrel.operators import LatenessBand, LateRows
+from whimbrel.operators import LatenessBand
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.progressive.query.validation import check_confidence
 from whimbrel.stream.rebind import rebind
-from whimbrel.stream.stream import Stream
+from whimbrel.stream.stream_like import StreamLike
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
 
@@ -184,7 +185,7 @@ class Lateness:
         counts, _ = np.histogram(self.late_by, edges + 1)
         return pa.table({"above": edges[:-1], "up_to": edges[1:], "rows": counts})
 
-    def at(self, *latencies: Duration, query: Stream | None = None) -> pa.Table:
+    def at(self, *latencies: Duration, query: StreamLike | None = None) -> pa.Table:
         """What each reorder latency would lose, with ``late="drop"``; just what a run with that promise loses.
 
         Parameters
@@ -213,17 +214,18 @@ class Lateness:
                    "share_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
         if query is not None:
             self._check(query, where)
-            columns |= self._effect(query, ticks)
+            columns |= self._effect(query.node, ticks)
         return pa.table(columns)
 
     def _check(self, query: object, where: str) -> None:
-        if not isinstance(query, Stream):
+        node = getattr(query, "node", None)
+        if not isinstance(node, Node):
             raise PlanError(f"query must be a stream, got {type(query).__name__}.", where=where,
                             hint="Use query=log.tumbling_window(...).aggregate(...).")
-        if self.source not in query.sources:
+        if self.source not in node.sources():
             raise PlanError(f"The query does not read {self.source.name}.", where=where,
                             hint="Use a query over the measured source.")
-        if any(isinstance(place.op, LatenessBand) for place in query.node.walk()):
+        if any(isinstance(step.op, LatenessBand) for step in node.walk()):
             raise PlanError("The query has latency bands already.", where=where,
                             hint="Pass the query without at_latencies(...).")
 
@@ -233,9 +235,9 @@ class Lateness:
         keeper = timekeeper(self._losing(latency))
         return sum(int(np.count_nonzero(batch.sync < keeper.follow(batch).current)) for batch in self.batches)
 
-    def _effect(self, query: Stream, latencies: Sequence[int]) -> dict[str, list[float]]:
+    def _effect(self, query: Node, latencies: Sequence[int]) -> dict[str, list[float]]:
         def answer(source: Source) -> pa.Table:
-            return replace(query, node=rebind(query.node, {self.source: source})).collect()
+            return running.collect(rebind(query, {self.source: source}))
 
         whole = answer(WithOrdering(self._log, OrderingSpec(None)))
         changed = [_changed(whole, answer(self._losing(latency))) for latency in latencies]
@@ -264,38 +266,8 @@ class Lateness:
                 f"interleaved={found.interleaved:,}")
 
 
-def lateness(source: Stream, *, by: str | None = None) -> Lateness:
-    """Measure how late the rows of a log came. See :class:`whimbrel.stream.Lateness`.
-
-    Reads the whole source once: its times, and nothing else.
-
-    Parameters
-    ----------
-    source : Stream
-        A log as it was read, without further steps; or a replay of one.
-    by : str, optional
-        A column that tells kinds of rows apart, such as devices that send at once what they gathered: then
-        ``missing()`` and ``progressive(late=...)`` know the lateness of each.
-
-    Raises
-    ------
-    PlanError
-        For a feed, which has no end, and for a stream that is more than a source.
-    """
-    if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
-        raise PlanError("lateness() needs a source without further steps.", where="lateness(...)",
-                        hint="Pass the log as it was read; pass a query to at(..., query=...).")
-    if by is not None:
-        if not isinstance(by, str):
-            raise PlanError(f"by must be a column name, got {by!r}.",
-                            where=f"lateness({source.node.op.name}, by={by!r})",
-                            hint=f"Use one of the columns: {', '.join(source.schema.names)}.")
-        source.schema.type_of(by, where=f"lateness({source.node.op.name}, by={by!r})")
-    return lateness_of(source.node.op, by)
-
-
 def lateness_of(source: Source, by: str | None = None) -> Lateness:
-    """See :func:`lateness`."""
+    """Measure how late the rows of a log came. See :func:`whimbrel.lateness`."""
     log = source.again()
     if log is None:
         raise PlanError(f"{source.name} is a feed, which is unbounded.", where=f"lateness({source.name})",
@@ -312,33 +284,6 @@ def lateness_of(source: Source, by: str | None = None) -> Lateness:
                 batches.append(batch)
                 late_by.append(elapsed(keeper.follow(batch).newest, batch.sync))
     return Lateness(source, batches, np.concatenate(late_by), by)
-
-
-def late_rows(source: Stream) -> Stream:
-    """The rows of a source that came later than promised. See :class:`whimbrel.operators.LateRows`.
-
-    Each is an event at the time when it came. Start it together with what is asked of the source
-    (:func:`whimbrel.start`), and the source is read once.
-
-    Parameters
-    ----------
-    source : Stream
-        As it was read, with a reorder latency and ``late="side_output"``, ``"drop"`` or ``"adjust"``.
-    """
-    if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
-        raise PlanError("late_rows() needs a source without further steps.", where="late_rows(...)",
-                        hint="Pass the log, feed or replay itself.")
-    log, where = source.node.op, f"late_rows({source.node.op.name})"
-    if log.edges:
-        raise PlanError(f"{log.name} has start and end edges, of which only one may be late.", where=where,
-                        hint="Use a source of point events or intervals.")
-    if log.disorder.reorder_latency is None and log.disorder.lag is None:
-        raise PlanError(f"{log.name} has no reorder latency, so no row is late.", where=where,
-                        hint='Add reorder_latency="..." and late="side_output" where it is read.')
-    if log.disorder.late == "raise":
-        raise PlanError(f'{log.name} has late="raise": its first late row is an error.', where=where,
-                        hint='Use late="side_output", "drop" or "adjust".')
-    return Stream(Node(LateRows(source=log), (source.node,)))
 
 
 def _changed(whole: pa.Table, part: pa.Table) -> int:

@@ -8,7 +8,7 @@ from whimbrel import operators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Literal
+    from typing import Any, Literal, Self
 
     from whimbrel.clock import Duration
     from whimbrel.expr import Col, Column, Condition, Expr, Keys
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Span,
     )
     from whimbrel.plan import Aggregate, Node, Operators
-    from whimbrel.stream.stream import Stream
 
 
 class Methods:
@@ -36,18 +35,18 @@ class Methods:
     keys: Keys
     node: Node
 
-    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Stream:
+    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Self:
         raise TypeError(type(self))
 
-    def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
-                **options: Any) -> Stream:
+    def _binary(self, build: Callable[..., Operators], right: Self, *arguments: Any, allow_lookahead: bool,
+                **options: Any) -> Self:
         raise TypeError(type(self))
 
-    def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
+    def _nary(self, build: Callable[..., Operators], *others: Self) -> Self:
         raise TypeError(type(self))
 
     def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str,
-                  Any] = False, **results: Expr) -> Stream:
+                  Any] = False, **results: Expr) -> Self:
         """Reduce the events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
         Parameters
@@ -66,7 +65,7 @@ class Methods:
         return self._unary(operators.aggregate, self.keys, self.node.properties, *unnamed, emit=emit, fill=fill,
                            **results)
 
-    def distinct(self, *columns: str | Expr) -> Stream:
+    def distinct(self, *columns: str | Expr) -> Self:
         """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
 
         Every start and every end of an equal payload begins a new row, as in an aggregate; ``stitch()`` fuses them.
@@ -86,7 +85,7 @@ class Methods:
         return self._unary(operators.distinct, *columns, keys=self.keys)
 
     def pivot(self, *names: str | Expr, attribute: str, value: str, values: Sequence[Any], aggregate: Callable[[Any],
-              Aggregate] | None = None) -> Stream:
+              Aggregate] | None = None) -> Self:
         """Turn attributes into columns. See :class:`whimbrel.operators.Pivot`.
 
         Parameters
@@ -104,7 +103,7 @@ class Methods:
                            aggregate=aggregate, keys=self.keys)
 
     def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
-              rank: str = "rank") -> Stream:
+              rank: str = "rank") -> Self:
         """Keep the k rows with the largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
 
         Parameters
@@ -121,9 +120,9 @@ class Methods:
         """
         return self._unary(operators.top_k, k, by, descending=descending, ties=ties, rank=rank, keys=self.keys)
 
-    def asof_join(self, right: Stream, *, on: On | None = None, tolerance: Duration | None = None,
+    def asof_join(self, right: Self, *, on: On | None = None, tolerance: Duration | None = None,
                   direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
-                  suffix: str = "_right", allow_lookahead: bool = False) -> Stream:
+                  suffix: str = "_right", allow_lookahead: bool = False) -> Self:
         """Join each event with the latest right event up to its start. See :class:`whimbrel.operators.AsofJoin`.
 
         Parameters
@@ -147,8 +146,8 @@ class Methods:
         return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, strict=strict,
                             nulls_equal=nulls_equal, suffix=suffix, allow_lookahead=allow_lookahead)
 
-    def clip_at(self, right: Stream, on: On | None = None, *, nulls_equal: bool = False,
-                allow_lookahead: bool = False) -> Stream:
+    def clip_at(self, right: Self, on: On | None = None, *, nulls_equal: bool = False,
+                allow_lookahead: bool = False) -> Self:
         """End each event at the first matching start of `right`. See :class:`whimbrel.operators.Clip`.
 
         Parameters
@@ -163,8 +162,8 @@ class Methods:
         """
         return self._binary(operators.clip_at, right, on, nulls_equal=nulls_equal, allow_lookahead=allow_lookahead)
 
-    def join(self, right: Stream, on: On, *, how: How = "inner", where: Condition | None = None,
-             suffix: str = "_right", nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
+    def join(self, right: Self, on: On, *, how: How = "inner", where: Condition | None = None, suffix: str = "_right",
+             nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
         """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
@@ -186,8 +185,8 @@ class Methods:
         return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
-    def cross_join(self, right: Stream, *, where: Condition | None = None, suffix: str = "_right",
-                   allow_lookahead: bool = False) -> Stream:
+    def cross_join(self, right: Self, *, where: Condition | None = None, suffix: str = "_right",
+                   allow_lookahead: bool = False) -> Self:
         """Pair all events that are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
@@ -202,8 +201,8 @@ class Methods:
         """
         return self._binary(operators.cross_join, right, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
 
-    def semi_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
+    def semi_join(self, right: Self, on: On, *, where: Condition | None = None, suffix: str = "_right",
+                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
         """Keep the parts of events with a matching right event. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
@@ -223,8 +222,8 @@ class Methods:
         return self._binary(operators.semi_join, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
-    def anti_join(self, right: Stream, on: On, *, where: Condition | None = None, suffix: str = "_right",
-                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Stream:
+    def anti_join(self, right: Self, on: On, *, where: Condition | None = None, suffix: str = "_right",
+                  nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
         """Keep the parts of events without a matching right event. See :class:`whimbrel.operators.SemiJoin`.
 
         Parameters
@@ -244,7 +243,7 @@ class Methods:
         return self._binary(operators.anti_join, right, on, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
-    def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Stream:
+    def alter_lifetime(self, *, start: Moment | None = None, duration: Span | None = "same") -> Self:
         """Set the start of each event, its duration, or both. See :class:`whimbrel.operators.AlterLifetime`.
 
         Parameters
@@ -256,27 +255,27 @@ class Methods:
         """
         return self._unary(operators.alter_lifetime, start=start, duration=duration)
 
-    def chop(self, period: Duration, *, offset: Duration | None = None) -> Stream:
+    def chop(self, period: Duration, *, offset: Duration | None = None) -> Self:
         """Cut each event at a grid of `period`. See :class:`whimbrel.operators.Chop`."""
         return self._unary(operators.chop, period, offset=offset)
 
-    def clip_duration(self, longest: Duration) -> Stream:
+    def clip_duration(self, longest: Duration) -> Self:
         """Limit the duration of events. See :class:`whimbrel.operators.ClipDuration`."""
         return self._unary(operators.clip_duration, longest)
 
-    def edges(self) -> Stream:
+    def edges(self) -> Self:
         """Turn events into start and end points. See :class:`whimbrel.operators.Edges`."""
         return self._unary(operators.edges)
 
-    def extend(self, by: Duration) -> Stream:
+    def extend(self, by: Duration) -> Self:
         """Move the end of each event, later or (negative) earlier. See :class:`whimbrel.operators.Extend`."""
         return self._unary(operators.extend, by)
 
-    def point_at_end(self) -> Stream:
+    def point_at_end(self) -> Self:
         """Turn each event into a point at its end. See :class:`whimbrel.operators.PointAtEnd`."""
         return self._unary(operators.point_at_end)
 
-    def set_duration(self, duration: Span | None) -> Stream:
+    def set_duration(self, duration: Span | None) -> Self:
         """Set the duration of each event. See :class:`whimbrel.operators.SetDuration`.
 
         Parameters
@@ -287,7 +286,7 @@ class Methods:
         """
         return self._unary(operators.set_duration, duration)
 
-    def shift(self, amount: Span) -> Stream:
+    def shift(self, amount: Span) -> Self:
         """Move each event by an amount, later or (negative) earlier. See :class:`whimbrel.operators.Shift`.
 
         Parameters
@@ -297,13 +296,13 @@ class Methods:
         """
         return self._unary(operators.shift, amount)
 
-    def stitch(self) -> Stream:
+    def stitch(self) -> Self:
         """Fuse events with equal payloads that follow each other. See :class:`whimbrel.operators.Stitch`."""
         return self._unary(operators.stitch)
 
     def detect(self, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
                skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
-               output: Outputs | None = None, allow_lookahead: bool = False) -> Stream:
+               output: Outputs | None = None, allow_lookahead: bool = False) -> Self:
         """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
         Parameters
@@ -333,7 +332,7 @@ class Methods:
                            allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
 
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
-               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Stream:
+               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Self:
         """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
         Parameters
@@ -353,7 +352,7 @@ class Methods:
         return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
                            start_edges=start_edges, per=per)
 
-    def drop(self, *names: str) -> Stream:
+    def drop(self, *names: str) -> Self:
         """All columns but these. See :class:`whimbrel.operators.Select`.
 
         Examples
@@ -365,7 +364,7 @@ class Methods:
         return self._unary(operators.drop, *names)
 
     def explode(self, column: str, values: Sequence[Column] | Condition = (), *, times: int | Condition | None = None,
-                split: str | None = None, item_type: ItemType | None = None) -> Stream:
+                split: str | None = None, item_type: ItemType | None = None) -> Self:
         """Give one row for each item of a list. See :class:`whimbrel.operators.Explode`.
 
         Parameters
@@ -383,7 +382,7 @@ class Methods:
         """
         return self._unary(operators.explode, column, values, times=times, split=split, item_type=item_type)
 
-    def rename(self, /, **names: str | Col) -> Stream:
+    def rename(self, /, **names: str | Col) -> Self:
         """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
 
         Examples
@@ -394,7 +393,7 @@ class Methods:
         """
         return self._unary(operators.rename, **names)
 
-    def sample(self, fraction: float, *columns: str | Expr, seed: int = 0) -> Stream:
+    def sample(self, fraction: float, *columns: str | Expr, seed: int = 0) -> Self:
         """Keep the events of a fraction of all keys. See :class:`whimbrel.operators.SampleKeys`.
 
         Parameters
@@ -408,7 +407,7 @@ class Methods:
         """
         return self._unary(operators.sample, fraction, *columns, seed=seed, keys=self.keys)
 
-    def select(self, /, *names: str | Expr, **columns: Column) -> Stream:
+    def select(self, /, *names: str | Expr, **columns: Column) -> Self:
         """Keep columns by name, and compute columns by keyword.
 
         Examples
@@ -420,7 +419,7 @@ class Methods:
         """
         return self._unary(operators.select, *names, **columns)
 
-    def with_columns(self, /, **columns: Column) -> Stream:
+    def with_columns(self, /, **columns: Column) -> Self:
         """Add columns, or replace columns of the same name.
 
         Examples
@@ -432,7 +431,7 @@ class Methods:
         """
         return self._unary(operators.with_columns, **columns)
 
-    def union(self, *others: Stream) -> Stream:
+    def union(self, *others: Self) -> Self:
         """Merge this stream with others. See :class:`whimbrel.operators.Union`.
 
         Parameters
@@ -442,7 +441,7 @@ class Methods:
         """
         return self._nary(operators.union, *others)
 
-    def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Stream:
+    def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Self:
         """Give one row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
 
         Parameters
@@ -454,7 +453,7 @@ class Methods:
         """
         return self._unary(operators.unpivot, *names, attribute=attribute, value=value, keys=self.keys)
 
-    def where(self, *conditions: Condition) -> Stream:
+    def where(self, *conditions: Condition) -> Self:
         """Keep events for which every condition is true; null counts as false.
 
         Parameters
@@ -464,17 +463,16 @@ class Methods:
         """
         return self._unary(operators.where, *conditions)
 
-    def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Stream:
+    def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Self:
         """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.quantize, size, hop, offset=offset)
 
     def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *,
-                           offset: Duration | None = None) -> Stream:
+                           offset: Duration | None = None) -> Self:
         """Windows with partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
-    def session_window(self, timeout: Duration, max_duration: Duration | None = None, *,
-                       emit: Emit = "change") -> Stream:
+    def session_window(self, timeout: Duration, max_duration: Duration | None = None, *, emit: Emit = "change") -> Self:
         """Windows that end after `timeout` without events. See :class:`whimbrel.operators.SessionWindow`.
 
         Parameters
@@ -489,15 +487,15 @@ class Methods:
         """
         return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
-    def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start") -> Stream:
+    def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start") -> Self:
         """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
         return self._unary(operators.tumbling_window, size, offset=offset, label=label)
 
     def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration | None = None,
-                       label: Label = "start") -> Stream:
+                       label: Label = "start") -> Self:
         """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
         return self._unary(operators.hopping_window, size, hop, offset=offset, label=label)
 
-    def sliding_window(self, size: Duration) -> Stream:
+    def sliding_window(self, size: Duration) -> Self:
         """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`."""
         return self._unary(operators.sliding_window, size)

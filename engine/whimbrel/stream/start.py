@@ -8,8 +8,7 @@ from whimbrel import run as running
 from whimbrel.errors import PlanError
 from whimbrel.plan import Sink
 from whimbrel.run import Checkpoints, Run
-from whimbrel.stream.latency_bands import LatencyBands
-from whimbrel.stream.stream import Stream
+from whimbrel.stream.stream import LatencyBands, Stream
 
 
 def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | None] = (),

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import pyarrow as pa
 
 from whimbrel import display
+from whimbrel import run as running
 from whimbrel.batch import Schema
-from whimbrel.clock import Duration, Instant
+from whimbrel.clock import Duration, Instant, show_ticks
 from whimbrel.errors import PlanError
-from whimbrel.expr import Column, Expr, Keys, check_key, check_name, named_columns, named_words, type_of
+from whimbrel.expr import Column, Expr, Keys, can_be_key, check_key, check_name, named_columns, named_words, type_of
 from whimbrel.migration_hints import STREAM, absent
-from whimbrel.plan import Node, Operator, Operators, Source, check_lookahead, explain, readable
+from whimbrel.operators import Changelog, LateRows
+from whimbrel.optimize import optimize_together
+from whimbrel.plan import (
+    Node,
+    Operator,
+    Operators,
+    OrderingSpec,
+    Source,
+    check_lookahead,
+    explain,
+    explain_together,
+    readable,
+)
+from whimbrel.run import Run
 from whimbrel.stream.actions import Actions
+from whimbrel.stream.certify import Certificate, certify
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
-from whimbrel.stream.latency_bands import LatencyBands, Query, at_latencies
+from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.time_units import in_one_unit
 
-if TYPE_CHECKING:
-    from whimbrel.stream.certify import Certificate
+Query = Callable[["Stream"], "Stream"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,7 +194,15 @@ class Stream(Methods, Actions):
         >>> early.collect()["n"].to_pylist(), late.collect()["n"].to_pylist()
         ([1, 1, 1], [3, 1, 1])
         """
-        return at_latencies(self, latencies, partial, merge)
+        ticks = latency_ticks(self.node, latencies)
+        check_split(latencies, partial, merge)
+        if partial is None or merge is None:
+            streams = [replace(self, node=node) for node in on_time(self.node, ticks)]
+        else:
+            bands = [replace(self, node=node) for node in apart(self.node, ticks)]
+            streams = merged(bands, partial, merge, Stream)
+        names = tuple(show_ticks(each, self.schema.unit) for each in ticks)
+        return LatencyBands(names, tuple(streams), ticks[-1], self, partial, merge)
 
     @property
     def schema(self) -> Schema:
@@ -217,9 +243,7 @@ class Stream(Methods, Actions):
         certified: 3 rows, the same on 2 threads, the log as it came
         2 rows differ live; rows that were late: 1
         """
-        from whimbrel.stream.certify import certify  # it needs streams itself
-
-        return certify(self, history, live_log, spark, threads)
+        return certify(self.node, history, live_log, spark, threads)
 
     @property
     def view(self) -> display.Views:
@@ -235,25 +259,25 @@ class Stream(Methods, Actions):
 
     # What the methods of operators do: build the operators for this stream, and put them behind.
 
-    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Stream:
-        return self._behind(build(self.schema, *arguments, **options), self.node)
+    def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Self:
+        return self._followed_by(build(self.schema, *arguments, **options), self.node)
 
-    def _binary(self, build: Callable[..., Operators], right: Stream, *arguments: Any, allow_lookahead: bool,
-                **options: Any) -> Stream:
+    def _binary(self, build: Callable[..., Operators], right: Self, *arguments: Any, allow_lookahead: bool,
+                **options: Any) -> Self:
         _check_streams(build, right)
         nodes = in_one_unit(build.__name__, (self.node, right.node))
         made = build(*(node.schema for node in nodes), *arguments, **options)
         if alike(self.keys, right.keys) and (both := within_groups(made, self.keys)) is not None:
             made = both
             nodes = with_keys_as_columns(nodes[0], self.keys), with_keys_as_columns(nodes[1], right.keys)
-        return self._behind(made, *nodes, allow_lookahead=allow_lookahead)
+        return self._followed_by(made, *nodes, allow_lookahead=allow_lookahead)
 
-    def _nary(self, build: Callable[..., Operators], *others: Stream) -> Stream:
+    def _nary(self, build: Callable[..., Operators], *others: Self) -> Self:
         _check_streams(build, *others)
         nodes = in_one_unit(build.__name__, [self.node, *(other.node for other in others)])
-        return self._behind(build(*(node.schema for node in nodes)), *nodes)
+        return self._followed_by(build(*(node.schema for node in nodes)), *nodes)
 
-    def _behind(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Stream:
+    def _followed_by(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Self:
         first, *others = (keeping(op, self.group) for op in ((made,) if isinstance(made, Operator) else made))
         node = Node(first, inputs)
         if not allow_lookahead:
@@ -261,7 +285,123 @@ class Stream(Methods, Actions):
         for op in others:
             node = Node(op, (node,))
         ended = any(op.ends_grouping for op in (first, *others))
-        return Stream(node, columns_of_keys(self.group) if ended else self.keys, self.group)
+        return replace(self, node=node, keys=columns_of_keys(self.group) if ended else self.keys)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LatencyBands(Sequence[Stream]):
+    """The answers of one query at several reorder latencies: a sequence of streams, the earliest first.
+
+    Each answer is what a run over exactly those rows gives that came no later than its latency. Together they read the
+    source once and sort each row once; where the query's first step that needs an order is an aggregate that can be
+    merged, each row is aggregated once too, and the answers combine what the bands made of their rows.
+
+        arrives   1  5  3  9  2         (time; late by 0, 0, 2, 0, 7)
+        bands[0]  1, 3, 5, 9            at_latencies(2, 10): late by up to 2
+        bands[1]  1, 2, 3, 5, 9         late by up to 10
+
+    Attributes
+    ----------
+    latencies : tuple of str
+        As the bands are called.
+    streams : tuple of Stream
+        The answers; any of them can be gone on from, or started alone.
+    last_ticks : int
+        The last latency.
+    query : Stream
+        What is asked at each latency.
+    partial, merge : callable, optional
+        The user's own split of it.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}, time="at", arrival="seen", name="log")
+    >>> bands = log.tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 2, 10)
+    >>> [answer.collect()["n"].to_pylist() for answer in bands]
+    [[1, 1, 1], [2, 1, 1], [3, 1, 1]]
+    >>> for row in bands.collect().to_pylist():
+    ...     if row["change"] == "update":
+    ...         print(row)
+    {'start': 0, 'end': 4, 'n': 2, 'band': '2', 'change': 'update', 'n_before': 1}
+    {'start': 0, 'end': 4, 'n': 3, 'band': '10', 'change': 'update', 'n_before': 2}
+    """
+
+    latencies: tuple[str, ...]
+    streams: tuple[Stream, ...]
+    last_ticks: int
+    query: Stream
+    partial: Query | None = None
+    merge: Query | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Stream: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Stream]: ...
+    def __getitem__(self, index: int | slice) -> Stream | Sequence[Stream]:
+        return self.streams[index]
+
+    def __len__(self) -> int:
+        return len(self.streams)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self.streams)
+
+    @cached_property
+    def revisions(self) -> tuple[Stream, ...]:
+        """The answers, with what each row is to the band before. See :class:`whimbrel.operators.Changelog`."""
+        first = self.streams[0]
+        apart = first.node.properties.apart
+        keys = tuple(field.name for field in first.schema
+                     if (can_be_key(field.type) if apart is None else field.name in apart.per))
+        inputs = [(first.node,), *((earlier.node, later.node) for earlier, later in pairwise(self.streams))]
+        return tuple(Stream(Node(Changelog(keys=keys, band=name), given))
+                     for name, given in zip(self.latencies, inputs, strict=True))
+
+    def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> LatencyBands:
+        """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
+        return replace(self, streams=tuple(stream.on(other) for stream in self.streams), query=self.query.on(other))
+
+    def late_rows(self) -> Stream:
+        """Rows that are later than the last latency, each when it came. See :class:`whimbrel.operators.LateRows`."""
+        sources = self.streams[-1].node.sources()
+        if len(sources) > 1:
+            raise PlanError(f"late_rows() needs a query with one source, got {len(sources)}.", where="late_rows()",
+                            hint="Use wb.late_rows(source) for each source.")
+        ordering = OrderingSpec(self.last_ticks, "side_output")
+        return Stream(Node(LateRows(source=sources[0], ordering=ordering), (Node(sources[0]),)))
+
+    def collect(self) -> pa.Table:
+        """All answers in one table, in the order of start, with band, revision and what was before."""
+        answers = running.collect_together([stream.node for stream in self.revisions])
+        return running.in_order(pa.concat_tables(answers))
+
+    def start(self, *, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
+        """Start all answers together, one run for each, with band, revision and what was before.
+
+        Parameters
+        ----------
+        keep_rows : int
+            Settled result rows of each to keep, as in :meth:`whimbrel.Stream.start`.
+        """
+        return running.start(*(stream.node for stream in self.revisions), keep_rows=keep_rows)
+
+    @property
+    def view(self) -> display.Views:
+        """A live view of all answers in one picture: early ones light, settled ones full."""
+        return display.Views(self)
+
+    def explain(self) -> str:
+        """The plan that answers all latencies together."""
+        plans = optimize_together([stream.node for stream in self.streams])
+        texts = explain_together(plans)
+        return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, texts, strict=True))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return display.mimebundle(self)
+
+    def __repr__(self) -> str:
+        return f"LatencyBands({', '.join(self.latencies)}) of {self.streams[0]!r}"
 
 
 def _check_streams(build: Callable[..., Operators], *others: object) -> None:

@@ -89,7 +89,7 @@ TEXTS: dict[str, Callable[[wb.Stream], Any]] = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_names_a_column_is_refused_with_both_ways_out(name: str) -> None:
     rows = wb.from_arrow({"at": [0], "x": [1], "flag": [True]}, time="at")
-    with pytest.raises(wb.WhimbrelError, match=r"name of a column(.|\n)*hint:.*col\.(x|flag) .*wb\.lit\('(x|flag)'\)"):
+    with pytest.raises(wb.WhimbrelError, match=r"column name(.|\n)*hint:.*col\.(x|flag) .*wb\.lit\('(x|flag)'\)"):
         TEXTS[name](rows)
 
 

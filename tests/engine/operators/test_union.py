@@ -49,7 +49,7 @@ def test_the_stream_that_is_behind_holds_the_others_back() -> None:
     (stream(0).with_columns(x=0.5), SchemaError, "'x' is int64 here and double in the other"),
     (wb.from_arrow(pa.table({"at": pa.array([0], pa.timestamp("s")), "x": [0]}), time="at"), PlanError,
      "must have one type of time"),
-    ("stream", PlanError, "Cannot union with a str"),
+    ("stream", PlanError, "needs a stream, got str"),
 ])
 def test_streams_that_differ_are_refused_with_the_difference(right: wb.Stream, kind: type, what: str) -> None:
     with pytest.raises(kind, match=what):

@@ -77,10 +77,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "label": (lambda: log().tumbling_window(5, label="middle"), ["'start' or 'end'", "'middle'"]),
     "duration on plain ticks": (
         lambda: log().tumbling_window("5m"),
-        ["counts plain integers", "tumbling_window('5m')", "ticks"],
+        ["integer times", "tumbling_window('5m')", "ticks"],
     ),
     "join on nothing": (lambda: log().join(log(), on=[]), ["join() needs a key"]),
-    "join with a table": (lambda: log().join(LOG, on="name"), ["Cannot join with a Table"]),  # type: ignore[arg-type]
+    "join with a table": (lambda: log().join(LOG, on="name"), ["needs a stream, got Table"]),  # type: ignore[arg-type]
     "join on other types": (
         lambda: log().join(wb.from_arrow(OTHER, time="at"), on="price"),
         ["Keys must have one type, got 'price' (double) and 'price' (string)", "Cast"],

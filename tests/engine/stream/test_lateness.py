@@ -134,7 +134,7 @@ def test_what_lateness_cannot_be_asked() -> None:
     for asked, message in (
         (lambda: late.at(0, query="q"), "A str is not a query"),
         (lambda: late.at(0, query=other), "does not read log"),
-        (lambda: late.at(0, query=log.at_latencies(0, 1)), "A LatencyBands is not a query"),
+        (lambda: late.at(0, query=log.at_latencies(0, 1)), "query must be a stream, got LatencyBands"),
         (lambda: late.at(0, query=log.at_latencies(0, 1)[0]), "has latency bands"),
         (lambda: late.quantiles(2), "A quantile must be between 0 and 1"),
         (lambda: late.quantiles("a"), "A quantile must be between 0 and 1"),

@@ -96,8 +96,8 @@ def _stands_at(table: pa.Table, name: str, tick: str) -> np.ndarray | bool:
     """Which rows have a time of just these ticks."""
     try:
         return ticks(table, name) == int(tick)
-    except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False  # a page may say what it likes
+    except (ValueError, pa.ArrowNotImplementedError):  # the page may send anything; Arrow has no ticks of most types
+        return False
 
 
 def _nearest(rows: np.ndarray, position: np.ndarray, to: float) -> np.ndarray:

@@ -24,6 +24,8 @@ from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 RETURNS = "Declare the type: wb.aggregate(..., returns=pa.float64())."
 
 
+_UNFIT = (TypeError, ValueError, OverflowError, pa.ArrowNotImplementedError)
+"""What Arrow raises for values of users that no type, or not this one, holds. ArrowInvalid is a ValueError."""
 SAVE = "Add save= and load= that convert to and from numbers, strings, lists, dicts or arrays."
 
 
@@ -155,7 +157,7 @@ def shown(value: Any, type_: pa.DataType, name: str) -> Any:
 def _holds(type_: pa.DataType, value: Any) -> bool:
     try:
         pa.scalar(value, type_)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError, ValueError):
+    except _UNFIT:
         return False
     return True
 
@@ -214,7 +216,7 @@ def _type_of(found: Sequence[Any]) -> pa.DataType | None:
         return pa.float64()
     try:
         type_ = pa.array(known).type
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError, ValueError):
+    except _UNFIT:
         return None
     return None if _has_null(type_) else type_
 

@@ -1,0 +1,15 @@
+"""What the modules under :class:`whimbrel.Stream` know of a stream: its query."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from whimbrel.plan import Node
+
+
+class StreamLike(Protocol):
+    """Anything with a query, as :class:`whimbrel.Stream` is."""
+
+    @property
+    def node(self) -> Node:
+        """The query."""
