@@ -1,6 +1,6 @@
-"""Commands: ``whimbrel warm`` and ``whimbrel version``, and those of what is installed beside the engine.
+"""Commands ``whimbrel warm`` and ``whimbrel version``, and commands of other packages.
 
-The engine never imports the workbench: its commands, such as ``whimbrel serve``, stand behind the entry point
+The engine never imports the workbench. Its commands, such as ``whimbrel serve``, come from the entry point
 ``whimbrel.commands``, a function that adds them to the parser.
 """
 

@@ -1,4 +1,4 @@
-"""How a query shows itself in a notebook: by whatever is installed behind the entry point ``whimbrel.display``."""
+"""Display queries in notebooks through the entry point ``whimbrel.display``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PAUSE_S: Final = 0.3
 def load_between_cells() -> None:
     """In a notebook's kernel, load what views need once the present cell is done.
 
-    It takes seconds, for which nobody is waiting then. Between cells and not beside them: two threads that import are
-    in each other's way.
+    It takes seconds, for which nobody is waiting then. It runs between cells, because two threads that import block
+    each other.
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     kernel = getattr(shell, "kernel", None)

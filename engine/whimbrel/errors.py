@@ -20,7 +20,7 @@ def shortened(text: str, maximum: int = 1000) -> str:
 
 
 class WhimbrelError(Exception):
-    """Something the user can mend.
+    """An error that the user can fix.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class ExpressionError(WhimbrelError):
 
 
 class CheckpointError(WhimbrelError):
-    """A checkpoint that cannot be written, or does not belong to the query that should go on from it."""
+    """A checkpoint that cannot be written, or belongs to another query."""
 
 
 class DamagedCheckpointError(CheckpointError):
@@ -76,7 +76,7 @@ class DamagedCheckpointError(CheckpointError):
 
 
 class SinkError(WhimbrelError):
-    """A place that settled rows cannot go to."""
+    """A sink that cannot be written."""
 
 
 class SourceError(WhimbrelError):

@@ -89,7 +89,7 @@ class LargestValues(Aggregate):
         in       2────────         [(1, 2)] over [0, 5), [(1, 3), (2, 2)] over [5, 10)
                       3────
 
-    Equal values have one rank, and as many ranks are left out behind them (1, 1, 3), as in SQL's RANK.
+    Equal values have one rank, and as many ranks are left out after them (1, 1, 3), as in SQL's RANK.
 
     Parameters
     ----------

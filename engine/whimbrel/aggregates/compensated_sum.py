@@ -1,9 +1,9 @@
-"""Sums of floats that also leave: rounding errors are kept, and whoever leaves takes along all that it brought.
+"""Compensated sums of floats that support removal (two-float arithmetic).
 
-Two floats hold 106 bits of a sum. A value that is larger than others by more than that takes their last digits, and
-they do not come back when it leaves. So the values of the largest size are counted: when the last of them has left,
-the sum is spoiled, and computed afresh from its rows. Nor would anything come back from a sum that left what floats can
-hold: as long as values are so large that few of them do, it is kept in a unit in which it never does.
+Two floats hold 106 bits of a sum. A value that is larger than others by more than that erases their last digits, and
+they do not return when it is removed. The sum therefore counts the values of the largest magnitude. When the last of
+them is removed, the sum is invalid and computed again from its rows. A sum beyond the range of floats would not return
+either. While values are that large, the sum is kept in a unit in which it cannot overflow.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _HUGE = 2.0 ** (30 * _WIDTH_BITS + _OFFSET_BITS)
 _HUGE_UNIT = 2.0**64
 
 NO_SUM: State = (0.0, 0.0, SMALLEST, 0, 0, 0)
-"""The sum and its rounding error, in another unit where values are huge; where the size of the largest values begins,
-and how many have it; how many values are not finite, and how many more of them are inf than -inf."""
+"""The sum and its rounding error, in another unit for huge values. The largest magnitude, and the number of its values.
+The number of values that are not finite, and the surplus of inf over -inf."""
 
 
 def add_exactly(state: State, value: Any) -> State:

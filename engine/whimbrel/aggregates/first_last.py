@@ -15,7 +15,7 @@ from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, State
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Edge(Aggregate):
-    """What first and last share: the state is (value, its start, how many), and no row can be taken back."""
+    """Common part of first and last: the state is (value, its start, count), without removal."""
 
     chooses: ClassVar[bool] = True
 

@@ -16,7 +16,7 @@ from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, State
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Extreme(Aggregate):
-    """What min and max share: the state is (value, how many), and a row that left cannot be taken back."""
+    """Common part of min and max: the state is (value, count), without removal."""
 
     chooses: ClassVar[bool] = True
 

@@ -50,8 +50,8 @@ class Product(Aggregate):
 def times_integer(state: State, value: Any) -> State:
     """Multiply into (size, negatives, zeros, overflows): only the result may overflow, since order has no meaning.
 
-    The size of the product is kept with a minus, because int64 has one more number below zero than above; 0 and the
-    sign are counted apart, since a size that is too large once stays so.
+    The magnitude of the product is stored as a negative number, because int64 has one more number below zero. Zeros and
+    signs are counted separately, because a magnitude that has overflowed stays so.
     """
     size, negatives, zeros, overflows = state
     if value == 0:

@@ -112,7 +112,7 @@ class SumOfSquares(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dispersion(Aggregate):
-    """What var and std share: exact sums of values and of squares, from which rows can be taken back.
+    """Common part of var and std: compensated sums of values and squares, with removal.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class Var(Dispersion):
         in       2────────         var over [0, 5) is null, over [5, 10) is 0.5
                       3────
 
-    Sums of values and of squares are kept with their rounding errors, so that neither a large mean nor rows
-    that leave cost digits; where all values of a window lie together, distances from their mean are squared instead.
+    Sums of values and of squares are kept with their rounding errors, so a large mean or removed rows cost no digits.
+    When all values of a window are available together, the distances from their mean are squared instead.
     Equal values have none. Integers are taken as they are, also those that floats do not tell apart.
     A value that is not finite, or above 1e150, makes it nan while it is active.
     Decimals of every width are added up and squared exactly; only what this ends with is rounded, to a float.

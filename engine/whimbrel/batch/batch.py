@@ -22,7 +22,7 @@ _ARRAYS = ("sync", "ends", "absent", "ids", "began")
 class Batch:
     """Rows of a stream, column by column. Immutable; slices and projections share memory.
 
-    A row is one of three things::
+    A row is one of these::
 
         interval    other > sync          true on [sync, other)
         start edge  other = INF           true from sync; an end edge with the same id may follow
@@ -34,11 +34,10 @@ class Batch:
     sync : numpy.ndarray of int64
         When the row happens, in ticks.
     ends : numpy.ndarray of int64, or int
-        The other end of each lifetime, in ticks; or the duration that all rows have, and then no array is kept.
-        Read it as :attr:`other`.
+        The other end of each lifetime, in ticks; or the common duration of all rows. Read it as :attr:`other`.
     columns : tuple of Column
-        Payload, in the order of the schema. End edges repeat the payload of their start. One that says when the rows
-        happen may share the array of `sync`, and goes on to share it wherever they are moved.
+        Payload, in the order of the schema. End edges repeat the payload of their start.
+        A column of event times may share the array of `sync`, also after rows are moved.
     absent : numpy.ndarray of bool, optional
         True for rows filtered out but not yet moved; None when all rows are there.
     ids : numpy.ndarray of int64, optional
@@ -46,8 +45,7 @@ class Batch:
     began : numpy.ndarray of int64, optional
         Starts of the events before a window on a grid rounded them; None where nothing was rounded.
     gaps : tuple of int, optional
-        The least and the most ticks from a row to the next, or bounds of them, where rows are known to be in the order
-        of time: who needs their order or their distance need not read the times again.
+        Bounds of the ticks between neighboring rows, for rows in time order; kernels then need not read the times.
     """
 
     schema: Schema

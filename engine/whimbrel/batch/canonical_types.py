@@ -1,4 +1,4 @@
-"""Arrow has several layouts for one logical type; behind the door there is one of each."""
+"""Convert Arrow's several layouts of a logical type to one canonical layout."""
 
 from __future__ import annotations
 

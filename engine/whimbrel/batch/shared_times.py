@@ -1,4 +1,4 @@
-"""Times beside some times, where all are part of one array: an answer can share them instead of writing them anew."""
+"""Views of neighboring times in a shared array, which avoid a copy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PART = 8_192
 
 
 def surroundings(times: Array, before: int, after: int) -> Array | None:
-    """Times with so many before and behind them in the array that they are part of; None: it has not so many.
+    """Widen a view of times by neighbors of its array; None when the array has too few.
 
-    That is one whose memory stays as it is, Arrow's or of a :class:`Storage`.
+    The array must have memory that does not change: Arrow's, or that of a :class:`Storage`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Memory of columns: large blocks for rows that stay, and an allocator that does not give back what comes again."""
+"""Memory of columns: large blocks for results, and reuse of freed pages."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ _spare: list[Array] = []
 
 
 class Storage:
-    """Blocks so large that the system backs them with huge pages, as NumPy asks it to for arrays from 4 MiB.
+    """Blocks that are large enough for huge pages, which NumPy requests for arrays from 4 MiB.
 
-    The columns of a result come in pieces that fit the cache. Were they kept where they were written, every piece would
-    need fresh memory, and touching that page by page costs more than most kernels do. Copied out of the cache instead,
-    they leave behind memory that the next piece is written to. Whoever knows that its rows stay asks for their memory
-    here, and then nothing is copied.
+    The columns of a result come in pieces that fit the cache. If they stayed where they were written, every piece would
+    need fresh memory, and its page faults cost more than most kernels. Copying them out of the cache frees the memory
+    for the next piece. A kernel whose rows stay allocates their memory here, without a copy.
 
-    Blocks of which nobody holds anything any more are used again, here from the beginning or, a few at most, elsewhere:
-    the pages of a new one cost twice what writing to them does, and more where the system has no huge pages left.
+    Blocks without references are used again, here from the beginning or, a few at most, elsewhere. The page faults of a
+    new block cost twice as much as writing to it, and more when the system has no huge pages left.
     """
 
     def __init__(self) -> None:
@@ -60,7 +59,7 @@ class Storage:
         return np.frombuffer(piece.data, dtype)  # whose parts hold it, and not the block: they know what lies beside
 
     def alike(self, number: int, rows: int) -> Array:
-        """An array of one number; who asks for the one or the other of two anew shares memory."""
+        """An array of one repeated number, shared between calls for the last two numbers."""
         for known in self._alike:
             if known[0] == number and len(known) >= rows:
                 return known[:rows]
@@ -124,12 +123,11 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Ask the C allocator to keep up to 128 MiB of what is freed for what is asked for next.
+    """Let the C allocator keep up to 128 MiB of freed memory for the next allocations.
 
-    Columns of a batch have the size from which glibc asks the system for each array anew and gives it back at once,
-    until it has learnt better from larger ones. Then each batch pays for its pages again, which costs more than most
-    kernels. These are the values it would learn. Nothing is changed where the environment says what to do, or where
-    another C library is at work.
+    For arrays of the size of a batch column, glibc requests memory from the system each time and returns it at once,
+    until it has adapted to larger ones. Each batch then pays for its page faults, which cost more than most kernels.
+    These are the values to which glibc would adapt. Settings in the environment, and other C libraries, are respected.
     """
     if any(name.startswith("MALLOC_") and name.endswith("_THRESHOLD_") for name in os.environ):
         return

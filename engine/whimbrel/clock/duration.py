@@ -243,7 +243,7 @@ def span_words(seconds: float) -> str:
 
 
 def tell_ticks(ticks: int, unit: TickUnit) -> str:
-    """A span that was measured, as a reader takes it in: what is behind its two largest units is left out.
+    """A measured duration for readers, in its two largest units.
 
     >>> tell_ticks(1_804_864_231, "us"), tell_ticks(7, None)
     ('30 min 4 s', '7')

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final, Literal
 
 TickUnit = Literal["s", "ms", "us", "ns"] | None
-"""What one tick is worth; ``None`` means plain integers with no calendar behind them."""
+"""The unit of a tick; ``None`` means integers without a calendar."""
 
 INF: Final = 2**63 - 1
-"""No end known. As a frontier: nothing can follow."""
+"""No end known. As a watermark: nothing can follow."""
 
 MIN_TIME: Final = -(2**63)
-"""Before every event. As a frontier: nothing is promised yet."""
+"""Before every event. As a watermark: none yet."""
 
 _PER_SECOND: Final[dict[TickUnit, int]] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 

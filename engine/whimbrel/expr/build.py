@@ -49,7 +49,7 @@ def lit(value: Any) -> Expr:
 
 
 def start_time() -> Expr:
-    """The start of the event itself, as a time of the stream, where it stands: behind a window that of the window.
+    """The start of the event itself, as a time of the stream. After a window it is the start of the window.
 
     Examples
     --------

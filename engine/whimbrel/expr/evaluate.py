@@ -140,7 +140,7 @@ def _typed(expr: Expr, value: Value) -> Operand:
 
 
 def _at(expr: Expr, value: Value, type_: pa.DataType, scope: Scope, parent: Expr) -> Value:
-    """An operand brought to the type its place asks for; literals are read anew at that type."""
+    """Cast an operand to the type that its operator needs; literals are parsed at that type."""
     if isinstance(expr, Lit):
         return _known(expr, (type_,), lambda: from_scalar(expr.value, type_))
     return value if value.type == type_ else compared_as(value, type_, scope, parent)

@@ -37,7 +37,7 @@ def identity(*functions: Any) -> str:
 
 
 def functions_in(value: Any) -> Iterator[Any]:
-    """The Python functions that something is made of, through its fields and what they hold; and numbers beside them.
+    """The Python functions in a value, through its fields and their contents; and numbers.
 
     >>> [found.__name__ for found in functions_in({"n": 5, "by": [identity, (functions_in, "x")]})]
     ['identity', 'functions_in']

@@ -1,4 +1,4 @@
-"""What a plain Python value is worth beside a typed column: its type there, and its physical value."""
+"""Types and physical values of Python literals that meet typed columns."""
 
 from __future__ import annotations
 

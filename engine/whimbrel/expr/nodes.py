@@ -241,7 +241,7 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class OuterValue:
-    """Where a value beside the columns comes from.
+    """Origin of a value that is not a column.
 
     A run of a pattern has a register, or a column of the first or last event of a name; "rows" is what an operator
     makes of many rows.
@@ -254,7 +254,7 @@ class OuterValue:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Col(Expr):
-    """A column of the stream, or what a pattern's run remembers, read as if it were a column beside those."""
+    """A column of the stream, or a value that a pattern's run remembers, read like a column."""
 
     name: Text
     remembered: OuterValue | None = None

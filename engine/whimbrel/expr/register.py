@@ -12,7 +12,7 @@ from whimbrel.expr.nodes import Col, Expr, OuterValue, RowFunction, by_name, lif
 from whimbrel.expr.trace import TracedRow, fields_of, trace
 
 REGISTER = "register."
-"""How the names of registers begin where they stand beside columns."""
+"""Prefix of register names among columns."""
 
 
 class Registers:
@@ -85,7 +85,7 @@ def last_of(event: str) -> Matched:
 
 
 def registers_of(expr: Expr) -> dict[str, OuterValue]:
-    """What an expression reads of a run's memory, by the name that stands beside those of columns."""
+    """Values of a run's memory that an expression reads, by their names among columns."""
     if isinstance(expr, Col):
         return {} if expr.remembered is None else {expr.name: expr.remembered}
     return {name: found for child in children(expr) for name, found in registers_of(child).items()}

@@ -160,4 +160,4 @@ SCALARS: dict[str, Callable[..., Any]] = {
                      floor_mod, divide, float_floor_div, float_mod, square_root, round_to, whole, within, truth_and,
                      truth_or)
 }
-"""Everything a generated expression may call, beside ``np``."""
+"""Everything a generated expression may call, in addition to ``np``."""

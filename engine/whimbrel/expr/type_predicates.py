@@ -39,5 +39,5 @@ def can_be_key(type_: pa.DataType) -> bool:
 def check_key(name: str, type_: pa.DataType, where: str) -> None:
     """Refuse a key whose values kernels cannot tell apart: lists and structs, and types of other libraries."""
     if not can_be_key(type_):
-        raise SchemaError(f"A key must have values that can be compared, got {name!r} of type {type_}.", where=where,
+        raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
                           hint="Use numbers, strings, times or bools as keys, or explode() its items first.")

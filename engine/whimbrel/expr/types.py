@@ -70,9 +70,9 @@ def type_of(expr: Expr, schema: Schema, *, where: str = "") -> pa.DataType:
 
 
 def _type_of(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType:
-    """The same of a part; the whole is written down for an error alone, since it takes longer than all the rest.
+    """The type of a part. The whole expression is formatted only for an error, because that is slow.
 
-    Each part remembers its type over the schema that it met last: who writes a program of it asks at every step.
+    Each part caches its type for the last schema: code generation asks at every step.
     """
     over, known = expr.__dict__.get("_typed", (None, None))
     if over is schema:

@@ -1,4 +1,4 @@
-"""A run written down, so that it can go on later: a folder of Arrow files, complete or not there at all."""
+"""Checkpoints: folders of Arrow files that appear atomically."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _DAMAGED = "Restore an older checkpoint, or run the query from the start: this o
 
 
 def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Token] = ()) -> None:
-    """Write what a session needs to go on; a checkpoint that is there already is replaced when the new one is complete.
+    """Write a checkpoint; it replaces an existing one when it is complete.
 
     Raises
     ------
     CheckpointError
-        When something else is at `path`, or it cannot be written.
+        When `path` holds something else, or cannot be written.
     """
     folder = Path(path)
     where = f"checkpoint({str(path)!r})"
@@ -77,19 +77,19 @@ def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token])
 
 
 def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
-    """Let a new session go on where another one of the same query was written down.
+    """Resume a new session from a checkpoint of the same query.
 
     Returns
     -------
     list of JSON value
-        What sinks had prepared.
+        The commit tokens of the sinks.
 
     Raises
     ------
     CheckpointError
-        When it is of another query, schema or version.
+        When it belongs to another query, schema or version.
     DamagedCheckpointError
-        When its files are not as they were written, or not there.
+        When its files are missing or have changed.
     """
     folder, where = Path(path), f"restore({str(path)!r}, ...)"
     if not folder.exists():  # the machine went down between the two renames

@@ -1,4 +1,4 @@
-"""Runs that outlive their process: settled rows go to sinks, and checkpoints are written from time to time."""
+"""Coordinate checkpoints and sinks, so that a run resumes after a crash."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where a run writes itself down, and how often; a run that is started with the same folder goes on from there.
+    """Store the checkpoints of a run in a folder. A run started with the same folder resumes from the newest valid one.
 
     Parameters
     ----------
     folder : str or path
-        For checkpoints of this run alone; it is made when it is needed.
+        For this run alone; it is created when needed.
     every : str or timedelta
-        How often. Settled rows are seen in sinks as often.
+        Time between checkpoints. Settled rows reach the sinks at the same times.
     keep : int
-        How many are kept, beside those found damaged. The newest that is not is taken.
+        How many valid checkpoints are retained, in addition to damaged ones. A run resumes from the newest valid one.
 
     Examples
     --------
@@ -71,24 +71,24 @@ class Checkpoints:
 
 
 class Keeping:
-    """What a run keeps: it hands settled rows on, and writes checkpoints.
+    """Hand settled rows to sinks, and write checkpoints.
 
     Parameters
     ----------
     sinks : sequence of Sink or None
         One for each query.
     checkpoints : Checkpoints, optional
-        Without them what sinks were given is prepared and committed every second, and a killed run begins anew.
+        Without them, sinks prepare and commit every second, and a killed run starts from the beginning.
 
     Attributes
     ----------
     skipped : list of str
-        Checkpoints that were found damaged.
+        Damaged checkpoints.
     failed : CheckpointError or None
-        Why the last checkpoint could not be written; the run goes on, and tries again.
+        Why the last checkpoint failed; the run continues and tries again.
     failures : dict of int to WhimbrelError
-        Queries whose sinks have failed, while others go on. Only without checkpoints: those are of all queries, and all
-        end at the last one, so that they can go on from it with nothing lost.
+        Queries whose sinks have failed while others continue. With checkpoints, which all queries share, all end
+        at the last checkpoint, so that they resume from it without loss.
     """
 
     def __init__(self, sinks: Sequence[Sink | None], checkpoints: Checkpoints | None) -> None:
@@ -105,7 +105,7 @@ class Keeping:
         """Where feeds stood at each checkpoint that is kept, of those that this process has written."""
 
     def open(self, new: Callable[[], Execution]) -> Execution:
-        """A session that goes on from the newest checkpoint that is whole, or begins; and its sinks."""
+        """Open the sinks, and resume from the newest valid checkpoint or start."""
         try:
             return self._open(new)
         except BaseException:

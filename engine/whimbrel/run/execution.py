@@ -1,4 +1,4 @@
-"""Queries being answered together: what was read, and what their answers look like now."""
+"""Run several queries over one reading of their sources."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from whimbrel.run.source_reader import SourceReader
 
 
 class Execution:
-    """Reads once for all queries, and can say at any moment what each would answer if the streams ended.
+    """Read once for all queries, and give the current result of each at any moment.
 
-    Not safe to share between threads: whoever steps it also asks it.
+    It belongs to one thread: the caller that steps it also takes snapshots.
 
     Parameters
     ----------
     *plans : Node
         The queries as written.
     keep_rows : int, optional
-        Settled result rows of each to keep; older ones are forgotten and counted. None keeps all.
+        Settled result rows to keep per query; older ones are evicted and counted. None keeps all.
     hurry : bool
-        Nobody looks before the end: take large steps.
+        Take large steps, for a result that is read only at the end.
     rewindable : bool
-        Go back when the clock of its replays is set back.
+        Rewind when the clock of its replays is set back.
 
     Attributes
     ----------
     clock : ReplayClock or None
         The clock of its replays.
     marks : Marks or None
-        Where it can go back to.
+        The rewind points.
     answers : tuple of Answer
         One for each query.
     left : set of int
-        Numbers of the queries that were left while others went on.
+        Numbers of the queries that ended while others continue.
     """
 
     def __init__(self, *plans: Node, keep_rows: int | None = None, hurry: bool = False,
@@ -138,7 +138,7 @@ class Execution:
 
     def resume(self, sent_watermarks: list[int], settled: list[int], left: list[int],
                offsets: Mapping[int, Any]) -> None:
-        """Go on where the kernels' restored state is: so many rows of each query went out before."""
+        """Resume from restored operator state, after so many settled rows of each query."""
         self.pipeline.sent_watermarks = sent_watermarks
         self.reader.resume(offsets=offsets)
         for answer, rows in zip(self.answers, settled, strict=True):
@@ -156,7 +156,7 @@ class Execution:
 
     @property
     def failures(self) -> dict[int, Exception]:
-        """Why which queries have failed, of those that were not left, while others go on."""
+        """Errors of failed queries, while others continue."""
         return {number: error for number, error in self.pipeline.failures.items() if number not in self.left}
 
     def leave(self, number: int) -> None:

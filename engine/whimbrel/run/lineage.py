@@ -44,8 +44,7 @@ class Origin:
     table : pyarrow.Table
         start, end and payload of the newest of them, in the order of start.
     lifetimes : pyarrow.Table
-        For each of those: start and end behind the last step in which it was still an event of its own, such as the
-        window that it counts in.
+        For each event, start and end after the last step that keeps it as one event: for example its window.
     """
 
     source: Source
@@ -169,14 +168,14 @@ def lineage(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read
 
 @dataclass(frozen=True)
 class _Segment:
-    """Steps from a source on, of which each row is one of the source; the last of them tells which rows count.
+    """Steps that keep each row of a source as one row; the last step selects the wanted rows.
 
     Parameters
     ----------
     chain : tuple of Node
         The source first, or the step that judges how late its rows are.
     wanted : Wanted
-        Rows behind the last of them.
+        Rows after the last of them.
     path : tuple of str
         From the source to the result of the query.
     """
@@ -234,7 +233,7 @@ class _Segment:
 
 
 def _segments(node: Node, wanted: LineageRequest, path: Path) -> Iterator[_Segment]:
-    """The ways back from the wanted rows of a node, as far as its rows can be told apart."""
+    """The paths from the wanted rows of a node back to its sources."""
     chain = _chain(node)
     if chain and (len(chain) == 1 or _operator(node).suffices(wanted)):
         yield _Segment(chain, wanted, (*map(_name, chain), *path))
@@ -245,7 +244,7 @@ def _segments(node: Node, wanted: LineageRequest, path: Path) -> Iterator[_Segme
 
 
 def _chain(node: Node) -> tuple[Node, ...]:
-    """From a source to this node, where each row behind a step below it is one row of the source; else nothing."""
+    """The steps from a source to this node, if each keeps rows of the source one to one; else empty."""
     if isinstance(node.op, Source | LatenessBand | LateRows):
         return (node,)
     if len(node.inputs) != 1:

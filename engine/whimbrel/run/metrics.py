@@ -1,4 +1,4 @@
-"""What a run can say about itself, and what its answer looks like at one moment."""
+"""Metrics and current result of a run."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ class Metrics:
     Attributes
     ----------
     rows, rows_per_s : int, float
-        Rows read so far, and lately per second.
+        Rows read so far, and rows per second recently.
     fraction_read : float or None
-        Share of the sources' rows read, 0 to 1; where nobody knows how many there are, of a replay's time; else None.
+        Fraction of the rows read, from 0 to 1. With an unknown number of rows: of a replay's time, or None.
     watermark : datetime, int or None
-        No row before this time can follow; None while nothing is promised.
+        No row before this time can follow; None while there is none.
     newest : datetime, int or None
         Largest event time seen.
     age_s : float or None
-        Of a replay: how far its clock is past the newest event, in seconds of the log (of plain integers: in ticks).
+        Time from the newest event to the clock of a replay, in seconds of the log; in ticks for integer times.
     late_dropped, late_adjusted : int
-        Rows that came later than promised.
+        Late rows that were dropped or adjusted.
     late_by_partition : mapping of str to mapping
-        How many rows came late, by source and partition: of each source that has partitions, the hundred with most.
+        Late rows by source and partition, for the hundred partitions with the most.
     late_by : mapping of str to mapping of int to int
-        Of each feed: how many rows were late by up to so many ticks, in growing steps of round spans of time, by the
-        largest time before them. Logs that can be read again are measured by :func:`whimbrel.lateness`.
+        Rows of each feed by lateness: up to how many ticks, in increasing round durations. For logs use
+        :func:`whimbrel.lateness`.
     buffered_rows, buffered_bytes : int
-        Rows held back or remembered by all operators, and bytes of those that wait to be sorted.
+        Rows buffered by all operators, and bytes of the rows that wait to be sorted.
     sorted_runs : int
-        Runs in which rows wait to be sorted: the more, the more out of order they came.
+        Sorted runs that wait to be merged; they grow with disorder.
     buffered : mapping of str to int
-        The rows held back or remembered by each operator of the plan that runs, named as in ``explain()``, and by each
-        source. Those of the same name are numbered.
+        Rows buffered by each operator of the optimized plan, named as in ``explain()``, and by each source. Equal names
+        are numbered.
     settled_rows, evicted_rows : int
-        Result rows that can no longer change, and how many of the oldest of them are no longer kept.
+        Settled result rows, and how many of the oldest were evicted.
     elapsed_s : float
         Seconds since the start.
     feeds : mapping of str to FeedStatus
-        By name: whether each feed is connected, what was refused, what was given up under overload.
+        Status of each feed by name: connection, dead letters, and rows dropped by load shedding.
     sink_error : str
-        What keeps its sink from being written just now, such as brokers that are away; it is tried on.
+        Why the sink is retrying now, such as brokers that are unreachable; empty otherwise.
     steps : tuple of Step
-        The operators of the plan that runs, inputs before what they feed, each with its counters.
+        The operators of the optimized plan with their counters, inputs first.
     """
 
     rows: int = 0
@@ -81,23 +81,22 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The answer at one moment.
+    """The current result of a query.
 
     Attributes
     ----------
     table : pyarrow.Table
-        start, end, payload: first the rows that are settled, then those that would be the answer if the stream ended
-        now, which may still change.
+        start, end, payload: first the settled rows, then the provisional ones, which assume that the stream ends now.
     settled : int
-        How many rows of the table can no longer change.
+        How many rows of the table are settled.
     version : int
-        Grows with every change.
+        Increases with every change.
     metrics : Metrics
     final : bool
         The stream has ended; everything is settled.
     rearranged : int
-        Grows when settled rows do not follow those before in the order of start: while it stays the same, they stand
-        where they stood in the snapshot before, less those that were forgotten.
+        Increases when new settled rows are not in the order of start. While it stays the same, settled rows keep their
+        positions, apart from evicted ones.
     """
 
     table: pa.Table
@@ -109,5 +108,5 @@ class Snapshot:
 
 
 def moment(ticks: int, schema: Schema) -> Moment:
-    """Ticks as a time that people read; None before the first and after the last of times."""
+    """Ticks as a readable time; None for the smallest and the largest time."""
     return None if ticks in (MIN_TIME, INF) else format_instant(ticks, schema.unit, schema.zone)

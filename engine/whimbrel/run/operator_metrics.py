@@ -1,4 +1,4 @@
-"""What each operator of a running plan has done so far."""
+"""Counters of each operator of a running plan."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from whimbrel.kernels import Kernel
 
 @dataclass(frozen=True, slots=True)
 class OperatorMetrics:
-    """An operator of the plan that runs, and its counters.
+    """An operator of the optimized plan, and its counters.
 
     Attributes
     ----------
     name : str
         As in ``explain()``.
     inputs : tuple of int
-        Which steps it reads, by their place among all; none for a source.
+        Indices of the operators that it reads; none for a source.
     rows_in, rows_out : int
-        Of a source: rows as they came, and those that went on.
+        For a source: rows received, and rows passed downstream.
     seconds : float
-        Its own time, without that of the steps behind it.
+        Its own time, without that of downstream operators.
     buffered_rows : int
-        Rows that it holds back or remembers now.
+        Rows that it buffers now.
     """
 
     name: str
@@ -38,8 +38,8 @@ class OperatorMetrics:
 class OperatorCounters:
     """Counters of one operator.
 
-    Two looks at a clock and a few additions for each batch, whatever is in it: a microsecond or two, where an operator
-    takes tens to thousands. Rows that were filtered out and not yet moved are counted once, where they come from.
+    Each batch costs two clock readings and a few additions: one or two microseconds, where an operator takes tens to
+    thousands. Rows that were filtered out and not yet moved are counted once, at the operator that filtered them.
     """
 
     __slots__ = ("batches", "rows_out", "seconds")
@@ -49,7 +49,7 @@ class OperatorCounters:
         self.seconds = 0.0
 
     def copy(self) -> OperatorCounters:
-        """The same counters, which go their own way."""
+        """An independent copy."""
         copy = OperatorCounters()
         copy.batches, copy.rows_out, copy.seconds = self.batches, self.rows_out, self.seconds
         return copy
@@ -73,7 +73,7 @@ class OperatorCounters:
         return out
 
     def advance(self, kernel: Kernel, watermark: int, port: int = 0) -> list[Batch]:
-        """Let the operator learn how far time has come."""
+        """Advance the watermark of the operator."""
         began = perf_counter()
         out = kernel.advance(watermark, port)
         self.seconds += perf_counter() - began

@@ -56,7 +56,7 @@ class CutWindows:
 
 
 def states_of(part: Node, stop: threading.Event) -> list[Batch]:
-    """What a part makes of its rows; less if it is told to stop."""
+    """The result of one part; incomplete after a stop."""
     made: list[Batch] = []
     with closing(SourceReader(Pipeline(optimize(part)), hurry=True)) as reader, wait_for_compiler():
         while not reader.finished and not stop.is_set():

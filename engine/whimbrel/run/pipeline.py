@@ -1,4 +1,4 @@
-"""Plans at work: their kernels, joined up, pushed by whoever has rows."""
+"""Push batches through the kernels of several plans, by depth-first dispatch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORTH_COMPILING_ROWS = 2_000
 
 
 class Pipeline:
-    """Kernels in the order of the plans, one for each node that they share. Work happens on the thread that pushes.
+    """The kernels of several plans, one for each shared node. Work happens on the calling thread.
 
     Parameters
     ----------
@@ -38,16 +38,15 @@ class Pipeline:
     needs : list of frozenset of int
         The nodes that each plan is made of.
     sent_watermarks : list of int
-        How far time has come after each kernel, as its consumers know.
+        The last watermark that each kernel sent downstream.
     work : list of Work
         What each kernel has done.
     in_portions : bool
-        Whether :meth:`next_portion` gives what kernels give in portions. Otherwise all of it is in one answer.
+        Whether :meth:`next_portion` gives large results in portions. Otherwise one call gives all of them.
     max_portions : int, optional
-        How many portions may be in one answer; with more it is an error.
+        The largest number of portions in one call; more are an error.
     failures : dict of int to Exception
-        Plans in which a kernel has failed while others go on: kernels that they do not share are as they were, and
-        those that they share have done their part.
+        Plans in which a kernel has failed while others continue. Kernels that they do not share are unaffected.
     """
 
     def __init__(self, *plans: Node) -> None:
@@ -130,9 +129,9 @@ class Pipeline:
         return self._take()
 
     def advance_idle(self, source: int, time: int) -> list[list[Batch]] | None:
-        """A source goes on as if its newest row were at `time`; answers with what this settles, None if nothing is new.
+        """Advance an idle source to `time`. Gives the rows that this settles, or None without a new watermark.
 
-        Those who judge its rows are told, which need not be the one who takes them in.
+        The kernels that decide which rows are late advance, which need not be the ingress.
         """
         entry, news = self.entries[source], False
         judges = [judge for judge, _ in self._consumers[entry] if isinstance(self._kernels[judge],
@@ -222,9 +221,9 @@ class Pipeline:
         return copy
 
     def begin_again(self, row: int = 0) -> None:
-        """Ready for rows from anywhere in time, from this one of the source on: asked of a pipeline that is empty.
+        """Prepare an empty pipeline for rows of any time, starting with row `row` of the source.
 
-        What operators remember beside rows stays: numbers of keys, and compiled code.
+        Key numbers and compiled code stay.
         """
         for kernel in self._kernels:
             kernel.watermark = MIN_TIME
@@ -233,7 +232,7 @@ class Pipeline:
         self.sent_watermarks = [MIN_TIME] * len(self.nodes)
 
     def become(self, copy: Pipeline) -> None:
-        """Go on where a fork of this pipeline is; the fork stays as it is."""
+        """Take the state of a fork of this pipeline; the fork stays unchanged."""
         self._kernels = [kernel.fork() for kernel in copy.kernels]
         self.sent_watermarks = list(copy.sent_watermarks)
         self.work = [work.copy() for work in copy.work]
@@ -297,7 +296,7 @@ class Pipeline:
                     self._spread(consumer, out)
 
     def _fail(self, number: int, error: Exception) -> None:
-        """A kernel has failed. What has no use for it goes on; where nothing is left, the failure is everybody's."""
+        """Fail the plans that use a kernel. Raise its error when no plan is left."""
         self._failed.add(number)
         if isinstance(error, MemoryError):
             error = out_of_memory(*self._growing(number))

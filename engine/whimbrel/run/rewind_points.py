@@ -1,4 +1,4 @@
-"""Places of a replay to which a run can go back: what its kernels held then."""
+"""Rewind points: saved states of a replay, at a bounded cost in time and memory."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Marks:
         return sum(self._bytes)
 
     def back_to(self, instant: int) -> RewindPoint:
-        """The last one before a row was read that came behind an instant (a nanosecond); later ones are forgotten."""
+        """The last rewind point before rows that arrived after an instant (nanoseconds); drops later ones."""
         kept = bisect_right(self._marks, instant, key=lambda mark: mark.arrival_ns)
         del self._marks[kept:], self._bytes[kept:]
         self._worked_s = 0.0

@@ -20,19 +20,19 @@ from whimbrel.run.run_loop import FilePath, Loop, QueryHandle, State
 
 def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = None,
           sinks: Sequence[Sink | None] = (), checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
-    """Let queries run on one thread of their own, in one reading of their sources.
+    """Run queries together on one thread, which reads each source once.
 
     Parameters
     ----------
     *plans : Node
     keep_rows : int
-        Settled result rows of each to keep; older ones are forgotten, and counted.
+        Settled result rows to keep per query; older ones are evicted and counted.
     restore : path, optional
-        A checkpoint to go on from.
+        A checkpoint to resume from.
     sinks : sequence of Sink or None
         Where settled rows go, one for each plan.
     checkpoints : Checkpoints, optional
-        Where it is written down from time to time, and goes on from.
+        Where checkpoints are written, and which one the run resumes from.
     """
     for sink in sinks:
         if not isinstance(sink, Sink | None):
@@ -100,88 +100,88 @@ class Run:
         return self._loop.metrics(self._shown)
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
-        """The answer now, computed by the run's own thread between two steps; after `timeout` seconds the last one.
+        """The current result. After `timeout` seconds it is the last one.
 
-        However often it is asked, looking takes no more than a quarter of the thread's time, for all queries that were
-        started together.
+        The thread of the run computes it between two steps. Snapshots take at most a quarter of its time, for all
+        queries that were started together.
 
         Parameters
         ----------
         timeout : float
             Seconds to wait at most.
         after : int, optional
-            Wait for something newer than this version; it is answered right behind the step that brought it.
+            Wait for a newer version; it is taken directly after the step that made it.
         """
         return self._loop.snapshot(self._shown, timeout, after)
 
     def lineage(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
-        """The events behind a row of the answer, among those that were read so far. See :meth:`whimbrel.Stream.behind`.
+        """The source events of a result row, among those read so far. See :meth:`whimbrel.Stream.lineage`.
 
-        The sources are read once more, by the calling thread; the run goes on.
+        The calling thread reads the sources again. The run continues.
 
         Raises
         ------
         SourceError
-            When a source is a feed whose rows are gone.
+            When a source is a feed, whose rows cannot be read again.
         """
         plan = self._loop.session.plans[self._shown.number]
         return lineage(plan, {**(row or {}), **columns}, limit=limit, read=self.read)
 
     @property
     def read(self) -> Read:
-        """What was read of each source so far, for :func:`whimbrel.run.behind`."""
+        """What was read of each source so far, for :func:`whimbrel.run.lineage`."""
         return self._loop.session.reader.read
 
     def kernels(self) -> dict[str, str]:
-        """The source text that is generated for each operator, by its name as in ``explain()``.
+        """The generated source code of each operator, by its name in ``explain()``.
 
-        Operators that have seen no rows yet, and those that need no text of their own, are left out.
+        Operators without rows so far, and those that need no code, are left out.
         """
         return self._shown.answer.kernels()
 
     def checkpoint(self, path: FilePath) -> None:
-        """Write down what is needed to go on later, with :func:`whimbrel.restore`.
+        """Write a checkpoint, from which :func:`whimbrel.restore` resumes.
 
-        Arrow files in a folder, which appears when it is complete. What is settled by now is not part of it: those
-        rows and the ones that the restored run gives make the whole answer. Queries that were started together are
-        written down together; one that was stopped before the others stays so.
+        It is a folder of Arrow files, which appears when it is complete. Rows that are settled now are not part of
+        it: together with the rows of the restored run they are the whole result. Queries that were started together
+        share a checkpoint. A query that was stopped stays stopped.
 
         Parameters
         ----------
         path : str or path
-            A folder; a checkpoint that is there is replaced.
+            A folder. An existing checkpoint is replaced.
 
         Raises
         ------
         CheckpointError
-            When something else is there, or the run has failed.
+            When the folder holds something else, or the run has failed.
         """
         self._loop.checkpoint(path)
 
     @property
     def checkpoint_error(self) -> WhimbrelError | None:
-        """Why the last of its own checkpoints could not be written, such as a full disk; it tries again."""
+        """Why the last periodic checkpoint failed, such as a full disk; the run tries again."""
         return None if self._loop.keeping is None else self._loop.keeping.failed
 
     @property
     def skipped_checkpoints(self) -> tuple[str, ...]:
-        """Names of checkpoints that were damaged, and passed over for an older one when it started."""
+        """Names of damaged checkpoints that the run skipped when it started."""
         return () if self._loop.keeping is None else tuple(self._loop.keeping.skipped)
 
     def pause(self) -> None:
-        """Stop reading; the sources wait, and so do the queries that were started together with this one."""
+        """Pause reading, for all queries that were started together."""
         self._loop.pause(self._shown)
 
     def resume(self) -> None:
-        """Read on, for all queries that were started together."""
+        """Resume reading, for all queries that were started together."""
         self._loop.resume(self._shown)
 
     def stop(self, *, keep: bool = True, drain: bool = False) -> None:
-        """Stop for good. `keep` what is settled, or drop it. Queries that were started together go on without it.
+        """Stop for good, and `keep` the settled rows or drop them. Queries that were started together continue.
 
-        It does not wait, so a process that ends at once leaves its last rows in no sink. With `drain` it stops
-        gracefully, and with it all queries that were started together: feeds receive no more, what they had received is
-        worked on, sinks and the last checkpoint are written; then it returns. So does the end of a ``with`` block.
+        It does not wait: when the process ends at once, the last rows reach no sink. With `drain`, all queries that
+        were started together stop gracefully. Feeds receive no more, received rows are processed, and sinks and the
+        last checkpoint are written before it returns. The end of a ``with`` block does the same.
 
         Raises
         ------

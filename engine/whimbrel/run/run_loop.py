@@ -1,4 +1,4 @@
-"""What the thread of a run does: read, show what was asked for, and end each query in its time."""
+"""The loop of a run's thread: read, take snapshots, write checkpoints, end queries."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Loop:
         threading.Thread(target=self.serve, name="whimbrel-run", daemon=True).start()
 
     def sought(self) -> None:
-        """The clock of the replays was set: a run that has ended goes on if it has been there already."""
+        """The clock of the replays was set: a finished run resumes if the time is in its past."""
         with self._changed:
             if self._over and self.session.must_rewind and not all(shown.stopping for shown in self._ended()):
                 self._over = False
@@ -96,7 +96,7 @@ class Loop:
         return [shown for shown in self.shown if shown.state == "finished"]
 
     def _revive(self) -> None:
-        """What had ended goes on."""
+        """Resume finished queries."""
         for shown in self._ended():
             if not shown.stopping:
                 shown.state = "running"
@@ -196,7 +196,7 @@ class Loop:
         self._measured, self._unmeasured = time.perf_counter(), False
 
     def _keep_last(self) -> None:
-        """What feeds had received is worked on still, and all of it is written down."""
+        """Process what feeds have received, and write the last checkpoint."""
         self._complete()
         if self.keeping is None and not self._drains:
             return
@@ -216,7 +216,7 @@ class Loop:
                 self.keeping.take(self.session, outs)
 
     def _end_failed(self) -> None:
-        """Queries that have failed, or whose sinks have, while others that were started with them go on."""
+        """End failed queries, and queries with failed sinks, while others continue."""
         failures = {number: error for number, error in self.session.failures.items() if self.shown[number].going}
         if self.keeping is not None:
             failures.update(self.keeping.failures)
@@ -228,7 +228,7 @@ class Loop:
                     self._changed.notify_all()
 
     def _end_some(self) -> None:
-        """Queries whose sources have ended, and those that were stopped while others go on."""
+        """End queries whose sources have ended, and stopped queries, while others continue."""
         going = self._going()
         if all(shown.stopping for shown in going):
             return
@@ -265,7 +265,7 @@ class Loop:
         written.result()
 
     def _write_checkpoints(self) -> None:
-        """Those that were asked for; whoever asked gets the error."""
+        """Write the requested checkpoints; the caller gets the error."""
         while self._checkpoints:
             path, written = self._checkpoints.pop()
             try:

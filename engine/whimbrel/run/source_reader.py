@@ -31,9 +31,9 @@ _FEWEST_ROWS = 256
 class SourceReader:
     """Drives a pipeline from its sources, one small step at a time.
 
-    The source that is furthest behind in time is read next, so that a join buffers as little as possible; replays are
-    read in the order in which their rows come. Steps grow until one takes about 20 ms: an interpreted first batch and a
-    compiled later one both leave room for other work.
+    The source with the oldest event time is read next, so that a join buffers as little as possible. Replays are read
+    in the order of arrival. Steps grow until one takes about 20 ms, so that interpreted first batches and compiled
+    later ones both leave time for other work.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class SourceReader:
         self.resume()
 
     def resume(self, arrival_ns: int | None = None, offsets: Mapping[int, Any] | None = None) -> None:
-        """Begin each source behind the rows that its pipeline has seen.
+        """Start each source after the rows that its pipeline has seen.
 
         Parameters
         ----------
@@ -196,8 +196,8 @@ class SourceReader:
     def step(self) -> list[list[Batch]] | None:
         """Read and process a little; each plan's settled result rows, or None when no source had anything.
 
-        The first None comes soon, so that whoever steps can say how far that was; feeds are waited for after it.
-        Nothing is read while rows are due that kernels give in portions.
+        The first None comes soon, so that the caller can publish its progress; later calls wait for feeds.
+        Nothing is read while kernels have portions of rows to give.
         """
         if self.pipeline.pending:
             return self.pipeline.next_portion()
@@ -232,7 +232,7 @@ class SourceReader:
         self._bell.set()
 
     def _pass(self, number: int, reading: FeedReader) -> list[list[Batch]] | None:
-        """Time goes on where a feed is idle, or partitions of it are; None if it has not."""
+        """Advance the watermark of an idle feed, or of idle partitions; None without a new one."""
         ingress, idle_ticks = self.pipeline.ingresses[number], reading.idle_ticks
         if ingress.source.edges:
             return None
@@ -281,7 +281,7 @@ class SourceReader:
         return out
 
     def _look_ahead(self, number: int, out: list[list[Batch]]) -> None:
-        """Time goes on to the earliest row that may follow, where that is known; what this settles goes out too."""
+        """Advance the watermark to the earliest row that may follow, and add the rows that this settles."""
         bounds, ingress = self._bounds[number], self.pipeline.ingresses[number]
         if bounds is not None and (earliest := bounds.earliest(ingress.rows)) > ingress.watermark:
             for settled, more in zip(out, self.pipeline.advance(number, earliest), strict=True):

@@ -48,7 +48,7 @@ class Piece:
     end: int = INF
 
     def answer(self, stop: threading.Event | None = None) -> pa.Table:
-        """Its rows, in the order of start; fewer of them if it is told to stop."""
+        """Its rows in the order of start; fewer after a stop."""
         with closing(Execution(self.plan, hurry=True)) as session, wait_for_compiler():
             while not session.finished and not (stop is not None and stop.is_set()):
                 session.step()

@@ -1,4 +1,4 @@
-"""Partitions of a cached DataFrame as blocks, for early answers."""
+"""Partitions of a cached DataFrame as blocks of progressive queries."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def is_cached(frame: DataFrame) -> bool:
 class CachedPartitions(Source):
     """The rows of a cached DataFrame in partitions, which are counted when this is made: one Spark job.
 
-    Partitions that Spark has lost are made again when they are read. What comes is compared with what was counted:
-    where that differs, an answer would have some rows twice or not at all, and reading fails.
+    Spark recomputes lost partitions when they are read. Their rows are compared with the counts of the first reading.
+    When they differ, reading fails, because a result could have duplicate or missing rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is known of the micro-batches of a query that went out: what to go on from, and what not to send again."""
+"""Commit log of the micro-batches of a Spark query, for resuming without duplicates."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ class CommittedBatch:
 
 
 class Book:
-    """A folder with what a query is, an entry for each of its last micro-batches, and the states they left.
+    """A folder with the query, an entry for each of its last micro-batches, and their states.
 
-    An entry appears, whole, after the answer of its micro-batch is in its place and before Spark is told: what is
-    repeated after a crash is either found in the book, or done again from the state of the entry before.
+    An entry appears atomically, after the rows of its micro-batch are written and before Spark commits it. After a
+    crash, a repeated micro-batch is either in the log, or computed again from the previous state.
 
     Parameters
     ----------
     folder : Path
     query : sequence of str
-        What it does, step by step.
+        Its steps.
     partitions : int
-        Into how many its state is cut; what an older book says counts.
+        Number of partitions of the state; that of an existing log counts.
 
     Raises
     ------
     CheckpointError
-        When the folder is of another query.
+        When the folder belongs to another query.
     """
 
     def __init__(self, folder: Path, query: Sequence[str], partitions: int) -> None:

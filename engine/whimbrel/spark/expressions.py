@@ -44,8 +44,9 @@ def native(expr: Expr, names: Names, schema: Schema, *, may_fail: bool) -> Colum
     schema : Schema
         Their types.
     may_fail : bool
-        Whether integers may be added and multiplied: an overflow is an error in Spark too (in its ANSI mode), but where
-        conditions stand side by side the two do not look at the same rows.
+        Whether integers may be added and multiplied. An overflow is an error in Spark too (in its ANSI mode),
+        but several
+        conditions may be evaluated on different rows.
 
     Notes
     -----

@@ -49,8 +49,8 @@ class SparkFeed(TimedSource):
 
     Notes
     -----
-    Read here, rows begin with the first that Spark finds and cannot be read again from the middle. A query that goes on
-    after a crash where it was runs on Spark: :meth:`whimbrel.Stream.start_on_spark`.
+    Read here, rows begin with the first that Spark finds and cannot be read again from the middle. A query that
+    resumes after a crash runs on Spark: :meth:`whimbrel.Stream.start_on_spark`.
     """
 
     live = True

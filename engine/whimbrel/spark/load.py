@@ -57,7 +57,7 @@ class SparkSource(ColumnarSource):
         Only rows that start at or after the first and before the second.
     order : {"time", "newest", "random"}, optional
         How rows come. "time": Spark sorts them, in ranges of time, and they are answered as they come. "newest" and
-        "random" are for early answers: of the newest rows, or of an even sample.
+        "random" are for progressive queries: of the newest rows, or of a random sample.
 
     Raises
     ------

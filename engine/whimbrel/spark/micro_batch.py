@@ -24,7 +24,7 @@ PART, IS_ROW = "whimbrel_part", "whimbrel_is_row"
 
 
 class Followed(Sent):
-    """Stands for a feed whose rows are sent, micro-batch by micro-batch; how far time has come is told."""
+    """Stand-in for a feed whose rows come in micro-batches, with their watermark."""
 
     live = True
 

@@ -39,7 +39,8 @@ class RowReceiver:
 
     A partition may be sent twice: its task failed half way and is tried again, or runs twice for speed. Batches are
     passed on at once and only their digests are kept; a later attempt must begin with the same batches, which are
-    skipped, and goes on where the one before it ended. Few batches wait at a time: when nobody takes them, connections
+    skipped, and the next ones continue after the last known row. Few batches wait at a time: when nobody takes them,
+    connections
     are not read and the tasks wait.
 
     Parameters
@@ -55,7 +56,7 @@ class RowReceiver:
     ----------
     address : tuple of str and int
     token : bytes
-        Whoever does not begin with it is not heard.
+        Connections that do not start with it are rejected.
     """
 
     def __init__(self, host: str, *, where: str, in_turn: bool = False) -> None:

@@ -124,6 +124,6 @@ def arrow_of(batch: Batch, fields: pa.Schema) -> pa.RecordBatch:
 
 
 def as_type(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The same values; the session's zone and the files' units are left behind."""
+    """The same values, without the session's time zone and the files' units."""
     logical = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     return array if plain_type(logical) == type_ else array.cast(type_)

@@ -111,7 +111,7 @@ class SparkRun:
         return ended is not False
 
     def stop(self) -> None:
-        """Stop; a query that is started with the same checkpoint goes on here."""
+        """Stop; a query that is started with the same checkpoint resumes here."""
         self.query.stop()
 
     def finish(self) -> None:
@@ -181,7 +181,7 @@ class SparkRun:
         return self._feed.timeline.needed(asked.schema.names)
 
     def _parts(self, frame: DataFrame) -> DataFrame:
-        """Rows with their partition, and one that is none for each partition: time goes on in all of them."""
+        """Rows with their partition, and one empty row per partition, which advances its watermark."""
         from pyspark.sql import functions as f
 
         of = {field.name: field.dataType for field in frame.schema.fields}

@@ -111,7 +111,7 @@ class TaskWork:
         yield from running.finish() if running else ()
 
     def in_chunks(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows in any order; some at a time are answered alone, and what comes of them is merged later."""
+        """Rows in any order, in groups; the results of the groups are merged later."""
         running, rows = _Running(self), 0
         for part in parts:
             yield from running.push(part)
@@ -191,7 +191,7 @@ class _Running:
 
 
 def sent(source: Source) -> Sent:
-    """Behind what the planner put before it."""
+    """The operator after the steps that the planner put before it."""
     while not isinstance(source, Sent):
         source = source.source  # type: ignore[attr-defined]
     return source

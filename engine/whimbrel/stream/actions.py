@@ -27,7 +27,7 @@ class Actions:
     node: Node
 
     def explain(self, *, on: Any = None) -> str:
-        """The plan as written, and the plan that runs.
+        """The plan, and the optimized plan.
 
         Parameters
         ----------
@@ -57,13 +57,13 @@ class Actions:
 
     def on_spark(self, spark: Any, *, exchange: Literal["key", "time", "order"] | None = None,
                  native: bool | None = None) -> Any:
-        """The answer as a Spark DataFrame: start, end, payload.
+        """The result as a Spark DataFrame: start, end, payload.
 
-        Aggregates over windows run in two steps: what comes of the rows where they are, in Spark SQL or in the engine's
-        kernels, and what is made of that. What happens per key is partitioned by key, windows and joins of bounded
-        lifetimes by ranges of time; the rest goes through one task, in the order of time, however many rows there are.
-        Users' aggregates and patterns run in the tasks too. ``explain(on=spark)`` says what is done. No job runs now,
-        but one that measures the source where ranges of time are to be found.
+        Aggregates over windows run in two phases: partial aggregates where the rows are, in Spark SQL or in the
+        engine's kernels, and the merge. Steps per key are partitioned by key. Windows and joins with bounded lifetimes
+        are partitioned by time ranges. All other steps run in one task, in time order. User-defined aggregates and
+        patterns run in the tasks too. ``explain(on=spark)`` shows the plan. No job runs now, except one that measures
+        the source when time ranges are needed.
 
         Parameters
         ----------
@@ -127,17 +127,18 @@ class Actions:
         return SparkRun(self.node, sink, Path(checkpoint), partitions, every=every, available_now=available_now)
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
-        """The exact answer, to the end: start, end, payload, in the order of start; end is null when none is known.
+        """Run to the end and return the exact result: start, end, payload, in the order of start.
+
+        The end is null when none is known.
 
         Parameters
         ----------
         threads : int
-            Rows of a table or Parquet files that are in the order of time are cut into so many ranges, which threads
-            answer side by side: where lifetimes are bounded, as in windows, so that a range needs little beside its
-            own rows. Other queries run on one thread, whatever is asked for. Rows are the same; those of one start may
-            come in another order, and the last digit of a sum of floats may differ.
+            How many time ranges run in parallel. It applies to tables and Parquet files in time order, and to queries
+            with bounded lifetimes, such as windows; other queries run on one thread. The rows are the same. Rows of
+            one start may have another order, and the last digit of a sum of floats may differ.
         on : pyspark.sql.SparkSession, optional
-            Where it runs, as with :meth:`on_spark`; the answer comes here.
+            Where it runs, as with :meth:`on_spark`; the result is returned here.
         """
         if on is not None:
             from whimbrel.spark import collect_on_spark
@@ -175,7 +176,7 @@ class Actions:
         block_rows : int, optional
             Of a block, where the source can cut blocks anywhere. Default: a 200th of all, within bounds.
         resume : str or path, optional
-            What :meth:`whimbrel.ProgressiveQuery.keep` wrote: goes on from there, without reading what was read.
+            A file of :meth:`whimbrel.ProgressiveQuery.save`. The query resumes without reading those rows again.
         late : Lateness, optional
             Of earlier rows: intervals allow for late ones, of windows that a feed has passed, or a log that ends now.
         intervals : {"approximate", "guaranteed"}
@@ -221,7 +222,7 @@ class Actions:
         limit : int
             Events of each source to show, the newest; all are counted.
         **columns
-            Instead of a row, or beside it: ``start=`` (what holds at that time), and values of columns such as keys.
+            Instead of a row, or with it: ``start=`` (the rows at that time), and values of columns such as keys.
 
         Examples
         --------
@@ -243,16 +244,16 @@ class Actions:
 
     def start(self, *, keep_rows: int = 1_000_000, sink: Sink | None = None,
               checkpoints: Checkpoints | None = None) -> Run:
-        """Run on a thread of its own.
+        """Start a run on a thread of its own.
 
         Parameters
         ----------
         keep_rows : int
-            Settled result rows to keep; older ones are forgotten, and counted in the metrics.
+            Settled result rows to keep; older ones are evicted, and counted in the metrics.
         sink : Sink, optional
             Where settled rows go, such as ``wb.sinks.parquet("out")``.
         checkpoints : Checkpoints, optional
-            Where the run is written down, to go on from when it is started again, also when the process was killed:
-            each settled row is in the sink once, if the sink can do that.
+            Where checkpoints are stored. A run that is started again with them resumes, also after a crash. Each
+            settled row is in the sink exactly once, if the sink supports it.
         """
         return running.start(self.node, keep_rows=keep_rows, sinks=(sink,), checkpoints=checkpoints)[0]

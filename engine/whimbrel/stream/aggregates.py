@@ -391,11 +391,11 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
 
 
 def window_start() -> WindowBound:
-    """Start of the window whose events a result speaks of, in ``aggregate(...)`` behind a window on a grid.
+    """Start of the window of a result, in ``aggregate(...)`` after a tumbling or hopping window.
 
     With ``label="start"`` a window is [window_start, window_end): an event at window_start belongs to it. With
-    ``label="end"`` it is (window_start, window_end], and an event at window_end belongs to it instead; so the two are
-    always `size` apart and on the points at which windows begin and end, whichever label is used.
+    ``label="end"`` it is (window_start, window_end]: an event at window_end belongs to it. With both labels the two are
+    `size` apart, on the grid of the windows.
 
     Examples
     --------
@@ -408,5 +408,5 @@ def window_start() -> WindowBound:
 
 
 def window_end() -> WindowBound:
-    """End of the window whose events a result speaks of; which events those are, :func:`window_start` says."""
+    """End of the window of a result. See :func:`window_start` for the events that belong to it."""
     return WindowBound("end")

@@ -1,4 +1,4 @@
-"""Whether a query that was back-tested says the same when it runs live; and if not, which rows were late."""
+"""Compare a backtest with a live run, and explain differences by late rows."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ Floats = tuple[float, ...]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What came of asking one query in several ways.
+    """The differences between several executions of one query.
 
     Attributes
     ----------
     rows : int
-        Of the answer, from history.
+        Result rows, from history.
     late_rows : int
-        Rows of the live log that were dropped or moved.
+        Rows of the live log that were dropped or adjusted.
     routes : tuple of str
-        Where the query was asked, beside one thread here.
+        Where the query ran, in addition to one thread here.
     differences : pyarrow.Table
-        Rows that one of them has and history has not (``extra``), or the other way around (``missing``), each with the
-        route and the reason: ``late rows``, or ``unexplained``.
+        Rows that only another route has (``extra``), or only history (``missing``), each with the route and the reason:
+        ``late rows`` or ``unexplained``.
     """
 
     rows: int
@@ -68,7 +68,7 @@ class Certificate:
 
 
 def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, threads: int) -> Certificate:
-    """Ask a query of history in every way, and of the log as it came. See :meth:`whimbrel.Stream.certify`."""
+    """Run a query on history by every route, and on the log in arrival order. See :meth:`whimbrel.Stream.certify`."""
     log = _log(live_log)
     on_history = rebind(query, history)
     whole = running.collect(on_history)
@@ -95,7 +95,7 @@ def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, 
 
 
 class Judged(Source):
-    """The rows of a log that were on time when they came, or were moved: history without what was late.
+    """The on-time and adjusted rows of a log: history without the late rows that were dropped.
 
     Parameters
     ----------

@@ -19,5 +19,5 @@ def flights() -> Stream:
 
 
 def flights_file() -> Path:
-    """The Parquet file behind :func:`flights`, for whatever else reads Parquet, such as Spark."""
+    """The Parquet file of :func:`flights`, for other readers of Parquet, such as Spark."""
     return connect.flights_file()

@@ -1,4 +1,4 @@
-"""Feeds: streams whose rows come from outside, while they come. ``wb.feeds.kafka("flights", ...)``, and so on."""
+"""Feeds: streams with a connection, such as ``wb.feeds.kafka("flights", ...)``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Options = ParamSpec("Options")
 
 
 def _stream_of(feed: Callable[Options, Feed]) -> Callable[Options, Stream]:
-    """What makes a stream of such a feed."""
+    """Turn a constructor of feeds into a constructor of streams."""
     @wraps(feed)
     def made(*args: Options.args, **options: Options.kwargs) -> Stream:
         return Stream(Node(feed(*args, **options)))
@@ -59,17 +59,17 @@ websocket = _stream_of(WebSocketFeed)
 
 
 def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-letter queue is a dead letter
-    """What a feed refused, as a stream: at, reason, message (its first 4 kB) and size.
+    """The dead-letter queue of a feed as a stream: at, reason, message (its first 4 kB) and size.
 
-    The newest 5,000 are kept until they are read; in place of those before them one row says how many they were. All
-    are counted by reason in ``run.metrics.feeds``.
+    The newest 5,000 messages are kept until they are read. One row gives the number of older ones. All are counted by
+    reason in ``run.metrics.feeds``.
 
-    Start it together with what is asked of the feed: ``wb.start(query, wb.feeds.dead_letters(feed))``.
+    Start it together with a query on the feed: ``wb.start(query, wb.feeds.dead_letters(feed))``.
 
     Parameters
     ----------
     feed : Stream
-        As it was made, without further steps.
+        The feed itself, without further steps.
 
     Examples
     --------
@@ -94,5 +94,5 @@ __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", 
 
 
 def __dir__() -> list[str]:
-    """What a notebook completes behind ``wb.feeds.``."""
+    """Names that a notebook completes after ``wb.feeds.``."""
     return __all__

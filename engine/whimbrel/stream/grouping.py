@@ -17,7 +17,7 @@ def columns_of_keys(names: tuple[str, ...]) -> Keys:
 
 
 def with_keys_as_columns(node: Node, keys: Keys) -> Node:
-    """The stream with computed keys beside its columns."""
+    """The stream with computed keys as further columns."""
     computed = {name: expr for name, expr in keys if not (isinstance(expr, Col) and expr.name == name)}
     for name, expr in computed.items():
         if name in node.schema:

@@ -12,20 +12,20 @@ from whimbrel.stream.stream import Stream
 def lateness(source: Stream, *, by: str | None = None) -> Lateness:
     """Measure how late the rows of a log came. See :class:`whimbrel.stream.Lateness`.
 
-    Reads the whole source once: its times, and nothing else.
+    It reads the times of the whole source once.
 
     Parameters
     ----------
     source : Stream
-        A log as it was read, without further steps; or a replay of one.
+        A log without further steps, or a replay of one.
     by : str, optional
-        A column that tells kinds of rows apart, such as devices that send at once what they gathered: then
-        ``missing()`` and ``progressive(late=...)`` know the lateness of each.
+        A column whose values have different lateness, such as devices that send in batches. Then ``missing()`` and
+        ``progressive(late=...)`` measure each value.
 
     Raises
     ------
     PlanError
-        For a feed, which has no end, and for a stream that is more than a source.
+        For a feed, which is unbounded, and for a stream with further steps.
     """
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
         raise PlanError("lateness() needs a source without further steps.", where="lateness(...)",
@@ -40,15 +40,15 @@ def lateness(source: Stream, *, by: str | None = None) -> Lateness:
 
 
 def late_rows(source: Stream) -> Stream:
-    """The rows of a source that came later than promised. See :class:`whimbrel.operators.LateRows`.
+    """The late rows of a source. See :class:`whimbrel.operators.LateRows`.
 
-    Each is an event at the time when it came. Start it together with what is asked of the source
+    Each is an event at the time when it arrived. Start it together with queries on the source
     (:func:`whimbrel.start`), and the source is read once.
 
     Parameters
     ----------
     source : Stream
-        As it was read, with a reorder latency and ``late="side_output"``, ``"drop"`` or ``"adjust"``.
+        The source itself, with a reorder latency and ``late="side_output"``, ``"drop"`` or ``"adjust"``.
     """
     if not isinstance(source, Stream) or not isinstance(source.node.op, Source):
         raise PlanError("late_rows() needs a source without further steps.", where="late_rows(...)",

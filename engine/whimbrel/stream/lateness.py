@@ -1,4 +1,4 @@
-"""How late the rows of a log came, and what each reorder latency would cost."""
+"""Lateness of the rows of a log, and the cost of each reorder latency."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ _QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Lateness:
-    """How far rows came behind the newest row before them, as they lie in a log.
+    """The lateness of each row of a log: the newest event time so far minus its own.
 
-    A row is late by the largest time seen when it came, less its own time; where the source has partitions, by the
-    largest time seen in its partition. Times are event times; what the arrival column says plays no part, so a clock
-    that runs ahead does not either.
+    With partitions, the newest event time of its partition counts. Arrival times play no part, so a clock that is fast
+    does not either.
 
     Parameters
     ----------
     source : Source
     batches : list of Batch
-        Its rows as they came: their times, and the column by which they are partitioned.
+        Its rows in arrival order: their times, and the partition column.
     late_by : numpy.ndarray of int64
         Per row, in ticks.
     by : str, optional
-        A column of the batches whose values say of what kind rows are, each late in its own way.
+        A column of the batches whose values have different lateness.
 
     Examples
     --------
@@ -51,7 +50,7 @@ class Lateness:
     >>> log = wb.from_arrow({"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9]}, time="at", arrival="seen", name="log")
     >>> late = wb.lateness(log)
     >>> late
-    log: 5 rows, 2 late (40%); late by 50%: 0, 90%: 7, 99%: 7, 99.9%: 7, 100%: 7
+    log: 5 rows, 2 late (40%); lateness 50%: 0, 90%: 7, 99%: 7, 99.9%: 7, 100%: 7
     inversions=4, distance=3, runs=3, interleaved=3
     >>> totals = log.tumbling_window(4).aggregate(n=wb.count())
     >>> for row in late.at(0, 2, 7, query=totals).to_pylist():
@@ -72,17 +71,17 @@ class Lateness:
 
     @property
     def late_rows(self) -> int:
-        """Rows that came behind a row with a larger time."""
+        """Rows that arrived after a row with a larger time."""
         return int(np.count_nonzero(self.late_by))
 
     @cached_property
     def arrived(self) -> Arrived:
-        """Times and lateness of all rows, of which ``progressive(late=...)`` makes its model.
+        """Times and lateness of all rows, for the model of ``progressive(late=...)``.
 
         Raises
         ------
         PlanError
-            Where the source has partitions: what is late in one may be early in another.
+            When the source has partitions, which have watermarks of their own.
         """
         if self.source.disorder.partition is not None:
             raise PlanError(f"{self.source.name} has a watermark per partition.",
@@ -97,31 +96,30 @@ class Lateness:
         return Arrived(times, self.late_by, unit, self.by, numbers, np.asarray(kinds.indices))
 
     def missing(self, window: Duration, *, after: Sequence[Duration], confidence: float = 0.95) -> pa.Table:
-        """How much of a window's rows is still missing when the newest time is so far past its end.
+        """The fraction of a window's rows that is missing some time after its end.
 
         Parameters
         ----------
         window : str, timedelta or int (ticks)
-            Of tumbling windows.
+            Size of tumbling windows.
         after : sequence of str, timedelta or int (ticks)
-            How long after the end of a window.
+            Durations after the end of a window.
         confidence : float
-            With which the share of a window is at most what is said of it, after all these times together.
+            Probability with which all upper bounds hold together.
 
         Returns
         -------
         pyarrow.Table
-            after, expected and at_most: shares of the rows, the last for a window of as many rows as half of them
-            have; null where too few windows of the log are whole to say so. First what kind of rows it speaks of,
-            where they were measured by one.
+            after, expected and at_most: fractions of the rows. The bound at_most is for a window of median size, and
+            null when the log has too few complete windows. With `by`, its value comes first.
 
         Examples
         --------
         >>> import whimbrel as wb
-        >>> came = [at - 150 if at % 10 == 0 else at for at in range(30_000)]  # one in ten is late by 149
+        >>> came = [at - 150 if at % 10 == 0 else at for at in range(30_000)]  # one in ten is 149 late
         >>> late = wb.lateness(wb.from_arrow({"at": came, "seen": range(30_000)}, time="at", arrival="seen"))
         >>> for row in late.missing(300, after=[0, 100, 200]).to_pylist():
-        ...     print({name: round(share, 3) if name != "after" else share for name, share in row.items()})
+        ...     print({name: value if name == "after" else round(value, 3) for name, value in row.items()})
         {'after': '0', 'expected': 0.047, 'at_most': 0.047}
         {'after': '100', 'expected': 0.013, 'at_most': 0.022}
         {'after': '200', 'expected': 0.0, 'at_most': 0.0}
@@ -153,7 +151,7 @@ class Lateness:
                                     else self.late_by)
 
     def quantiles(self, *shares: float) -> pa.Table:
-        """By how much at most a share of the rows was late: columns share, late_by (ticks) and shown.
+        """Quantiles of the lateness: columns share, late_by (ticks) and shown.
 
         Parameters
         ----------
@@ -170,9 +168,9 @@ class Lateness:
         return pa.table({"share": list(asked), "late_by": pa.array(ticks, pa.int64()), "shown": self._shown(ticks)})
 
     def histogram(self, bins: int = 20) -> pa.Table:
-        """Late rows by how late they were: columns above, up_to (ticks) and rows, in steps that grow evenly.
+        """Histogram of the lateness: columns above, up_to (ticks) and rows, with geometric bins.
 
-        Rows that were not late stand first, above -1 and up to 0.
+        The first bin, above -1 and up to 0, has the rows that were not late.
         """
         if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
             raise PlanError(f"bins must be an integer of at least 1, got {bins!r}.", where=f"histogram({bins!r})",
@@ -186,14 +184,13 @@ class Lateness:
         return pa.table({"above": edges[:-1], "up_to": edges[1:], "rows": counts})
 
     def at(self, *latencies: Duration, query: StreamLike | None = None) -> pa.Table:
-        """What each reorder latency would lose, with ``late="drop"``; just what a run with that promise loses.
+        """The rows that each reorder latency would lose with ``late="drop"``.
 
         Parameters
         ----------
         *latencies : str, timedelta or int (ticks)
         query : Stream, optional
-            A query over the source: how many of its result rows, with nothing lost, would be missing or others; or, if
-            that is more, how many there would be that are none of them.
+            A query over the source. Its changed results are the larger of two counts: missing rows and extra rows.
 
         Returns
         -------
@@ -249,7 +246,7 @@ class Lateness:
 
     @property
     def _log(self) -> Source:
-        """What can be read once more."""
+        """The log, which can be read again."""
         return self.source.again() or self.source
 
     def _shown(self, ticks: Sequence[int]) -> list[str]:
@@ -261,7 +258,7 @@ class Lateness:
         late = ", ".join(f"{100 * q:.4g}%: {tell_ticks(ticks, self.source.schema.unit)}" for q, ticks in
                          zip(_QUANTILES, known["late_by"].to_pylist(), strict=True))
         found = self.measures
-        return (f"{self.source.name}: {self.rows:,} rows, {self.late_rows:,} late{share}; late by {late}\n"
+        return (f"{self.source.name}: {self.rows:,} rows, {self.late_rows:,} late{share}; lateness {late}\n"
                 f"inversions={found.inversions:,}, distance={found.distance:,}, runs={found.runs:,}, "
                 f"interleaved={found.interleaved:,}")
 

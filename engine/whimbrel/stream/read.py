@@ -41,23 +41,22 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     end : str, optional
         When events end; without it each lasts one tick. A null end is not known.
     arrival : str, optional
-        When rows became known; they lie in its order, so their times may not. ``wb.FILE_ORDER`` where rows lie in
+        When rows arrived. Rows are in this order, so their event times may not be. ``wb.FILE_ORDER`` where rows lie in
         the order in which they arrived and no column says when: a replay then gives each at the newest time so far.
     reorder_latency : str, timedelta or int, optional
-        How late a row may be. Default: nothing, unless there is an arrival: then the log is read whole and sorted.
+        How far out of order a row may be. Default: 0; with an arrival column, the log is read whole and sorted.
     late : {"raise", "drop", "adjust", "side_output"}, optional
-        What happens to rows later than that; "side_output" is "drop", and says that :func:`whimbrel.late_rows` are
-        asked for.
+        What happens to late rows. "side_output" is "drop" with :func:`whimbrel.late_rows` as the side output.
     partition : str or PartitionWatermarks, optional
-        The column by which rows are in order, where they are not as a whole: late is what comes too late in its own
-        partition. See :class:`whimbrel.PartitionWatermarks`, which also says when rows settle.
+        The column within whose values rows are in order. A row is late if it is late in its own partition.
+        See :class:`whimbrel.PartitionWatermarks`, which also sets when rows settle.
     name : str, optional
         For plans, errors and ``on({...})``.
 
     Notes
     -----
-    Columns that a query does not use are not read, nor row groups of which the file says that no row passes the filters
-    behind the source; ``explain()`` says which. What is wrong in them, such as a row out of order, is not told either.
+    Unused columns are not read. Row groups are not read if their statistics exclude the filters after the source;
+    ``explain()`` shows them. Errors in unread data, such as a row out of order, are therefore not found.
 
     Files that are read together have the same columns. Where types differ, a column takes the one that holds every
     value exactly: text is text in whatever layout, the wider of two integers, floats or decimals, the finer of two
@@ -162,15 +161,15 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
         As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
         ``order="time"`` none is late.
     columns : sequence of str, optional
-        The columns that there are, beside those of time. What a query does not ask for is never read anyway. Default:
-        all but an index that pandas wrote to a file, ``__index_level_0__``.
+        The columns of the stream, in addition to those of time. Unused columns are never read. Default: all but an index
+        that pandas wrote to a file, ``__index_level_0__``.
     where : str, Expr or pyspark.sql.Column, or several, optional
-        Rows that are wanted, in SQL or as an expression; Spark and its files are told.
+        The rows to read, in SQL or as an expression. It is pushed down to Spark and its files.
     between : (moment, moment), optional
-        Only events that start at or after the first and before the second; None leaves a side open. Spark is told.
+        Only events that start at or after the first and before the second; None leaves a side open.
     order : {"time", "newest", "random"}, optional
-        "time": Spark sorts, and a query over years needs little memory here. "newest" and "random": which rows early
-        answers are of, the newest ones or an even sample. Default: as Spark has them, which costs least.
+        "time": Spark sorts, and a query over years needs little memory here. "newest" and "random": the rows that a
+        progressive query reads first, the newest or a random sample. Default: the order of Spark, which costs least.
     spark : pyspark.sql.SparkSession, optional
         Where names and SQL are looked up. Default: the running session.
 
@@ -189,24 +188,24 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
            end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
            reorder_latency: Duration | None = None, late: str | None = None,
            partition: str | PartitionWatermarks | None = None) -> Stream:
-    """A log that happens again, as a live feed: rows come when they came, `speed` times as fast.
+    """Replay a log as a live feed: rows arrive at their arrival times, `speed` times as fast.
 
     Parameters
     ----------
     log : Stream
-        As it was read, without further steps. Rows are paced by its arrival column, or by time if it has none.
+        A log without further steps. Rows are paced by its arrival column, or by event time without one.
     speed : float, optional
         Seconds of the log per second; ``float("inf")`` for as fast as they are read. Default: 1000.
     start, end : str, datetime, date or int, optional
         Only rows that arrived in [start, end).
     clock : ReplayClock, optional
-        Pauses, steps, sets and hurries the replay, and all others that it is given to. Without it each run has one of
-        its own, which all replays of the query follow: ``run.clock``.
+        Pauses, steps, sets and accelerates all replays that share it. By default each run has its own clock,
+        ``run.clock``, for all replays of the query.
     every : str, timedelta or int (ticks), optional
-        Rows come in batches of so much of the log's time, at its end: the same batches in each run.
+        Rows arrive in batches of this much of the log's time, at its end: the same batches in each run.
     reorder_latency, late, partition
-        The order that the feed promises; default: what the log promises. A query that is asked ``at_latencies(...)``
-        needs no reorder latency; any other is refused without one when it is started or explained.
+        As in :func:`read_parquet`; default: those of the log. Only queries with ``at_latencies(...)`` need no
+        reorder latency. Other queries raise an error when they are started or explained.
 
     Examples
     --------

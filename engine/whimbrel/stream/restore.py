@@ -1,4 +1,4 @@
-"""Going on with a query where an earlier run of it was written down."""
+"""Resume a query from a checkpoint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def restore(path: str | os.PathLike[str], /, *queries: Stream, keep_rows: int = 
     before the checkpoint is given, too, and stays stopped.
 
     Sources are read on from the row they had come to, so they must hold the same rows in the same order; new rows
-    may have been added behind them.
+    may have been added after them.
 
     Parameters
     ----------

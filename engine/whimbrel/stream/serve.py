@@ -91,23 +91,22 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
           origins: Sequence[str] = (), keep_rows: int = 1_000_000, checkpoints: Checkpoints | None = None) -> Served:
     """Run a query and serve its settled rows, as an Arrow Flight stream, a WebSocket, or both.
 
-    Whoever connects gets the rows that are kept and then those that settle, and must bring the token. Rows are
-    numbered, so that a client that was cut off goes on where it was; one that is so slow that rows it has not read are
-    forgotten is told so.
+    A client connects with the token. It gets the retained rows, and then new rows as they settle. Rows are numbered, so
+    a client that was disconnected resumes where it was. A client that is too slow gets an error when rows that it has
+    not read are evicted.
 
     Parameters
     ----------
     query : Stream
     flight, websocket : int or (str, int), optional
-        The port, or host and port; 0 is any port that is free. The host is this machine alone unless one is given.
-        There is no encryption: for other machines put them behind something that has it. None: not served so.
+        The port, or host and port; 0 is any free port, None disables it. The default host is this machine alone.
+        There is no encryption: use a proxy with TLS for other machines.
     token : str, optional
         Default: a new one, in ``.token``.
     origins : sequence of str
         Pages that may connect to the WebSocket, such as ``"https://dashboards.example"``.
     keep_rows : int
-        Settled rows that clients begin with that come later. As many again are kept for those that come again, or read
-        slowly.
+        Settled rows that a new client gets first. As many again are kept for clients that reconnect or read slowly.
     checkpoints : Checkpoints, optional
         As in :meth:`Stream.start`.
 

@@ -13,13 +13,13 @@ from whimbrel.stream.stream import LatencyBands, Stream
 
 def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | None] = (),
           checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
-    """Start queries together: their sources are read once, and what they share is computed once.
+    """Start queries together: sources are read once, and common steps are computed once.
 
-    Streams are shared when they are the same objects: give a stream a name, and go on from it in several queries. All
-    runs are on one thread and read the same rows at the same time, so pausing, resuming and checkpoints are of all. One
-    that is stopped leaves the others going, and what only that one needs is no longer read or computed. So does one
-    that fails, or whose sink does; a source that cannot be read on ends all. With checkpoints a sink that fails ends
-    all, too: they go on together from the last checkpoint, with nothing lost.
+    Streams are shared when they are the same objects: assign a stream to a name, and use it in several queries. All
+    runs share one thread and read the same rows at the same time. Pausing, resuming and checkpoints therefore apply to
+    all. When one is stopped, the others continue, and what only that one needs is no longer read or computed. The same
+    holds when one fails, or its sink. A failed source ends all. With checkpoints a failed sink ends all, too: they
+    resume together from the last checkpoint without loss.
 
     Parameters
     ----------

@@ -85,17 +85,17 @@ class Stream(Methods, Actions):
         return replace(self, keys=every)
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
-        """A query of its own for each group: what it answers, and the keys beside it.
+        """Apply a query to each group. The result has the columns of the query, and the keys.
 
-        Within, every step is per key: columns may be chosen without the keys, an aggregate is followed by another one
-        of the same groups, ``group_by`` makes groups of groups, and streams of the same groups join within a group.
-        A null key is a group, but meets nothing in a join. Time is common to all groups: ``fill=`` goes on to the last
-        window in which any group has a row.
+        Inside, every step is per key. Columns may be selected without the keys. An aggregate is followed by another
+        one of the same groups. ``group_by`` makes groups of groups. Streams of the same groups join within a group.
+        A null key is a group, but matches nothing in a join. Time is common to all groups: ``fill=`` extends to the
+        last window in which any group has a row.
 
         Parameters
         ----------
         query : callable
-            From the stream of a group to the answer.
+            From the stream of a group to its result.
 
         Examples
         --------
@@ -138,24 +138,24 @@ class Stream(Methods, Actions):
 
     def then(self, feed: Stream, *, offset: str | None = None, partition: str | None = None, keys: Sequence[str] = (),
              dedup_window: Duration | None = None, cutover: Instant | None = None) -> Stream:
-        """First this history at full speed, then a feed from where it ends: nothing missing, nothing twice.
+        """Read this history at full speed, then continue with a feed, without gaps or duplicates.
 
-        Say one of three ways in which they overlap. While it runs, the feed's state in ``run.metrics.feeds`` says
-        "history", "catching up" or "live".
+        Choose one of three ways to remove duplicates. The status in ``run.metrics.feeds`` is "history", "catching up"
+        or "live".
 
         Parameters
         ----------
         feed : Stream
-            A feed as it was made, with the columns of this history.
+            A feed without further steps, with the columns of this history.
         offset : str, optional
-            A column that grows from row to row and is in both: rows of the feed up to the history's last are left out.
+            An increasing column in both. Rows of the feed up to the history's last offset are dropped.
         partition : str, optional
-            The column within whose values it grows. Default, of Kafka's offset: ``"partition"``, needed for several.
+            The column within which it increases. Default for Kafka's offset: ``"partition"``; needed for several.
         keys : sequence of str, optional
-            Columns that, with the time, tell rows apart: rows of the feed that the history has are left out,
+            Columns that identify a row, with the time. Rows of the feed that the history has are dropped.
         dedup_window : str, timedelta or int (ticks), optional
-            of which the last span of time is remembered. Older rows of the feed are left out as far back as the history
-            goes: it may have had them.
+            How long keys of the history are remembered. Older rows of the feed are dropped as far back as the history
+            goes, because it may have had them.
         cutover : str, datetime or int (ticks), optional
             The history is read before this time, the feed from then on.
 
@@ -173,18 +173,18 @@ class Stream(Methods, Actions):
 
     def at_latencies(self, *latencies: Duration, partial: Query | None = None,
                      merge: Query | None = None) -> LatencyBands:
-        """The answers at several reorder latencies together: early ones, and what late rows make of them.
+        """The results at several reorder latencies together: early results, and their revisions by late rows.
 
-        Rows later than the last latency are left out, and counted. See :class:`whimbrel.stream.LatencyBands`.
+        Rows later than the last latency are dropped, and counted. See :class:`whimbrel.stream.LatencyBands`.
 
         Parameters
         ----------
         *latencies : str, timedelta or int (ticks)
-            Growing.
+            In increasing order.
         partial, merge : callable, optional
-            The user's own split of what this stream is asked: `partial`, from the rows of a band to what is kept of
-            them, and `merge`, from what was kept of all bands so far to the answer. Otherwise the planner splits by
-            itself where the aggregates allow it.
+            Your own split of the query: `partial` maps the rows of a band to partial results, and `merge` maps the
+            partial results of all bands so far to the result. By default the planner splits the query where the
+            aggregates allow it.
 
         Examples
         --------
@@ -215,23 +215,23 @@ class Stream(Methods, Actions):
         return self.node.sources()
 
     def certify(self, history: Stream, live_log: Stream, *, spark: Any = None, threads: int = 2) -> Certificate:
-        """Whether a back-test says what a live run says, row by row: on threads, on Spark, and replayed as it came.
+        """Compare a backtest with a live run, row by row: on threads, on Spark, and as a replay.
 
         Parameters
         ----------
         history : Stream
-            A source, as the back-test reads it.
+            The source of the backtest.
         live_log : Stream
-            The same rows in the order in which they came, with the promise of the feed.
+            The same rows in arrival order, with the reorder latency of the feed.
         spark : pyspark.sql.SparkSession, optional
-            Ask there, too.
+            Run there, too.
         threads : int
 
         Returns
         -------
         Certificate
-            Rows that differ, each with the reason. It is `ok` when late rows, and nothing else, make the difference:
-            when history without them gives what came live.
+            Rows that differ, each with the reason. It is `ok` when late rows alone make the difference: history
+            without them gives the live result.
 
         Examples
         --------
@@ -290,28 +290,28 @@ class Stream(Methods, Actions):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatencyBands(Sequence[Stream]):
-    """The answers of one query at several reorder latencies: a sequence of streams, the earliest first.
+    """The results of one query at several reorder latencies: a sequence of streams, the earliest first.
 
-    Each answer is what a run over exactly those rows gives that came no later than its latency. Together they read the
-    source once and sort each row once; where the query's first step that needs an order is an aggregate that can be
-    merged, each row is aggregated once too, and the answers combine what the bands made of their rows.
+    Each result is that of a run over the rows whose lateness is at most its latency. Together they read the source
+    once and sort each row once. If the first step that needs an order is an aggregate with a merge, each row is also
+    aggregated once, and the results merge the partial aggregates of the bands.
 
-        arrives   1  5  3  9  2         (time; late by 0, 0, 2, 0, 7)
-        bands[0]  1, 3, 5, 9            at_latencies(2, 10): late by up to 2
-        bands[1]  1, 2, 3, 5, 9         late by up to 10
+        arrives   1  5  3  9  2         (event time; lateness 0, 0, 2, 0, 7)
+        bands[0]  1, 3, 5, 9            at_latencies(2, 10): lateness up to 2
+        bands[1]  1, 2, 3, 5, 9         lateness up to 10
 
     Attributes
     ----------
     latencies : tuple of str
-        As the bands are called.
+        Names of the bands.
     streams : tuple of Stream
-        The answers; any of them can be gone on from, or started alone.
+        The results. Each can be extended with further steps, or started alone.
     last_ticks : int
         The last latency.
     query : Stream
-        What is asked at each latency.
+        The query at each latency.
     partial, merge : callable, optional
-        The user's own split of it.
+        The user's own split of the query.
 
     Examples
     --------
@@ -349,7 +349,7 @@ class LatencyBands(Sequence[Stream]):
 
     @cached_property
     def revisions(self) -> tuple[Stream, ...]:
-        """The answers, with what each row is to the band before. See :class:`whimbrel.operators.Changelog`."""
+        """The changelog of each result against the band before. See :class:`whimbrel.operators.Changelog`."""
         first = self.streams[0]
         apart = first.node.properties.apart
         keys = tuple(field.name for field in first.schema
@@ -363,7 +363,7 @@ class LatencyBands(Sequence[Stream]):
         return replace(self, streams=tuple(stream.on(other) for stream in self.streams), query=self.query.on(other))
 
     def late_rows(self) -> Stream:
-        """Rows that are later than the last latency, each when it came. See :class:`whimbrel.operators.LateRows`."""
+        """Rows later than the last latency, each at its arrival. See :class:`whimbrel.operators.LateRows`."""
         sources = self.streams[-1].node.sources()
         if len(sources) > 1:
             raise PlanError(f"late_rows() needs a query with one source, got {len(sources)}.", where="late_rows()",
@@ -372,12 +372,12 @@ class LatencyBands(Sequence[Stream]):
         return Stream(Node(LateRows(source=sources[0], ordering=ordering), (Node(sources[0]),)))
 
     def collect(self) -> pa.Table:
-        """All answers in one table, in the order of start, with band, revision and what was before."""
+        """All results in one table, in the order of start, with band, change and previous values."""
         answers = running.collect_together([stream.node for stream in self.revisions])
         return running.in_order(pa.concat_tables(answers))
 
     def start(self, *, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
-        """Start all answers together, one run for each, with band, revision and what was before.
+        """Start all results together, one run for each, with band, change and previous values.
 
         Parameters
         ----------
@@ -388,11 +388,11 @@ class LatencyBands(Sequence[Stream]):
 
     @property
     def view(self) -> display.Views:
-        """A live view of all answers in one picture: early ones light, settled ones full."""
+        """A live view of all results in one chart: early ones light, settled ones full."""
         return display.Views(self)
 
     def explain(self) -> str:
-        """The plan that answers all latencies together."""
+        """The optimized plan of all latencies together."""
         plans = optimize_together([stream.node for stream in self.streams])
         texts = explain_together(plans)
         return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, texts, strict=True))

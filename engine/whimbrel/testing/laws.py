@@ -95,7 +95,7 @@ def latencies_are_answered_together(trial: Trial) -> None:
 
 
 def late_rows_follow_the_policy(trial: Trial) -> None:
-    """Rows later than promised are refused, dropped or moved as the policy says, one after the other."""
+    """Late rows raise, are dropped or adjusted, one after the other, as the late policy says."""
     chance = trial.random()
     for latency in (0, 4):
         arrived = tuple(_arrivals(facts, 20, chance) for facts in trial.inputs)
@@ -202,7 +202,7 @@ def snapshots_change_nothing(trial: Trial) -> None:
 
 
 def restored_runs_resume(trial: Trial) -> None:
-    """A run that is written down anywhere and restored gives what is left of the answer, no more and no less."""
+    """A run that is restored from a checkpoint gives exactly the rest of the result."""
     if isinstance(trial.expected(), type):
         return
     chance = trial.random()
@@ -218,7 +218,7 @@ def restored_runs_resume(trial: Trial) -> None:
 
 
 def _written_down(plan: Node, again: Node, steps: int) -> tuple[pa.Table, pa.Table]:
-    """What a run settles in so many steps, and what a run of an equal plan settles that goes on from there."""
+    """Rows that a run settles before a checkpoint, and rows of a run that resumes from it."""
     with TemporaryDirectory() as folder:
         with closing(Execution(plan)) as session:
             for _ in range(steps):
@@ -271,7 +271,7 @@ def properties_hold(trial: Trial) -> None:
 
 
 def lineage_reproduces_a_row(trial: Trial) -> None:
-    """The events behind a row of the answer are enough: the query over them alone says the same for as long."""
+    """The lineage of a result row suffices: the query over these events gives the row again."""
     chance = trial.random()
     query = trial.stream(trial.sources())
     answer = outcome(lambda: facts_from_table(query.collect()))

@@ -1,4 +1,4 @@
-"""The oracle behind the words that users type, so that one query text can be asked of the engine and of the model.
+"""The oracle with the methods of a stream, so that one query runs on engine and model.
 
 ``Model(facts)`` stands where a query has a stream, :data:`MODEL_API` where it has ``wb``, and
 ``whimbrel.testing.oracle.OracleColumns()`` where it has ``col``. Only what naming and argument forms add is written
@@ -64,7 +64,7 @@ class Model(LifetimeWords, JoinWords):
         return Model(answer, columns=(*self.keys, *columns))
 
     def group_apply(self, query: Callable[[Model], Model]) -> Model:
-        """Each group on its own, then its keys beside whatever comes of it."""
+        """Apply the query to each group, and add its keys to the result."""
         groups: dict[tuple[Any, ...], list[Event]] = {}
         for start, end, payload in self.facts:
             key = tuple(of(payload) for of in self.keys.values())
@@ -185,7 +185,7 @@ def _named(pattern: oracle.Pattern, name: str) -> oracle.Pattern:
 
 
 class _Memory:
-    """``wb.register`` and ``wb.last_of(...)``: what a run remembers, by the name that it has beside the columns."""
+    """``wb.register`` and ``wb.last_of(...)``: what a run remembers, by its name among the columns."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix

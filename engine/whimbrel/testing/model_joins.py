@@ -48,7 +48,7 @@ class _Row:
 class JoinWords:
     """Methods that answer with facts of both streams, or of the left one changed by the right one.
 
-    Looking ahead is a matter of plans; here it is always allowed.
+    Lookahead is a matter of plans; here it is always allowed.
     """
 
     facts: list[Event]

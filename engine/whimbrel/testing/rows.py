@@ -39,7 +39,7 @@ class BatchedRows(Source):
     idle : bool
         Whether a None (nothing there yet) stands before every batch and at the end, as in a feed.
     dictionaries : bool
-        Whether two batches in three have their strings dictionary-encoded, once with nulls beside the dictionary and
+        Whether two batches in three have their strings dictionary-encoded, once with nulls outside the dictionary and
         once with null as one of its words.
     """
 

@@ -97,7 +97,7 @@ class Trial:
 
 
 def outcome(answer: Callable[[], list[Event]]) -> Outcome:
-    """The facts, or the kind of error a user would see; anything else that is raised is a defect and goes on."""
+    """The facts, or the kind of error a user would see; any other exception is a defect and propagates."""
     try:
         return answer()
     except WhimbrelError as error:

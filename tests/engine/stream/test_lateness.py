@@ -69,7 +69,7 @@ def test_nothing_at_all() -> None:
     late = wb.lateness(empty)
     assert late.at(0)["rows_lost"].to_pylist() == [0]
     assert late.measures.interleaved == 0
-    assert repr(late).startswith("log: 0 rows, 0 late; late by 50%: 0")
+    assert repr(late).startswith("log: 0 rows, 0 late; lateness 50%: 0")
 
 
 def test_a_replay_is_as_late_as_its_part_of_the_log_and_is_not_waited_for() -> None:

@@ -36,13 +36,13 @@ def flow_of(name: str, given: Mapping[str, Any], case: Case, batch_rows: int | N
 
 
 def partitioned(given: Mapping[str, Any]) -> bool:
-    """Whether rows of an input are of partitions; then each names its own behind its payload."""
+    """Whether an input has partitions; then each row names its partition after its payload."""
     return bool(given.get("ingress", {}).get("partitioned")) or any(
         row[0] == "lwm" or len(row) > 3 for row in given["events"])
 
 
 def stays_open(given: Mapping[str, Any]) -> bool:
-    """Whether an input falls silent without having ended.
+    """Whether an input becomes idle without an end.
 
     Where there are no partitions its rows have all left by then; where there are, some wait for the low watermark.
     """
@@ -53,7 +53,7 @@ def stays_open(given: Mapping[str, Any]) -> bool:
 def _table(rows: Sequence[Any], case: Case) -> tuple[Tree, pa.Table]:
     """The shape of the payloads, and the rows as columns.
 
-    They are vs, ve (null where it is inf), told (true for punctuations), partition and the payload's. A punctuation
+    They are vs, ve (null for inf), is_punctuation, partition and the payload's. A punctuation
     without a partition is for all of them, as a low watermark is. An input that has no rows has those of another one.
     """
     others = [row for given in case.inputs.values() for row in given["events"]]

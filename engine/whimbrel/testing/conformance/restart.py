@@ -1,4 +1,4 @@
-"""A query answered in two runs: one that is written down when its sources halt, and one that goes on from there."""
+"""Run a query in two halves: up to a checkpoint, and resumed from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Halting(Source):
 
 
 def collect_settled(query: wb.Stream) -> pa.Table:
-    """What comes out when all rows have come and no source has ended."""
+    """Settled rows when all rows have arrived and no source has ended."""
     run = _halting(query, _all(query)).start()
     settled = _settled(run, sum(_all(query).values()))
     run.stop()
@@ -47,7 +47,7 @@ def collect_settled(query: wb.Stream) -> pa.Table:
 
 
 def collect_in_two(query: wb.Stream, rows: Mapping[str, int], *, ends: bool = True) -> pa.Table:
-    """What comes out before and after a checkpoint that lies behind so many rows of each source."""
+    """Settled rows before and after a checkpoint, which follows so many rows of each source."""
     with TemporaryDirectory() as folder:
         run = _halting(query, rows).start()
         before = _settled(run, sum(rows.values()))

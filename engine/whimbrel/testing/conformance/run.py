@@ -1,4 +1,4 @@
-"""A case under one circumstance: its rows in batches of one size, on one tier, and what came out beside what should."""
+"""Run a conformance case at one batch size on one tier, and compare its result."""
 
 from __future__ import annotations
 

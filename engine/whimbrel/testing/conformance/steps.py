@@ -214,7 +214,7 @@ def _detect(flow: Flow, step: Step, inputs: Inputs) -> Flow:
 
 
 def _select_many(flow: Flow, step: Step, inputs: Inputs) -> Flow:
-    """A row for each item of a list that is written down (``[a, b]``, ``[a] * n``), or that an expression makes."""
+    """A row for each item of a literal list (``[a, b]``, ``[a] * n``), or of a list expression."""
     if flow.ranked and step["expr"].strip() == "x":
         ranked = {"rank": col(flow.ranked), "payload": flow.values()}
         return replace(flow, ranked="").select(ranked)

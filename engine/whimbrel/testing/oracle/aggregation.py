@@ -99,7 +99,7 @@ def _edge(pick: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any
 
 
 def _quantile(values: Sequence[Any], q: float, interpolation: str, *, descending: bool) -> Any:
-    """Of n in order: discrete is number ceil(q * n), linear lies q * (n - 1) behind the first; of nothing null."""
+    """Of n in order: discrete is number ceil(q * n), linear lies q * (n - 1) after the first; of nothing null."""
     fraction, ordered = Fraction(str(q)), sorted(values, reverse=descending)
     if not ordered:
         return None

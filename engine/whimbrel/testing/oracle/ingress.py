@@ -14,7 +14,7 @@ from whimbrel.testing.oracle.events import INF, Event, Time
 class Ingested:
     """The facts of the stream, and how many rows were dropped or moved for coming late.
 
-    With partitions: these rows by partition, and the low watermark behind the last row.
+    With partitions: these rows by partition, and the low watermark after the last row.
     """
 
     facts: list[Event] = field(default_factory=list)

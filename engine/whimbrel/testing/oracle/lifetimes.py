@@ -117,8 +117,8 @@ def edges(facts: Iterable[Event]) -> list[Event]:
 def quantize(facts: Iterable[Event], size: int, hop: int, *, offset: int = 0) -> list[Event]:
     """As named: "floor the start, ceil the end, uses the real end: an event that spans windows is in all of them".
 
-    The windows are [T, T + size) for all T of the grid: an event lasts for the window that its start is floored to, and
-    on to the first end of a window that is not before its own.
+    The windows are [T, T + size) for all T of the grid. An event starts with the window of its start. It ends with the
+    first window that does not end before it.
     """
     return progressive_window(facts, size, hop, hop, offset=offset)
 
@@ -156,9 +156,9 @@ def session_window(facts: Iterable[Event], timeout: int, max_duration: int | Non
                    emit: Literal["change", "close"] = "change") -> list[Event]:
     """Per key, "all events end together at last + timeout (inclusive), or when cut by max_duration".
 
-    "Option emit=close: one result per closed session": every event lasts from the first of its session on. Cuts are at
-    multiples of max_duration: of a new session at the first that is at least max_duration after its start; of one that
-    goes on within the timeout behind a cut, at the first after its start.
+    "Option emit=close: one result per closed session": every event lasts from the first of its session on. Sessions are
+    cut at multiples of max_duration. A new session is cut at the first that is at least max_duration after its start.
+    A session that continues within the timeout after a cut is cut at the first after its start.
     """
     groups: dict[tuple[object, ...], list[Event]] = {}
     for event in facts:

@@ -14,7 +14,7 @@ from whimbrel.testing.oracle.stateless import Function
 class EventStep:
     """One event for which the predicate is true (null is not), and what it does to the register.
 
-    Functions see the event's columns, and beside them what the run remembers: "register.total", "first_of('a').x".
+    Functions see the event's columns, and what the run remembers: "register.total", "first_of('a').x".
     """
 
     predicate: Function

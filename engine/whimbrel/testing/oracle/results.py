@@ -13,7 +13,7 @@ from whimbrel.testing.oracle.stateless import Function
 
 ROWS = "rows of the snapshot"
 BOUNDS = "bounds of the window"
-"""What a result is computed from, beside the keys."""
+"""What a result is computed from, in addition to the keys."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Windows:
     def bounds(self, start: Any) -> tuple[Any, Any]:
         """The window of a result that begins at `start`.
 
-        "A tumbling result [T, T+size) speaks of events in [T, T+size); a hopping snapshot [T, T+hop) of events in
-        [T+hop-size, T+hop). label end: [T, T+hop) speaks of events in (T-size, T]."
-        With gaps, windows begin at the grid.
+        "A tumbling result [T, T+size) speaks of events in [T, T+size)."
+        "A hopping snapshot [T, T+hop) speaks of events in [T+hop-size, T+hop)."
+        "label end: [T, T+hop) speaks of events in (T-size, T]." With gaps, windows begin at the grid.
         """
         if self.label == "end":
             return start - self.size, start

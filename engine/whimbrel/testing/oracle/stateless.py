@@ -27,6 +27,6 @@ def select(facts: Iterable[Event], columns: Mapping[str, Function]) -> list[Even
 
 
 def with_columns(facts: Iterable[Event], columns: Mapping[str, Function]) -> list[Event]:
-    """These columns beside the others; all are computed from the columns as they were, and a known name is replaced."""
+    """Add or replace columns; all are computed from the columns as they were."""
     return [(event[0], event[1], event[2] | {name: column(seen(event)) for name, column in columns.items()})
             for event in facts]
