@@ -1,4 +1,4 @@
-"""A query cut into stages where rows must change places; nothing runs here."""
+"""Divide a query into stages with shuffles between them (two-phase aggregates, keys, time ranges)."""
 
 from __future__ import annotations
 
@@ -61,26 +61,26 @@ class Before(PushSource):
 
 
 def divide(plan: Node, exchange: Exchange | None = None) -> Stage | None:
-    """The last stage of a query; it knows those before it.
+    """Divide a query into stages. Returns the last one, which knows those before it.
 
-    Aggregates over windows run in two steps where their states can be merged: states are made where rows are, and only
-    states change places. What happens per key is partitioned by key; what has bounded lifetimes, by ranges of time
-    with as many rows more as it reaches for. The rest goes through one task, in the order of time.
+    Aggregates over windows run in two phases if their states can be merged: partial aggregates where the rows are, and
+    only states are shuffled. Steps per key are partitioned by key. Steps with bounded lifetimes are partitioned by time
+    ranges, each with a halo of further rows. All other steps run in one task, in time order.
 
     Parameters
     ----------
     plan : Node
         As written.
     exchange : {"key", "time", "order"}, optional
-        One stage in which rows change places like this; None: what seems best.
+        One stage with this shuffle; None: the planner chooses.
 
     Returns
     -------
     Stage or None
-        None where a query cannot be exchanged as asked.
+        None when the query cannot be exchanged in the requested way.
     """
     if exchange is None:
-        return _stage(_in_two_steps(plan))
+        return _stage(_in_two_phases(plan))
     return {"key": _by_key, "time": _by_time, "order": _in_order}[exchange](plan)
 
 
@@ -89,14 +89,14 @@ def _stage(plan: Node) -> Stage:
 
 
 def _in_place(plan: Node) -> Stage | None:
-    """Each row is answered for itself."""
+    """A stage without a shuffle, if each row is processed alone."""
     return Stage(plan, How.LOCAL) if takes_any_order(plan) else None
 
 
 def _by_key(plan: Node) -> Stage | None:
-    """By columns of the sources, else by columns that are computed first, where the rows are.
+    """A stage partitioned by columns of the sources, or by columns that are computed first.
 
-    Spark hashes 0.0 like -0.0, and every NaN alike: floats can be keys.
+    Spark hashes 0.0 like -0.0, and every NaN alike, so floats can be keys.
     """
     for over in (plan, computed_first(plan, _rows_first), computed_first(keys_as_columns(plan) or plan, _rows_first)):
         if by := tuple(partition_columns(over, floats=True)):
@@ -110,7 +110,7 @@ def _rows_first(plan: Node) -> Node | None:
 
 
 def _by_time(plan: Node) -> Stage | None:
-    """Of sources only: where cuts are best is asked of their rows."""
+    """A stage partitioned by time ranges, over sources only: their rows decide the cuts."""
     reach = optimize(plan).reach
     if reach is None or any(isinstance(source, Before) for source in plan.sources()):
         return None
@@ -122,7 +122,7 @@ def _in_order(plan: Node) -> Stage:
 
 
 def _cut(plan: Node) -> Stage | None:
-    """A part of the plan that can be partitioned by key comes first."""
+    """Put a part of the plan that can be partitioned by key into a stage before."""
     def cut(node: Node) -> Node:
         if isinstance(node.op, Source):
             return node
@@ -140,8 +140,8 @@ def _cut(plan: Node) -> Stage | None:
     return None if after is plan else _stage(after)
 
 
-def _in_two_steps(plan: Node) -> Node:
-    """With states of windows made where the rows of a source are."""
+def _in_two_phases(plan: Node) -> Node:
+    """Move partial aggregates to where the rows of a source are."""
     def split(node: Node) -> Node:
         found = states_of_windows(node)
         if found is None:

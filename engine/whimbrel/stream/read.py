@@ -161,8 +161,8 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
         As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
         ``order="time"`` none is late.
     columns : sequence of str, optional
-        The columns of the stream, in addition to those of time. Unused columns are never read. Default: all but an index
-        that pandas wrote to a file, ``__index_level_0__``.
+        The columns of the stream, in addition to those of time. Unused columns are never read. Default: all but an
+        index that pandas wrote to a file, ``__index_level_0__``.
     where : str, Expr or pyspark.sql.Column, or several, optional
         The rows to read, in SQL or as an expression. It is pushed down to Spark and its files.
     between : (moment, moment), optional
