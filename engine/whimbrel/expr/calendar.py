@@ -60,6 +60,6 @@ def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
 
 def _floored(expr: Call, x: Value, step: np.int64, begin: np.int64, scope: Scope) -> Value:
     data, bad = ints.subtract(x.data, (x.data % step - begin % step) % step)
-    scope.refuse(bad, x.valid, expr, lambda row: f"integer overflow: {at_row(x.data, row)} rounded down is beyond what "
-                 f"{x.type} can count", "cast the column to a coarser unit first, such as us")
+    scope.refuse(bad, x.valid, expr, lambda row: f"integer overflow: {at_row(x.data, row)} rounded down is outside the "
+                 f"range of {x.type}", "Cast the column to a coarser unit first, such as us.")
     return Value(x.type, data, x.valid)

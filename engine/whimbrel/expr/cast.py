@@ -92,7 +92,7 @@ def _number(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
     return data.astype(dtype, copy=False)
 
 
-_NARROW = "cast it to a wider type, or leave such rows out: .where(...)"
+_NARROW = "Cast it to a wider type, or leave such rows out with .where(...)."
 
 
 def _no_value_of(value: Any, target: pa.DataType) -> str:
@@ -109,8 +109,8 @@ def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Va
     if from_second > to_second:
         return Value(target, value.data // np.int64(from_second // to_second), value.valid)
     data, bad = ints.multiply(value.data, np.int64(to_second // from_second))
-    scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_told(value, row)} is beyond what "
-                 f"{target} can count", "cast what is finer to a coarser unit first, such as us")
+    scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_told(value, row)} is outside the range of "
+                 f"{target}", "Cast the finer value to a coarser unit first, such as us.")
     return Value(target, data, value.valid)
 
 

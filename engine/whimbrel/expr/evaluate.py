@@ -197,7 +197,7 @@ def _overflow(shown: str, result: pa.DataType) -> str:
 
 
 def _instead(result: pa.DataType) -> str:
-    return OTHER_NUMBERS if t.is_integer(result) else "cast times and spans to a coarser unit first, such as us"
+    return OTHER_NUMBERS if t.is_integer(result) else "Cast times and durations to a coarser unit first, such as us."
 
 
 def _float_arithmetic(op: str, x: Value, y: Value, result: pa.DataType, storage: Storage | None) -> Any:

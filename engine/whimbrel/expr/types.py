@@ -153,7 +153,7 @@ def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = F
     if t.is_timestamp(left_type) and t.is_timestamp(right_type):
         aware = "datetime(..., tzinfo=timezone.utc) or '2013-01-31T12:00:00+00:00'"
         require(expr, (left_type.tz is None) == (right_type.tz is None), "A time with a zone meets one without",
-                left_type, right_type, hint=f"write {aware}, or .cast('timestamp[us]')")
+                left_type, right_type, hint=f"Use {aware}, or .cast('timestamp[us]').")
         zone = right_type.tz if isinstance(one, Lit) else left_type.tz
         return pa.timestamp(finer(left_type.unit, right_type.unit), zone)
     if compared and meets_date(left_type, right_type):

@@ -123,7 +123,7 @@ def at_row(data: Any, row: int) -> Any:
     return (data[row] if np.ndim(data) else data).item()
 
 
-OTHER_NUMBERS = "compute with decimals or floats: .cast(pa.decimal128(38, 0)) or .cast(float)"
+OTHER_NUMBERS = "Use decimals or floats: .cast(pa.decimal128(38, 0)) or .cast(float)."
 
 
 def integers(value: Value, scope: Scope, expr: Expr) -> NDArray[np.int64]:

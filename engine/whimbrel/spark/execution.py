@@ -130,7 +130,8 @@ def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
         for source in plan.sources():
             if isinstance(source, SparkSource):
                 check_texts(source.frame, error, "collect(on=spark)")
-        raise failure("Spark failed", error, where="collect(on=spark)", hint="the whole error is its cause") from error
+        raise failure("Spark failed", error,
+                      where="collect(on=spark)", hint="Read the whole error in its cause.") from error
     promised = table_schema(plan.schema)
     columns = [table.column(field.name).cast(field.type) for field in promised]
     return pa.Table.from_arrays(columns, schema=promised).sort_by("start")

@@ -96,7 +96,7 @@ class SparkRun:
         ended = self.query.exception()
         return None if ended is None else failure(
             "Spark's stream has failed", self._cause or ended, where=_WHERE,
-            hint="start it again with the same checkpoint when the cause is mended")
+            hint="Fix the cause, then start it again with the same checkpoint.")
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; False if it did not come in time. Raises what ended it, when it failed."""

@@ -66,7 +66,7 @@ def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
         return reduce(lambda above, below: above.unionAll(below), alike)
     except PySparkException as error:
         raise failure(f"Spark cannot read {source.name}", error, where=where,
-                      hint="leave exchange= out: tasks then read files as this process does") from error
+                      hint="Leave exchange= out: tasks then read files as this process does.") from error
 
 
 def _spelled_out(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:

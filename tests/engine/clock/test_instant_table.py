@@ -99,7 +99,7 @@ def test_what_is_no_instant_is_refused_in_our_words(value: Any, part: str) -> No
 
 def test_beyond_what_a_unit_can_count() -> None:
     assert parse_instant("2300-01-01", "us", None) == 10_413_792_000 * 10**6
-    with pytest.raises(PlanError, match="beyond what ns can count"):
+    with pytest.raises(PlanError, match="outside the range of ns"):
         parse_instant("2300-01-01", "ns", None)
 
 

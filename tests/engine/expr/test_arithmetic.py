@@ -69,7 +69,7 @@ def test_the_error_names_the_part_that_overflows():
         evaluate((col.a * col.a + 1) / 2, batch(a=[2**40]))
     assert str(caught.value).splitlines() == [
         "integer overflow: 1099511627776 * 1099511627776 leaves int64", "  where: col.a * col.a",
-        "  hint:  compute with decimals or floats: .cast(pa.decimal128(38, 0)) or .cast(float)"]
+        "  hint:  Use decimals or floats: .cast(pa.decimal128(38, 0)) or .cast(float)."]
 
 
 def test_rows_that_are_absent_null_or_not_taken_cannot_fail():

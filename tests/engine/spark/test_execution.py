@@ -276,7 +276,7 @@ def test_files_that_spark_cannot_read_are_read_by_tasks(spark: SparkSession, tmp
     log = wb.read_parquet(tmp_path / "nanoseconds.parquet", time="at")
     query = log.group_by("k").tumbling_window("1m").aggregate(n=wb.count())
     assert query.collect(on=spark)["n"].to_pylist() == [2]
-    with pytest.raises(WhimbrelError, match=r"^Spark cannot read nanoseconds: .*\n.*on_spark.*\n.*leave exchange= out"):
+    with pytest.raises(WhimbrelError, match=r"^Spark cannot read nanoseconds: .*\n.*on_spark.*\n.*Leave exchange= out"):
         query.on_spark(spark, exchange="key").collect()
 
 

@@ -208,7 +208,7 @@ def test_a_checkpoint_of_another_query(spark: SparkSession, tmp_path: Path) -> N
     folder = files(tmp_path / "log", table().sort_by("at").slice(0, 60))
     live = streamed(spark, folder).tumbling_window(50)
     followed(spark, live.aggregate(n=wb.count()), tmp_path)
-    with pytest.raises(WhimbrelError, match=r"checkpoint is of another query: it has .*count\(\).*, not .*sum"):
+    with pytest.raises(WhimbrelError, match=r"checkpoint belongs to another query: it has .*count\(\).*, not .*sum"):
         live.aggregate(n=wb.sum(col.x)).start_on_spark(path=tmp_path / "answer", checkpoint=tmp_path / "checkpoint")
 
 
