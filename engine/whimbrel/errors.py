@@ -1,4 +1,4 @@
-"""The one error shape of the project: what went wrong, where (in the user's words), and a hint.
+"""The errors of the project: what, where and hint.
 
 Every error a user can cause derives from :class:`WhimbrelError`. The parts are data first and text second, so a
 notebook can lay them out and a test can assert on one part.

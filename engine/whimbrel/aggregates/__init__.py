@@ -1,4 +1,4 @@
-"""What many rows become: one aggregate family per file, all in the one algebra of :class:`whimbrel.plan.Steps`."""
+"""Aggregates, one family per file, in the algebra of :class:`whimbrel.plan.AggregateFunctions`."""
 
 from whimbrel.aggregates.any_all import AllTrue, AnyTrue
 from whimbrel.aggregates.approximate import ApproximateCountDistinct, ApproximateQuantile, check_installed

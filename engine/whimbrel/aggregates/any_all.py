@@ -1,4 +1,4 @@
-"""Whether some or every value is true."""
+"""Whether any or all values are true."""
 
 from __future__ import annotations
 

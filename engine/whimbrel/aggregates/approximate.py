@@ -1,4 +1,4 @@
-"""Distinct counts and quantiles of any number of values in bounded memory, through the sketches of `datasketches`."""
+"""Approximate distinct counts and quantiles (DataSketches)."""
 
 from __future__ import annotations
 

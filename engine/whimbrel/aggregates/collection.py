@@ -1,4 +1,4 @@
-"""All values, the largest of them, and how many different ones there are."""
+"""Collect values, the largest values, and distinct counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows, or how many values that are not null."""
+"""Count rows, or values that are not null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of integers of 64 bits in two floats, to the last digit: up to 2**103, more than any rows add up to.
+"""Exact sums of 64-bit integers in two floats (double-double arithmetic).
 
 One float holds small sums as they are, so that most rows cost one addition. What leaves it is split into halves of
 32 bits, which floats hold exactly, and goes to the other one; what that must round comes back.

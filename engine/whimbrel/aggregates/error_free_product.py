@@ -1,4 +1,4 @@
-"""Products of floats with what rounding takes from them."""
+"""Error-free products of floats (two-product)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value of the row that started first, and of the one that started last."""
+"""The value of the earliest and of the latest row."""
 
 from __future__ import annotations
 

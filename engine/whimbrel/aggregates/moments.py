@@ -1,4 +1,4 @@
-"""Sums of values and of squares, and what they say of how far values lie apart."""
+"""Sums of values and squares for variances, with compensation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregates over values that have an order: which types those are, and what keeping them costs."""
+"""Types with an order, and the cost of keeping their values."""
 
 from __future__ import annotations
 

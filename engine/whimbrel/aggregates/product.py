@@ -1,4 +1,4 @@
-"""Products: checked for integers."""
+"""Products, with an overflow check for integers."""
 
 from __future__ import annotations
 

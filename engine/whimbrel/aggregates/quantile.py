@@ -1,4 +1,4 @@
-"""The value at a share of the way through all values in order."""
+"""Exact quantiles of all values."""
 
 from __future__ import annotations
 

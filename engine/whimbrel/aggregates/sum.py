@@ -1,4 +1,4 @@
-"""Sums: checked for integers, compensated for floats where rows also leave."""
+"""Sums: checked for integers, compensated for floats with removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance and standard deviation of values that lie together: their mean first, then how far each is from it."""
+"""Two-pass variance and standard deviation of complete groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sum of squares, and what is made of it: variance and standard deviation."""
+"""Sum of squares, variance and standard deviation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact sums at both ends: columns as words of 64 bits, and columns that are made of sums of these."""
+"""Convert columns to 64-bit words, and exact sums back to columns."""
 
 from __future__ import annotations
 

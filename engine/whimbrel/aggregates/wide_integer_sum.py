@@ -1,4 +1,4 @@
-"""Exact sums of integers of 64 to 512 bits: limbs of 32 bits with their carries, and the number of rows.
+"""Exact sums of wide integers: 32-bit limbs with carries.
 
 A value comes in words of 64 bits, the lowest first, the sign in the last of them. All limbs of a sum are from 0 to
 2**32 - 1 but the last one, which has the sign and holds the carries of 2**31 rows of any size.

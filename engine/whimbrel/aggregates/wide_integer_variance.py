@@ -1,4 +1,4 @@
-"""Variance and standard deviation of decimals and durations: exact sums of values and of squares, rounded at the end.
+"""Exact variance of decimals and durations, rounded at the end.
 
 A value comes with its square, in words of 64 bits, the lowest first; sums are limbs as in :mod:`.wide_integer_sum`.
 """

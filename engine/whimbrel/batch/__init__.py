@@ -1,4 +1,4 @@
-"""Columnar rows of a stream. Arrow comes in and goes out here; no operator, no time logic."""
+"""Columnar batches of a stream's rows, in Arrow layouts."""
 
 from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from_arrow, table_from_batches, table_schema
 from whimbrel.batch.batch import Batch, Ticks

@@ -1,4 +1,4 @@
-"""The Arrow doors: record batches in, tables out. Values are shared, not copied, where the layouts allow."""
+"""Convert between record batches and batches, without copies where possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A struct of arrays: some consecutive rows of one stream."""
+"""A batch: consecutive rows of one stream as a struct of arrays."""
 
 from __future__ import annotations
 

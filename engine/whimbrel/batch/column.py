@@ -1,4 +1,4 @@
-"""One payload column of a batch: NumPy for fixed-width values, Arrow for everything else."""
+"""A payload column: NumPy for fixed-width values, Arrow otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decimals of any width as Python's integers, in units of their last digit, and back."""
+"""Convert decimals to Python integers of their last digit, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory is left for an answer, and what is said when that is too little."""
+"""Check the remaining memory before large results."""
 
 from __future__ import annotations
 

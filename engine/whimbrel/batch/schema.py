@@ -1,4 +1,4 @@
-"""What the rows of a stream are made of: named, typed payload columns, and the unit of time."""
+"""The schema of a stream: payload columns and time unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a column of texts, as NumPy sees it."""
+"""Buffers of a string column as NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times so near the ends of int64, or so far apart, that a sum or a difference would wrap."""
+"""Check that sums and differences of times stay within int64."""
 
 from __future__ import annotations
 

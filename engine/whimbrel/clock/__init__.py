@@ -1,4 +1,4 @@
-"""Ticks, durations and instants: what a time is before anything happens at it. Nothing here knows about data."""
+"""Ticks, durations and instants, without data."""
 
 from whimbrel.clock.duration import (
     Duration,

@@ -1,4 +1,4 @@
-"""Durations as people write them ("90s", "1h30m", timedelta, ticks) turned into ticks of a stream."""
+"""Parse durations ("90s", "1h30m", timedelta, ticks) into ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instants as people write and read them, and the ticks of a stream that they are."""
+"""Parse and format instants as ticks of a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans of time that people would choose: a second, two, five, ..., a minute, a quarter of an hour, a day."""
+"""Round durations: 1, 2, 5, ... seconds, a minute, a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time is an int64 count of ticks; the stream says what one tick is."""
+"""Ticks: time as int64 counts of a stream's unit."""
 
 from __future__ import annotations
 

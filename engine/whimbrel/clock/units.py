@@ -1,4 +1,4 @@
-"""Units of time side by side: which is finer, and what ticks of one are in another."""
+"""Compare and convert units of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar expressions: a closed set of nodes, and the passes over them. Vectorised over batches; no compiler."""
+"""Scalar expressions: a closed set of nodes, and passes over them."""
 
 from whimbrel.expr.build import col, end_time, lit, start_time, when
 from whimbrel.expr.codegen import can_fail, inlinable, predicate_source, to_source

@@ -1,4 +1,4 @@
-"""Where expressions begin: ``col.name``, ``lit(3)``, ``when(...)``."""
+"""Build expressions: ``col.name``, ``lit(3)``, ``when(...)``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calendar parts and grids of times, on the clock of the column's zone."""
+"""Calendar fields and time grids in the time zone of a column."""
 
 from __future__ import annotations
 

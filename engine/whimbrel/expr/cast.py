@@ -1,4 +1,4 @@
-"""Bringing evaluated values to another type."""
+"""Cast evaluated values to another type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole-column int64 arithmetic that notices overflow: each operation answers with the result and what wrapped.
+"""Checked int64 arithmetic on whole columns.
 
 Bounds are tried first: most columns are far from the limits, and two passes that only read prove it.
 """

@@ -1,4 +1,4 @@
-"""Scalar Python for one row, to be compiled inside a row loop: the same answers as evaluation, bit for bit.
+"""Generate scalar Python for one row, identical to evaluation.
 
 An expression becomes two texts: its value, and whether it has one. **The value text may be run only where the validity
 text is true**; inside one text that is seen to. Interpreted text runs inside ``numpy.errstate(all="ignore")``.

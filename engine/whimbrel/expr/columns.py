@@ -1,4 +1,4 @@
-"""Which columns an expression reads, and putting other expressions in their place."""
+"""Find and replace the columns of an expression."""
 
 from __future__ import annotations
 

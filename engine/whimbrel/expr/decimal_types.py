@@ -1,4 +1,4 @@
-"""What type decimals have together: Arrow's rules, which are SQL's, as wide as Arrow's widest decimal."""
+"""Result types of decimal arithmetic, by Arrow's (SQL's) rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic of exact decimals, whole columns at once, by Arrow. What does not fit is an error, never a wrap."""
+"""Exact decimal arithmetic on whole columns, through Arrow."""
 
 from __future__ import annotations
 

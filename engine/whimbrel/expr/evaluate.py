@@ -1,4 +1,4 @@
-"""Whole-column evaluation over NumPy and Arrow: the answer that every faster form must equal."""
+"""Evaluate expressions on whole columns: the reference of all tiers."""
 
 from __future__ import annotations
 

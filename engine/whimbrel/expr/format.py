@@ -1,4 +1,4 @@
-"""Printing an expression back as it was typed."""
+"""Format an expression as the user typed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function of the user's is known by in another process: what it does, not where it stands."""
+"""Fingerprint a Python function by its behavior, across processes."""
 
 from __future__ import annotations
 

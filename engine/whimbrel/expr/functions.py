@@ -1,4 +1,4 @@
-"""The functions of strings and times, reached as ``x.str`` and ``x.dt``."""
+"""Functions of strings and times: ``x.str`` and ``x.dt``."""
 
 from __future__ import annotations
 

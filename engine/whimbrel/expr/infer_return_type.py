@@ -1,4 +1,4 @@
-"""The type of a Python function of a row: what it is annotated with, or what it answers for a few ordinary rows."""
+"""Infer the return type of a Python function of a row."""
 
 from __future__ import annotations
 

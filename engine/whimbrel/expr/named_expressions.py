@@ -1,4 +1,4 @@
-"""Named expressions: how users write the columns of a result and the keys of a group."""
+"""Named expressions: result columns and group keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed set of scalar expressions, and the Python operators that build them.
+"""Nodes of scalar expressions, and the operators that build them.
 
 There are few nodes and many passes over them; each pass is one ``match`` over :data:`Node`, in a file of its own.
 Nodes are immutable. ``==`` builds a comparison, so nodes are compared by :meth:`Expr.show` and hashed by identity.

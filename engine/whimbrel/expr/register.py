@@ -1,4 +1,4 @@
-"""What a run of a pattern remembers: registers that the user declares, and columns of the events it has matched."""
+"""Registers and matched events of a pattern's run, as expressions."""
 
 from __future__ import annotations
 

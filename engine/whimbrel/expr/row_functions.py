@@ -1,4 +1,4 @@
-"""Python functions called row by row: the slow way that is always there."""
+"""Call Python functions row by row."""
 
 from __future__ import annotations
 

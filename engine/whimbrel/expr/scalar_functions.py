@@ -1,4 +1,4 @@
-"""Scalar arithmetic that a generated row loop calls by name: checked integers, Python's signs, three-valued logic.
+"""Scalar functions of generated row loops: checked integers, three-valued logic.
 
 Plain Python over numbers, none calling another: the same text runs interpreted on NumPy scalars and compiled.
 """

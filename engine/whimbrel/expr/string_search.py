@@ -1,4 +1,4 @@
-"""Where a text stands in other texts. A kernel looks through all of them at once; until it is compiled, Arrow does."""
+"""Search for a string in a column, compiled or through Arrow."""
 
 from __future__ import annotations
 

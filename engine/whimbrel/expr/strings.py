@@ -1,4 +1,4 @@
-"""Strings, in bulk through Arrow; a dictionary-encoded column is computed once per distinct value."""
+"""String functions on whole columns, through Arrow."""
 
 from __future__ import annotations
 

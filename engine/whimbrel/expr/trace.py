@@ -1,4 +1,4 @@
-"""Turning what users pass where an expression is wanted into one: lambdas are called once, with columns for values."""
+"""Trace lambdas and other arguments into expressions."""
 
 from __future__ import annotations
 

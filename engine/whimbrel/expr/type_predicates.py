@@ -1,4 +1,4 @@
-"""Kinds of Arrow types that expressions treat alike."""
+"""Predicates of Arrow types that expressions treat alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type an expression has, and which types do not go together."""
+"""Type rules of expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of times, or of spans, that are counted in different units, without counting either in the other's.
+"""Compare times or durations in different units without overflow.
 
 What is counted in the finer unit is brought to the coarser one, rounded to the side where it says the same: that never
 leaves int64, whereas ticks of 9999-12-31 in nanoseconds would.

@@ -1,4 +1,4 @@
-"""What the parts of an expression are while it is evaluated: columns or single scalars, with their nulls."""
+"""Intermediate values of evaluation: columns or scalars, with nulls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting plans, moving batches, and answering: on the calling thread, or on one of their own."""
+"""Run plans on the calling thread, or on a thread of their own."""
 
 from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.collect import batches, collect, collect_together, intermediate_snapshots

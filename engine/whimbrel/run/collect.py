@@ -1,4 +1,4 @@
-"""Answers on the calling thread: whole, batch by batch, or refined step by step."""
+"""Collect results on the calling thread: whole, by batch, or as snapshots."""
 
 from __future__ import annotations
 

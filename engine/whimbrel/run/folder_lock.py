@@ -1,4 +1,4 @@
-"""One run at a time in a folder, for as long as its process lives."""
+"""A file lock that reserves a folder for one run."""
 
 from __future__ import annotations
 

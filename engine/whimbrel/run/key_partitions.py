@@ -1,4 +1,4 @@
-"""One query over finished rows, cut by key into shares that are answered side by side."""
+"""Partition a bounded query by key, for parallel threads."""
 
 from __future__ import annotations
 

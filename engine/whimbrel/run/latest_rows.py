@@ -1,4 +1,4 @@
-"""Rows in a range of time, of which the newest are kept and the others counted."""
+"""Keep the newest rows of a time range, and count the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a row of an answer back to the events that it is made of."""
+"""Lineage: find the source events of a result row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One query over finished rows whose windows are cut: states of parts are made side by side, and merged."""
+"""Compute window states of row ranges in parallel, and merge them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a query goes: by operator, by kernel, and waiting for the compiler."""
+"""Profile a query by operator, by kernel and by compilation."""
 
 from __future__ import annotations
 

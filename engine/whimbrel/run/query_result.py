@@ -1,4 +1,4 @@
-"""What one query has answered so far, and the counters of its part of the work."""
+"""The settled rows of one query, and its metrics."""
 
 from __future__ import annotations
 

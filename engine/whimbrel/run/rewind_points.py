@@ -1,4 +1,4 @@
-"""Rewind points: saved states of a replay, at a bounded cost in time and memory."""
+"""Rewind points: saved states of a replay at bounded cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which row of an answer a user speaks of: a time, and what stands in some columns."""
+"""Select a result row by time and column values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries running on a thread of their own, and the handles to them."""
+"""Handles of queries that run on a thread of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of a run's thread: read, take snapshots, write checkpoints, end queries."""
+"""The thread of a run: read, take snapshots, write checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading sources in turn, in pieces small enough to stay responsive."""
+"""Read sources in turn, with steps of bounded duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State as an Arrow file: every array is a column of one row, and a tree in the schema's metadata says what it is."""
+"""Serialize operator state to an Arrow file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One query over finished rows, cut into ranges of time, or shares of keys, that are answered side by side."""
+"""Partition a bounded query by time ranges or keys, for parallel threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs loaded by Spark, and queries carried by it. Nothing here imports pyspark until it is used."""
+"""Spark as a source, and as an executor of queries."""
 
 from whimbrel.spark.execution import SparkExecution, collect_on_spark
 from whimbrel.spark.explain import explain_on_spark

@@ -1,4 +1,4 @@
-"""Commit log of the micro-batches of a Spark query, for resuming without duplicates."""
+"""Commit log of a Spark query's micro-batches, to resume without duplicates."""
 
 from __future__ import annotations
 

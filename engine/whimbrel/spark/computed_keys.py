@@ -1,4 +1,4 @@
-"""Keys that a query computes, as columns of rows that are made first: then it can be partitioned by them."""
+"""Compute key columns before a query, to partition it by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DataFrames that are nothing but Parquet files: reading these through Arrow is ten times as fast as through Spark."""
+"""Detect DataFrames that only scan Parquet files, to read them through Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of a Spark failure: what a user can act on, without two languages' stack traces."""
+"""Summarize a Spark failure in one line."""
 
 from __future__ import annotations
 

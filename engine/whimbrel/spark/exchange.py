@@ -1,4 +1,4 @@
-"""A stage as a DataFrame: rows to the tasks that need them, and the answers of the tasks."""
+"""Shuffle rows to the tasks of a stage, and return their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query carried by Spark: it says who gets which rows; Spark SQL and the engine's kernels answer."""
+"""Execute a query on Spark with Spark SQL and the engine's kernels."""
 
 from __future__ import annotations
 

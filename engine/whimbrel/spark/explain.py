@@ -1,4 +1,4 @@
-"""How Spark carries a query, in words."""
+"""Explain how Spark executes a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions as Spark's own, where both say the same of every row; the engine's kernels do the rest."""
+"""Translate expressions to Spark SQL when the results are identical."""
 
 from __future__ import annotations
 

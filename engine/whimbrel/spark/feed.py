@@ -1,4 +1,4 @@
-"""A streaming DataFrame as a feed: Spark watches the place, rows come here as they are found."""
+"""A streaming DataFrame as a feed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users name of Spark: a DataFrame, a table, or a query in SQL; and of that the columns and rows they want."""
+"""Validate DataFrames, table names, SQL and filters of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Spark job whose rows come to the driver while it runs."""
+"""Run a Spark job whose rows reach the driver while it runs."""
 
 from __future__ import annotations
 

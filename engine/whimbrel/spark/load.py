@@ -1,4 +1,4 @@
-"""A Spark DataFrame as a source: Spark plans and prunes, Arrow carries the rows."""
+"""A Spark DataFrame as a source: Spark prunes, Arrow transfers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task does with its part of a micro-batch: it takes up the state that the last one left, and leaves its own."""
+"""The task of a micro-batch: restore state, process rows, save state."""
 
 from __future__ import annotations
 

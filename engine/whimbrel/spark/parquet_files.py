@@ -1,4 +1,4 @@
-"""Parquet files in folders that name columns, as Spark writes them, read through Arrow."""
+"""Hive-partitioned Parquet files of Spark, read through Arrow."""
 
 from __future__ import annotations
 

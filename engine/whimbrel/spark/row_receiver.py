@@ -1,4 +1,4 @@
-"""The driver's end: takes in what tasks push, each row once however often Spark tries a task."""
+"""Receive rows from Spark tasks exactly once, across retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs inside Spark's tasks: it hands a partition's record batches to the driver."""
+"""Send the record batches of a partition to the driver."""
 
 from __future__ import annotations
 

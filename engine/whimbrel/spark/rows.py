@@ -1,4 +1,4 @@
-"""Rows of a stream in a DataFrame, and how a task reads them."""
+"""Rows of a stream in a DataFrame, and how tasks read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Spark of one's own, for those who have none running."""
+"""Start a local Spark session, and check that one is running."""
 
 from __future__ import annotations
 

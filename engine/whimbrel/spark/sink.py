@@ -1,4 +1,4 @@
-"""Where the settled rows of a stream go: a folder of Parquet files or a table, in parts by micro-batch."""
+"""Write settled rows to Parquet files or a table, by micro-batch."""
 
 from __future__ import annotations
 

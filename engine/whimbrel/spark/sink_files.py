@@ -1,4 +1,4 @@
-"""Which files hold the settled rows of a query that follows a stream, and whether they still do when it resumes."""
+"""Record the files of settled rows, and check them on resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of aggregates over windows, made by Spark SQL: what the engine's kernels would make of the same rows."""
+"""Partial aggregates of windows in Spark SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Divide a query into stages with shuffles between them (two-phase aggregates, keys, time ranges)."""
+"""Divide a query into stages with shuffles between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query that follows a stream on Spark: each micro-batch goes through tasks that keep the engine's state."""
+"""A streaming query on Spark, with the engine's state in its tasks."""
 
 from __future__ import annotations
 

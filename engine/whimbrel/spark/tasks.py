@@ -1,4 +1,4 @@
-"""What runs inside Spark's tasks: the engine's kernels, on the rows that a task is given."""
+"""Run the engine's kernels inside Spark tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's and back; a type without a counterpart is refused by name."""
+"""Convert between Spark and Arrow types."""
 
 from __future__ import annotations
 

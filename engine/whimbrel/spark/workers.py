@@ -1,4 +1,4 @@
-"""Whether Spark's workers run a Python that has what tasks need: asked before the first job of a session."""
+"""Check that Spark's workers have the Python packages that tasks need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook user types."""
+"""The public functions and classes of notebooks."""
 
 from whimbrel.stream import datasets, feeds, sinks
 from whimbrel.stream.aggregates import (

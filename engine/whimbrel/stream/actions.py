@@ -1,4 +1,4 @@
-"""The actions of a stream: what explains its query, or runs it."""
+"""Actions of a stream: explain, collect, start, run on Spark."""
 
 from __future__ import annotations
 

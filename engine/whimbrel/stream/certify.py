@@ -1,4 +1,4 @@
-"""Compare a backtest with a live run, and explain differences by late rows."""
+"""Compare a backtest with a live run, and explain the differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs to learn on, fetched through packages and kept in the user's cache directory."""
+"""Example datasets, cached in the user's cache directory."""
 
 from __future__ import annotations
 

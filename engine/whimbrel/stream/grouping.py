@@ -1,4 +1,4 @@
-"""What groups mean to the steps of a query: keys as columns, kept by every step, matched by every join."""
+"""Group keys as columns that every step keeps."""
 
 from __future__ import annotations
 

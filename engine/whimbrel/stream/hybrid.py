@@ -1,4 +1,4 @@
-"""What ``history.then(feed)`` checks before anything is read."""
+"""Validate the arguments of ``history.then(feed)``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same query at another reorder latency, or at several."""
+"""Rebuild a query at one or several reorder latencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan one query at several latencies: each row once per band, and results that combine the bands."""
+"""Plan one query at several latencies, with each row in one band."""
 
 from __future__ import annotations
 

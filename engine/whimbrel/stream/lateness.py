@@ -1,4 +1,4 @@
-"""Lateness of the rows of a log, and the cost of each reorder latency."""
+"""Lateness of a log's rows, and the cost of each latency."""
 
 from __future__ import annotations
 

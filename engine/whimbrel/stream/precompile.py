@@ -1,4 +1,4 @@
-"""Compile every primitive once, so that no user's first query waits for it."""
+"""Compile every primitive once, so that no first query waits for it."""
 
 from __future__ import annotations
 

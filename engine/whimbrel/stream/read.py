@@ -1,4 +1,4 @@
-"""Where streams begin."""
+"""Create streams from tables, files, DataFrames and replays."""
 
 from __future__ import annotations
 

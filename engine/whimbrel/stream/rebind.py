@@ -1,4 +1,4 @@
-"""The same query on another source, checked column by column before anything is read."""
+"""Rebind a query to another source, with a check of its columns."""
 
 from __future__ import annotations
 

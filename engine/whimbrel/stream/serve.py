@@ -1,4 +1,4 @@
-"""A query's settled rows over the network."""
+"""Serve the settled rows of a query over the network."""
 
 from __future__ import annotations
 

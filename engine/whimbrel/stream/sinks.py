@@ -1,4 +1,4 @@
-"""Where settled rows go while a query runs: ``query.start(sink=wb.sinks.parquet("out"))``."""
+"""Sinks: ``query.start(sink=wb.sinks.parquet("out"))``."""
 
 from whimbrel.connect.sinks import KafkaSink, MqttSink, NatsSink, ParquetSink, PostgresSink, RedisSink
 from whimbrel.plan import Sink

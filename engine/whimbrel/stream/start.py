@@ -1,4 +1,4 @@
-"""Starting several queries together."""
+"""Start several queries together."""
 
 from __future__ import annotations
 

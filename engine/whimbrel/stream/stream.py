@@ -1,4 +1,4 @@
-"""A stream: an immutable query over events, extended by methods."""
+"""Streams: immutable queries over events, with methods that extend them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the modules under :class:`whimbrel.Stream` know of a stream: its query."""
+"""The protocol of streams for modules below :class:`whimbrel.Stream`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams that meet count time in one unit: the finest among them."""
+"""Convert joined streams to their finest time unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the engine is held to its word: a slow exact model, and the laws that every operator keeps.
+"""An exact model of the engine, and laws of all operators.
 
 ``whimbrel.testing.strategies`` needs hypothesis and is therefore imported by name.
 """

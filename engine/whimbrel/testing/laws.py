@@ -1,4 +1,4 @@
-"""The laws that every operator keeps: batches, order of arrival, tiers and looking in between change nothing.
+"""Laws of all operators: batches, order, tiers and snapshots change nothing.
 
 Each law is a function of a :class:`~whimbrel.testing.trial.Trial`; its docstring is the law. :func:`check_operator`
 asks them all.

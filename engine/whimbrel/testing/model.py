@@ -1,4 +1,4 @@
-"""The oracle with the methods of a stream, so that one query runs on engine and model.
+"""The oracle with the methods of a stream.
 
 ``Model(facts)`` stands where a query has a stream, :data:`MODEL_API` where it has ``wb``, and
 ``whimbrel.testing.oracle.OracleColumns()`` where it has ``col``. Only what naming and argument forms add is written

@@ -1,4 +1,4 @@
-"""The words of the model that take a second stream."""
+"""Methods of the model that take a second stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of the model that rewrite lifetimes and rows."""
+"""Methods of the model that rewrite lifetimes and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plans say of their streams, held against every batch that goes through them."""
+"""Check the declared properties of plans against every batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query as text, asked of the engine and of the model alike."""
+"""A query as text, for the engine and the model."""
 
 from __future__ import annotations
 

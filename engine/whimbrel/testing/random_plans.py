@@ -1,4 +1,4 @@
-"""A random query under way: which columns there are by now, and which steps may come next."""
+"""Generate random queries, step by step."""
 
 from __future__ import annotations
 

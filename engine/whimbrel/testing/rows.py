@@ -1,4 +1,4 @@
-"""A source that hands over exactly the batches it was given, and how facts become batches and back."""
+"""A source of given batches, and conversion between events and batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: streams of facts, arrivals, batchings and random queries over the example schema."""
+"""Hypothesis strategies: streams, arrivals, batches and random queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One query over given facts, run on the engine in whatever batches and order of arrival a law asks for."""
+"""Run one query over given events, in any batches and order."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""User-defined aggregates: Python functions as aggregates, compiled where that changes no result."""
+"""User-defined aggregates: Python functions, compiled when results stay identical."""

@@ -1,4 +1,4 @@
-"""Arithmetic over numbers of known kinds, line by line: Python's values, or a flag that Python must be asked."""
+"""Generate arithmetic on numbers of known kinds, identical to Python's."""
 
 from __future__ import annotations
 

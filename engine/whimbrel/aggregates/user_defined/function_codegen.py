@@ -1,4 +1,4 @@
-"""Functions over numbers, written once more for the compiler: the same values, or a call of the function itself.
+"""Generate compiled code for Python functions over numbers.
 
 The kind of every value is known beforehand, as Python would have it. A function whose kinds depend on its values, or
 that does more than compute numbers, is left: it is left to Python.

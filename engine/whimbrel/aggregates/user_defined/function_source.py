@@ -1,4 +1,4 @@
-"""The text of a Python function, found where it was written and held against the code that runs."""
+"""Find the source of a Python function, and check its bytecode."""
 
 from __future__ import annotations
 

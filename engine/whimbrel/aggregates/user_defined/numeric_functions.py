@@ -1,4 +1,4 @@
-"""Functions over numbers as the algebra of an aggregate: called as they are, or as text that gives the same."""
+"""User functions over numbers as aggregate functions, compiled if possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions over any values of Python's as the algebra of an aggregate: called as they are, one row after another."""
+"""User functions over any Python values as aggregate functions."""
 
 from __future__ import annotations
 

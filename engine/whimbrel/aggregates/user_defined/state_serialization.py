@@ -1,4 +1,4 @@
-"""A state as text, and back: what a checkpoint holds of a value of Python's."""
+"""Serialize Python states as text for checkpoints."""
 
 from __future__ import annotations
 

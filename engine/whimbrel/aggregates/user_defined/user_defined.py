@@ -1,4 +1,4 @@
-"""Aggregates that users write: plain Python functions, compiled where that changes nothing."""
+"""User-defined aggregates of plain Python functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of known kinds, as the text that is written of a user's function has them."""
+"""Kinds of values in generated code."""
 
 from __future__ import annotations
 

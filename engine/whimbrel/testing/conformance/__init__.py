@@ -1,4 +1,4 @@
-"""Conformance cases of a folder, run through the public API: ``python -m whimbrel.testing.conformance DIR``."""
+"""Conformance cases through the public API: ``python -m whimbrel.testing.conformance DIR``."""
 
 from whimbrel.testing.conformance.case import Case, read_cases
 from whimbrel.testing.conformance.run import CaseVerdict, Circumstance, circumstances, run_case

@@ -1,4 +1,4 @@
-"""``python -m whimbrel.testing.conformance DIR`` says whether all cases of a folder are answered as they ask."""
+"""Run the conformance cases of a folder from the command line."""
 
 from __future__ import annotations
 

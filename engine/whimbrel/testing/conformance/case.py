@@ -1,4 +1,4 @@
-"""One conformance case: what goes in, what is done, what must come out."""
+"""A conformance case: inputs, steps and expected rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of the cases (Python over ``x``, ``l``, ``r``, ``v``, ``key``, ...) as expressions of Whimbrel."""
+"""Translate the expressions of cases to expressions of Whimbrel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a case says of its steps, and what of that nobody has read."""
+"""Fields of a case's steps, with a record of unread ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a case as the beginning of a query."""
+"""Inputs of a case as streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a case that take two streams, as joins: which of their rows are pairs, and what becomes of those."""
+"""Translate the two-stream steps of cases to joins."""
 
 from __future__ import annotations
 

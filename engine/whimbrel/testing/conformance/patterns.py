@@ -1,4 +1,4 @@
-"""Patterns of the cases: regular expressions over events, with a register called ``r``."""
+"""Translate the patterns of cases: regular expressions with a register."""
 
 from __future__ import annotations
 

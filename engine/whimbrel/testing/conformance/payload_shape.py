@@ -1,4 +1,4 @@
-"""How a payload of a case (a scalar, a record, a list of payloads) lies in the columns of a stream."""
+"""Map payloads of cases (scalars, records, lists) to columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a conformance case at one batch size on one tier, and compare its result."""
+"""Run a conformance case at one batch size on one tier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a case as a query: each is one or a few methods of a stream, called as a user would."""
+"""Translate the steps of cases to methods of a stream."""
 
 from __future__ import annotations
 

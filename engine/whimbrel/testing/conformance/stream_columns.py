@@ -1,4 +1,4 @@
-"""A stream of a case, and where in its columns the payload lies."""
+"""A stream of a case, and the columns of its payload."""
 
 from __future__ import annotations
 

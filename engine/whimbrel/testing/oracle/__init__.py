@@ -1,4 +1,4 @@
-"""A slow, exact model of every operator, written only from the semantics and sharing no code with the engine.
+"""An exact model of every operator, independent of the engine's code.
 
 A stream is a list of facts ``(start, end, payload)``: plain tuples, dicts and Python numbers, in any order. Every
 function takes facts and answers facts; none looks at batches, order or arrival except :func:`ingress` and

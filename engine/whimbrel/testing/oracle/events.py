@@ -1,4 +1,4 @@
-"""What a fact is, and when two streams are the same."""
+"""Events of the model, and equality of streams."""
 
 from __future__ import annotations
 

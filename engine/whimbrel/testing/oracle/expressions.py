@@ -1,4 +1,4 @@
-"""Expressions as plain functions over payload dicts, with nulls: what a query writes as ``col.x > 3``."""
+"""Expressions as Python functions over payload dicts, with nulls."""
 
 from __future__ import annotations
 

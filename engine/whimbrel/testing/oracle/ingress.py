@@ -1,4 +1,4 @@
-"""What a source lets in when rows come late (SEMANTICS 3)."""
+"""Late policies of a source (SEMANTICS 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A window is a rewrite of lifetimes (SEMANTICS 4)."""
+"""Windows and other rewrites of lifetimes (SEMANTICS 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of a result is computed from, which window it speaks of, and rows for empty windows (SEMANTICS 4, 5)."""
+"""Results, their windows, and rows for empty windows (SEMANTICS 4, 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that look at one fact at a time and leave its lifetime alone."""
+"""Operators on single events that keep their lifetimes."""
 
 from __future__ import annotations
 
