@@ -36,7 +36,7 @@ def check_installed(where: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Approximate(Aggregate):
-    """What the approximate aggregates share: where rows leave, every value is kept, and then the answer is exact."""
+    """Common part of the approximate aggregates. With removal every value is kept, and the result is exact."""
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return (f"{self.show()} has a small error in windows of many values",
@@ -89,7 +89,7 @@ class ApproximateCountDistinct(Approximate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ApproximateQuantile(Approximate):
-    """About the value at a share `q` of the way through all numbers; exact while a window has fewer than 4096 values.
+    """Approximate quantile `q` of all numbers; exact while a window has fewer than 4096 values.
 
         time     0    5    10
         in       2────────         for q = 0.5: 2.0 over [0, 5), 2.5 over [5, 10)
@@ -199,7 +199,7 @@ class QuantileSummary(SketchState):
             found = [values == -np.inf, values == np.inf, np.isnan(values)]
             self.others = self.others + np.array([each.sum() for each in found])
         self.digest.update(values[finite] / _DIGEST_UNIT)
-        self.digest.compress()  # at the same places always: written down and read again it goes on as before
+        self.digest.compress()  # always at the same rows, so that a restored one continues identically
 
     def result(self) -> float:
         lowest, highest, nans = self.others.tolist()
@@ -266,7 +266,7 @@ def count_distinct_sorted(values: Array, begin: Array, end: Array) -> Array:
 
 
 def quantile_sorted(fraction: Fraction, values: Array, begin: Array, end: Array, *, turned: bool = False) -> Array:
-    """The value at a share of the way from the first to the last of each group."""
+    """The linear quantile of each group of sorted values."""
     way = fraction.numerator * (end - begin - 1)
     index, rest = begin + way // fraction.denominator, way % fraction.denominator
     low, high = values[index], values[np.minimum(index + 1, end - 1)]

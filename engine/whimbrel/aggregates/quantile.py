@@ -38,12 +38,12 @@ def _digits_of(whole: int) -> int:
 
 
 _MAX_DIGITS = 9
-"""A share is a whole number of ``1 / FINEST``, or has no end."""
+"""A fraction is a multiple of ``1 / FINEST``, or has no end."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantile(Aggregate):
-    """Value below which a share `q` of the values lies; null when there is none. Nulls are left out, NaN is largest.
+    """The quantile `q` of the values; null when there are none. Nulls are left out, NaN is largest.
 
     Between integers it is exact, however large they are; from a number to an infinity it is that infinity, and from
     -inf to inf NaN. Of times it is a time, of durations a duration, rounded to the nearest tick; of two the even one.

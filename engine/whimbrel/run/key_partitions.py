@@ -15,16 +15,16 @@ from whimbrel.kernels import encode_keys, ordered
 from whimbrel.plan import Node, OrderingSpec, Source, partition_columns
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-"""Spreads keys that follow each other over all shares (Knuth, The Art of Computer Programming 3, 6.4)."""
+"""Spreads consecutive keys over all partitions (Knuth, The Art of Computer Programming 3, 6.4)."""
 
 
 class KeyPartition(Source):
-    """The rows of a source whose key falls into one of several shares.
+    """The rows of a source whose key hash falls into one of several partitions.
 
     Parameters
     ----------
     source : Source
-        Finished, in the order of time.
+        Bounded, in time order.
     by : str
         The key column.
     part, parts : int
@@ -40,7 +40,7 @@ class KeyPartition(Source):
         for batch in self.source.read(tuple(dict.fromkeys([*columns, self.by]))):
             if batch is None or not len(batch):
                 continue
-            if batch.sync[0] < newest or not ordered(batch):  # maybe in two different shares
+            if batch.sync[0] < newest or not ordered(batch):  # maybe in two different partitions
                 raise KernelError(f"Rows of {self.name} are out of order.")
             newest = int(batch.sync[-1])
             mine = self._mine(batch.column(self.by))
@@ -48,7 +48,7 @@ class KeyPartition(Source):
                 skipped = np.flatnonzero(mine)[:offset]
                 mine[skipped] = False
                 offset -= len(skipped)
-            if mine.any():  # not moved yet: a filter behind it may leave little to move
+            if mine.any():  # not moved yet: a filter downstream may leave little to move
                 yield batch.with_absent(~mine).select(columns)
 
     def _mine(self, keys: Column) -> Mask:
@@ -68,10 +68,10 @@ class KeyPartition(Source):
         return (hashed >> np.uint64(40)) % np.uint64(self.parts) == self.part
 
 
-def in_shares(plan: Node, parts: int) -> list[Node]:
-    """A query as several, one for each share of the keys; none where rows of different keys meet.
+def partition_by_key(plan: Node, parts: int) -> list[Node]:
+    """Partition a query by key; empty when rows of different keys meet.
 
-    Together they give the answer. In which order rows that start together come is another matter.
+    Together the parts give the result. Rows that start together may come in another order.
     """
     ways = partition_columns(plan)
     sources = plan.sources()

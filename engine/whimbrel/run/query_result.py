@@ -32,7 +32,7 @@ Gate = Ingress | BandKernel | LateKernel
 _LATELY_S = 5.0
 _MAX_PARTITIONS = 100
 _LONG = 4_096
-"""Rows of a stretch of an answer that is put elsewhere as it is; shorter ones are gathered row by row."""
+"""Minimum rows of a range that is moved as a slice; shorter ranges are gathered row by row."""
 
 
 class Answer:
@@ -224,7 +224,7 @@ class Answer:
 
     @cached_property
     def _inputs(self) -> list[tuple[int, ...]]:
-        """For each of the operators, the places of those that it reads."""
+        """For each operator, the indices of its inputs."""
         indices = {number: index for index, number in enumerate(self._nodes)}
         return [tuple(indices[self._pipeline.position(below)] for below in self._pipeline.nodes[number].inputs)
                 for number in self._nodes]
@@ -308,7 +308,7 @@ def in_order(table: pa.Table) -> pa.Table:
 
 
 def _ordered_ranges(runs: Sequence[Ticks], maximum: int) -> list[tuple[int, int]] | None:
-    """Where stretches of runs in order begin, and their rows, so that they are in order together; None if too many."""
+    """Merge sorted runs into ranges (first row, rows) that are in order together; None if there are too many."""
     before = [0, *accumulate(map(len, runs))]
     heads = [(int(run[0]), number, 0) for number, run in enumerate(runs)]
     heapify(heads)

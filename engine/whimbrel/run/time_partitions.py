@@ -21,7 +21,7 @@ from whimbrel.kernels import wait_for_compiler
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, OrderingSpec, Reach, Source, SourceSlice, TimeGrid
 from whimbrel.run.execution import Execution
-from whimbrel.run.key_partitions import in_shares
+from whimbrel.run.key_partitions import partition_by_key
 from whimbrel.run.partial_windows import CutWindows, cut_windows, states_of
 from whimbrel.run.query_result import in_order
 
@@ -34,9 +34,9 @@ _BEGIN_ROWS = 1 << 20
 _SLACK = 0.1
 """So much more may the thread with most to do be given for more ranges, which make up for what turns out slow."""
 _UNEVEN = 1.25
-"""So many times its share of the rows may a thread be given before windows are cut."""
+"""A thread may get this many times its part of the rows before windows are cut."""
 _HALO_SHARE = 0.2
-"""Most rows that a halo may have, as a share of those of a range."""
+"""Largest halo of a range, as a fraction of its rows."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _cut(plan: Node, threads: int) -> CutWindows | list[Piece]:
         if cut is not None and cut.few:
             return cut
         if cut is not None or optimize(plan).reach is None:
-            pieces = [Piece(part_plan) for part_plan in in_shares(plan, threads)] or pieces
+            pieces = [Piece(part_plan) for part_plan in partition_by_key(plan, threads)] or pieces
     return pieces
 
 
@@ -110,14 +110,14 @@ def _side_by_side(threads: int, parts: Sequence[Callable[[threading.Event], T]],
         try:
             made = [pool.submit(part, stop) for part in parts]
             return in_order(together([each.result() for each in made]))
-        except WhimbrelError:  # told once more by whoever reads all rows in their order, and counts them from the first
+        except WhimbrelError:  # the reader of all rows in order raises it again, with row numbers from the first
             return None
         finally:
             stop.set()
 
 
 def _uneven(pieces: Sequence[Piece], threads: int) -> bool:
-    """Whether there is none, or one with far more rows than a thread's share."""
+    """Whether there is none, or one with far more rows than a thread's part."""
     rows = [sum(source.rows or 0 for source in piece.plan.sources()) for piece in pieces]
     return not rows or max(rows) * threads > _UNEVEN * sum(rows)
 

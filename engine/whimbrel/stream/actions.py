@@ -155,33 +155,33 @@ class Actions:
                  seed: int = 0, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None, late: Lateness | None = None,
                  intervals: Literal["approximate", "guaranteed"] = "approximate") -> ProgressiveQuery:
-        """Answers that refine, the first one at once and the last one exact. See :class:`whimbrel.ProgressiveQuery`.
+        """Estimates that converge to the exact result. See :class:`whimbrel.ProgressiveQuery`.
 
-        Where a query aggregates rows of tables or files over tumbling or hopping windows, they are read block by block
-        in random order, and each answer has intervals. Others are answered in the order of time, and say why.
+        A query that aggregates tables or files over tumbling or hopping windows reads blocks in random order, and its
+        estimates have intervals. Other queries run in time order, and say why.
 
         Parameters
         ----------
         every : str, timedelta or int
-            A share of the rows such as ``"1%"`` (the default, or 65,536 rows where nobody knows how many there are), a
-            span of time such as ``"50ms"``, or a number of rows.
+            How often an update comes: a fraction of the rows such as ``"1%"`` (the default; 65,536 rows when their
+            number is unknown), a duration such as ``"50ms"``, or a number of rows.
         seconds, at : float and sequence of float, optional
-            Instead: an answer every so often; or at these shares of the rows, and at the end.
+            Instead of `every`: seconds between updates; or updates at these fractions of the rows, and at the end.
         confidence : float
-            With which each interval holds, at all looks together.
+            Confidence of each interval, over all updates together.
         order : {"random", "newest", "oldest", "time"}, optional
-            Of the blocks. Default: random where that is possible, else the order of time.
+            Order of the blocks. Default: random if possible, otherwise time order.
         seed : int
-            Of the random order.
+            Seed of the random order.
         block_rows : int, optional
-            Of a block, where the source can cut blocks anywhere. Default: a 200th of all, within bounds.
+            Rows of a block, if the source can cut blocks anywhere. Default: a 200th of all rows, within bounds.
         resume : str or path, optional
             A file of :meth:`whimbrel.ProgressiveQuery.save`. The query resumes without reading those rows again.
         late : Lateness, optional
-            Of earlier rows: intervals allow for late ones, of windows that a feed has passed, or a log that ends now.
+            Lateness of earlier rows, so that intervals allow for late rows of a feed, or of a log that ends now.
         intervals : {"approximate", "guaranteed"}
-            Approximate ones take what was read to tell how much the rest may differ. Guaranteed ones hold for any data
-            within known bounds, and are wider; where no bound is known there is none, and `words` says why.
+            Approximate intervals assume that the sample shows how much the rest may differ. Guaranteed ones hold for
+            any data within known bounds, and are wider. Without known bounds there is none, and `summary` says why.
 
         Examples
         --------
@@ -195,9 +195,8 @@ class Actions:
         100% [299995] 0.0%
         """
         return progressing.progressive(progressing.in_parts(self.node, order), every, seconds=seconds, at=at,
-                                       order=order,
-                                    confidence=confidence, seed=seed, block_rows=block_rows, resume=resume, late=late,
-                                    intervals=intervals)
+                                       order=order, confidence=confidence, seed=seed, block_rows=block_rows,
+                                       resume=resume, late=late, intervals=intervals)
 
     def profile(self) -> Profile:
         """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.

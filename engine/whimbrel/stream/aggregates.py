@@ -143,7 +143,7 @@ def median(value: Value) -> Median:
 
 
 def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear", descending: bool = False) -> Quantile:
-    """Value at a share `q` of the way through the values in order. See :class:`whimbrel.aggregates.Quantile`.
+    """The quantile `q` of the values. See :class:`whimbrel.aggregates.Quantile`.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCount
 
 
 def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuantile:
-    """About the value at a share `q` of the way through. See :class:`whimbrel.aggregates.ApproximateQuantile`.
+    """Approximate quantile `q` of the values. See :class:`whimbrel.aggregates.ApproximateQuantile`.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def approx_quantile(value: Value, q: float, *, k: int = 500) -> ApproximateQuant
     q : float
         From 0 to 1.
     k : int
-        From 10 to 65,535: the larger, the closer; with 500 the share of values below is within 0.01 of `q`.
+        From 10 to 65,535: larger is closer. With 500 the fraction of values below is within 0.01 of `q`.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def rows(table: pa.Table) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", CUT)
 def test_a_query_of_groups_is_cut(name: str, by: str, threads: int) -> None:
     query = CUT[name](log(), by)
-    parts = key_partitions.in_shares(query.node, threads)
+    parts = key_partitions.partition_by_key(query.node, threads)
     assert len(parts) == threads
     cut = time_partitions.collect_side_by_side(query.node, threads)
     assert cut is not None
@@ -63,7 +63,7 @@ def test_a_query_of_groups_is_cut(name: str, by: str, threads: int) -> None:
 
 def test_each_share_has_some_of_many_keys() -> None:
     query = log().group_by("at").session_window(5).aggregate(n=wb.count())
-    sizes = [part.sources()[0] for part in key_partitions.in_shares(query.node, 4)]
+    sizes = [part.sources()[0] for part in key_partitions.partition_by_key(query.node, 4)]
     counts = [sum(len(batch.compact()) for batch in share.read(["x"]) if batch is not None) for share in sizes]
     assert sum(counts) == ROWS
     assert min(counts) > ROWS // 8
@@ -72,7 +72,7 @@ def test_each_share_has_some_of_many_keys() -> None:
 @pytest.mark.parametrize("offset", [0, 1, 300, ROWS])
 def test_a_share_can_be_read_from_any_of_its_rows(offset: int) -> None:
     query = log().group_by("at").session_window(5).aggregate(n=wb.count())
-    share = key_partitions.in_shares(query.node, 3)[1].sources()[0]
+    share = key_partitions.partition_by_key(query.node, 3)[1].sources()[0]
     whole, rest = ([at for batch in share.read(["x"], begin) if batch is not None
                     for at in batch.compact().sync.tolist()]
                    for begin in (0, offset))
@@ -81,7 +81,7 @@ def test_a_share_can_be_read_from_any_of_its_rows(offset: int) -> None:
 
 def test_rows_of_different_keys_that_meet_stay_together() -> None:
     query = log().group_by("k").session_window(5).aggregate(n=wb.count()).top_k(1, by=col.n)
-    assert key_partitions.in_shares(query.node, 2) == []
+    assert key_partitions.partition_by_key(query.node, 2) == []
     assert rows(query.collect(threads=2)) == rows(query.collect())
 
 

@@ -100,8 +100,8 @@ def test_where_states_are_many_threads_take_shares_of_the_keys(monkeypatch: pyte
     cut = cut_windows(query.node, 2)
     assert cut is not None
     assert not cut.few
-    taken, of = [], time_partitions.in_shares
-    monkeypatch.setattr(time_partitions, "in_shares", lambda plan, parts: taken.append(parts) or of(plan, parts))
+    taken, of = [], time_partitions.partition_by_key
+    monkeypatch.setattr(time_partitions, "partition_by_key", lambda plan, parts: taken.append(parts) or of(plan, parts))
     together = time_partitions.collect_side_by_side(query.node, 2)
     assert taken == [2]
     assert together is not None
