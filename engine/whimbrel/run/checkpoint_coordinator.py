@@ -223,7 +223,7 @@ class Keeping:
 
     @contextmanager
     def _sink(self, number: int) -> Iterator[Sink | None]:
-        """The sink of a query, for one step; whatever goes wrong in it is a failure of that query."""
+        """The sink of a query, for one step; its errors fail that query."""
         sink = self._sinks[number]
         try:
             yield sink

@@ -24,7 +24,7 @@ _INTERPRETED_ROWS_PER_S = 100_000
 
 
 def collect(plan: Node, threads: int = 1) -> pa.Table:
-    """The exact answer, when all sources have ended, in the order of start."""
+    """Run until all sources end, and return the exact result in the order of start."""
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise PlanError(f"threads must be an integer of at least 1, got {threads!r}.",
                         where=f"collect(threads={threads!r})",
@@ -34,7 +34,7 @@ def collect(plan: Node, threads: int = 1) -> pa.Table:
 
 
 def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
-    """The exact answers of several queries, from one reading."""
+    """The exact results of several queries, from one reading."""
     with closing(Execution(*plans, hurry=True)) as session, ExitStack() as waiting:
         total = session.reader.total_rows
         if total is None or total > _WORTH_COMPILING_ROWS:
@@ -59,7 +59,7 @@ def batches(plan: Node) -> Iterator[pa.RecordBatch]:
 
 def intermediate_snapshots(plan: Node, every: str | int | None,
              asked: Callable[[int, int | None], bool] | None = None) -> Iterator[Snapshot]:
-    """Answers that refine: the first after the first rows, one each `every` share or number of rows, the last exact.
+    """Snapshots in time order: every fraction or number of rows, and the exact result last.
 
     Or whenever `asked` says so, of the rows that were read and all there are.
     """
@@ -78,7 +78,7 @@ def intermediate_snapshots(plan: Node, every: str | int | None,
 
 
 def _rows(every: str | int | None, total: int | None) -> int:
-    """How many rows lie between two answers."""
+    """Rows between two snapshots."""
     if every is None:
         return 65_536 if total is None else max(1, total // 100)
     where = f"progressive(every={every!r})"

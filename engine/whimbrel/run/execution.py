@@ -83,7 +83,7 @@ class Execution:
             yield outs
 
     def drain(self) -> Iterator[list[list[Batch]]]:
-        """Work on what feeds have received, and receive no more; settled rows of each query."""
+        """Process rows that feeds have received, and receive no more; settled rows of each query."""
         for outs in self.reader.drain():
             self._add(outs)
             yield outs
@@ -147,7 +147,7 @@ class Execution:
         self._settle_up()
 
     def _settle_up(self) -> None:
-        """Of a pipeline whose state is another now: what is left out, and what has ended."""
+        """After a change of state: leave out queries that were left, and end those whose sources have ended."""
         for number in sorted(self.left):
             self.leave(number)
         for number, answer in enumerate(self.answers):
@@ -160,7 +160,7 @@ class Execution:
         return {number: error for number, error in self.pipeline.failures.items() if number not in self.left}
 
     def leave(self, number: int) -> None:
-        """Do no more for a query, and read no more of what only that one reads."""
+        """Leave a query, and sources that only it reads."""
         self.left.add(number)
         self.answers[number].end()
         staying = [other for other in range(len(self.plans)) if other not in self.left]
@@ -168,7 +168,7 @@ class Execution:
         self.reader.keep({source for other in staying for source in self.answers[other].sources})
 
     def snapshots(self, asked: Sequence[int]) -> list[Snapshot]:
-        """The answers of some queries now; only what is settled, where one would fail if its sources ended now."""
+        """Current results of some queries; only settled rows if a query would fail when its sources ended now."""
         rests = self._rests([number for number in asked if not self.answers[number].finished])
         return [self.answers[number].snapshot(rests.get(number, [])) for number in asked]
 

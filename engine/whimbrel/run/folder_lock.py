@@ -36,7 +36,7 @@ def run_of(lock: IO[bytes]) -> str:
 
 
 def locked(folder: Path) -> IO[bytes]:
-    """The lock of a folder, which is made when it is needed: held until it is closed, or its process has ended.
+    """Lock a folder, created if needed, until the lock is closed or the process ends.
 
     It holds the name of the run: see :func:`run_of`.
 

@@ -47,7 +47,7 @@ class Newest:
         return in_order(self._kept).slice(max(0, len(self._kept) - self._most))
 
     def _fresh(self, batch: Batch) -> Batch:
-        """Without rows that came by before, of which one bit is kept."""
+        """Drop rows that were seen before, with one bit per row."""
         number = np.asarray(batch.column(self._number or "").values)
         byte, bit = number >> 3, (1 << (number & 7)).astype(np.uint8)
         if len(number) and (room := int(byte.max()) + 1 - len(self._seen)) > 0:
@@ -58,7 +58,7 @@ class Newest:
 
 
 class Search:
-    """Picks rows that are wanted out of an answer.
+    """Select the wanted rows of a result.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Search:
         self._latest: list[Batch] = []
 
     def add(self, batch: Batch) -> None:
-        """Look through some rows."""
+        """Search some rows."""
         batch, wanted = batch.compact(), self._wanted
         inside = batch.sync < wanted.end
         inside &= (batch.sync if wanted.starting else batch.other - 1) >= wanted.start

@@ -65,7 +65,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Lineage:
-    """The events that a row of an answer is made of.
+    """The source events of a result row.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Lineage:
         return all(origin.rows == origin.table.num_rows for origin in self.origins)
 
     def rerun(self) -> pa.Table:
-        """What the query answers to these events alone: its rows at the time of the one that was asked for.
+        """Run the query on these events alone: its rows at the time of the selected row.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Lineage:
 
 
 def lineage(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read | None = None) -> Lineage:
-    """Find the events that a row of a query's answer is made of, by reading its sources once more.
+    """Find the source events of a result row, by reading its sources again.
 
     An operator says which rows of its inputs the wanted rows of its output need (:meth:`Operator.lineage`); a log that
     is in the order of time is read in that range only. As long as events go through steps one by one, they are taken
@@ -192,7 +192,7 @@ class _Segment:
         return source
 
     def carrying(self, log: Source, rows: int) -> Node:
-        """The steps, asked for what rows were at the source, of those rows that may be wanted."""
+        """The steps with source columns added, over the rows that may be wanted."""
         numbered = ReplaySlice(log, *self._part(log, rows), _NUMBER)
         node = Node(numbered)
         if isinstance(op := self.chain[0].op, LateRows):
@@ -297,7 +297,7 @@ def _origin(source: Source, found: Newest) -> Origin:
 
 
 def _answer(plan: Node, wanted: LineageRequest, found: Newest) -> None:
-    """Look for rows in the answer of a plan, and no longer than any can come."""
+    """Search rows in the result of a plan, until none can follow."""
     search = Search(wanted, found)
     with closing(Execution(plan, keep_rows=0, hurry=True)) as session:
         while not session.finished and session.pipeline.sent_watermarks[-1] < wanted.end:

@@ -98,7 +98,7 @@ class Pipeline:
                 self._let_stay(root)
 
     def _let_stay(self, number: int) -> None:
-        """A kernel's rows are part of an answer and go nowhere else; a projection hands on columns as they are."""
+        """A kernel's rows go only to a result; a projection passes columns unchanged."""
         self._kernels[number].storage = Storage()
         node = self.nodes[number]
         if isinstance(node.op, Select):
@@ -107,7 +107,7 @@ class Pipeline:
                 self._let_stay(below)
 
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
-        """Rows of a source, in the order of arrival; answers with each plan's result rows that are settled."""
+        """Push rows of a source, in arrival order. Returns each plan's settled result rows."""
         entry = self.entries[source]
         with self._thrift.of(len(batch)):
             try:
@@ -118,7 +118,7 @@ class Pipeline:
         return self._take()
 
     def advance(self, source: int, time: int) -> list[list[Batch]]:
-        """No row of a source before `time` follows; answers with the rows that this settles."""
+        """Advance the watermark of a source to `time`. Returns the rows that this settles."""
         entry = self.entries[source]
         with self._thrift.of(0):
             try:
@@ -148,11 +148,11 @@ class Pipeline:
 
     @property
     def pending(self) -> bool:
-        """Whether rows are due that a kernel gives in portions: to be asked for before more is pushed."""
+        """Whether a kernel has portions of rows to give, before more is pushed."""
         return any(kernel.more and number not in self._failed for number, kernel in enumerate(self._kernels))
 
     def next_portion(self) -> list[list[Batch]]:
-        """The next portion of the rows that are due; answers with each plan's result rows that are settled."""
+        """The next portion of rows. Returns each plan's settled result rows."""
         self._give_portion()
         return self._take()
 
@@ -177,7 +177,7 @@ class Pipeline:
             portions += 1
 
     def check_memory(self, held_bytes: int) -> None:
-        """Refuse an answer that memory will not hold, naming what makes so many rows."""
+        """Raise an error when a result exceeds memory, and name the step that makes so many rows."""
         growing = next((number for number, kernel in reversed(list(enumerate(self._kernels))) if kernel.more), None)
         if growing is None:
             check_memory(held_bytes, "it has very many rows", where="")
@@ -185,7 +185,7 @@ class Pipeline:
             check_memory(held_bytes, *self._growing(growing))
 
     def _growing(self, number: int) -> tuple[str, str]:
-        """What makes so many rows, and in which step."""
+        """Why there are so many rows, and in which step."""
         op = self.nodes[number].op
         reason = self._kernels[number].growing or "it makes or keeps very many rows"
         return reason, op.name if isinstance(op, Source) else op.show()
@@ -264,7 +264,7 @@ class Pipeline:
         return out
 
     def _give(self, number: int, batches: list[Batch]) -> None:
-        """Rows of an answer, as long as there is memory for them."""
+        """Add rows to a result, while memory lasts."""
         self._given_bytes += sum(batch.nbytes for batch in batches)
         if self._given_bytes > SPACIOUS_BYTES:
             self.check_memory(self._given_bytes)
@@ -272,7 +272,7 @@ class Pipeline:
             self._out[plan] += batches
 
     def _spread(self, number: int, batches: list[Batch]) -> None:
-        """Hand rows, then time, to whatever this node feeds."""
+        """Send rows, then the watermark, to the consumers of a node."""
         if self._gives[number] and batches:
             self._give(number, batches)
         consumers = self._consumers[number]

@@ -121,13 +121,13 @@ class Answer:
         self._newest_start = max(self._newest_start, newest)
 
     def resume(self, settled: int) -> None:
-        """So many rows went out before, from a pipeline whose state is restored, and are not kept here."""
+        """Resume after `settled` rows, which an earlier run has given."""
         self.settled_rows = self._forgotten = settled
         self._rows_before = self._rows
         self._lately = deque([(self._began, self._rows_before)])
 
     def go_back(self, settled: int) -> None:
-        """Only so many rows are settled, of which those that were forgotten stay so."""
+        """Rewind to `settled` rows; evicted ones stay evicted."""
         self.version += 1
         self.finished, self._ended = False, None
         while self._tables and self.settled_rows > settled:
@@ -163,7 +163,7 @@ class Answer:
         return table if self._in_order else in_order(table)
 
     def snapshot(self, rest: list[Batch]) -> Snapshot:
-        """What is settled, and the rest as it would be if the sources ended now."""
+        """The settled rows, and the rest as if the sources ended now."""
         settled = self.settled()
         table = pa.concat_tables([settled, in_order(table_from_batches(self.schema, rest))]) if rest else settled
         return Snapshot(table, settled.num_rows, self.version, self.metrics(), self.finished, self._rearranged)
@@ -198,7 +198,7 @@ class Answer:
         )
 
     def _ticks(self, number: int, time: int) -> int:
-        """A time of a step, as the answer counts time."""
+        """A time of an operator in the time unit of the result."""
         return as_ticks(time, self._pipeline.nodes[number].schema.unit, self.schema.unit)
 
     def _share(self, rows: int) -> float | None:

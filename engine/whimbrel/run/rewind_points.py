@@ -81,7 +81,7 @@ class Marks:
         return self._marks[-1]
 
     def worked(self, seconds: float, rows: int, mark: Callable[[], RewindPoint]) -> None:
-        """So much more work was done, and so many rows are read now: maybe it is time for a mark."""
+        """Account for work and rows, and add a rewind point when one is due."""
         self._worked_s += seconds
         if rows >= self._marks[-1].rows + _APART_ROWS and self._worked_s >= max(self._apart_s, _WORTH * self._cost_s):
             began = time.perf_counter()

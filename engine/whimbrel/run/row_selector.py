@@ -19,7 +19,7 @@ _HINT = "Use lineage(row) for a result row, or lineage(start=..., key=...) for t
 
 
 def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
-    """What is wanted of a stream by somebody who asks for a row.
+    """The lineage request for a selected row.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def asked(schema: Schema, row: Mapping[str, Any]) -> LineageRequest:
 
 
 def _condition(name: str, value: Any, schema: Schema) -> Expr | None:
-    """That a column holds a value; None where that cannot be asked."""
+    """The condition that a column equals a value; None if they cannot be compared."""
     type_ = schema.type_of(name, where=f"lineage({name}=...)")
     if value is None:
         return Col(name).is_null()
@@ -70,6 +70,6 @@ def _comparable(type_: pa.DataType) -> bool:
 
 
 def _tick(value: Any, schema: Schema) -> int:
-    """A time of NumPy's is in UTC, as arrays of an answer hold it; another one without a zone is in the stream's."""
+    """Ticks of a time. NumPy's times are in UTC, as in results; others without a zone are in that of the stream."""
     zone = None if isinstance(value, np.datetime64) else schema.zone
     return parse_instant(value, schema.unit, zone, name="start", where=f"lineage(start={value!r})")

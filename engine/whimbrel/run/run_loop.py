@@ -24,7 +24,7 @@ _IDLE_S, _PAUSE_S = 0.05, 0.002
 
 
 class QueryHandle:
-    """What is seen of one query from outside of the thread."""
+    """The state of one query for other threads."""
 
     def __init__(self, number: int, answer: Answer) -> None:
         self.number = number
@@ -50,7 +50,7 @@ class QueryHandle:
 
     @property
     def is_asked(self) -> bool:
-        """Whether somebody waits for what could be answered now."""
+        """Whether a caller waits for a snapshot that can be taken now."""
         return self.asked > self.answered or (self.awaited is not None and self.answer.version > self.awaited)
 
 
@@ -88,7 +88,7 @@ class Loop:
             self._call()
 
     def _call(self) -> None:
-        """Something is asked of the thread, which may be waiting for a feed."""
+        """Wake the thread, which may be waiting for a feed."""
         self._changed.notify_all()
         self.session.reader.ring()
 
@@ -127,7 +127,7 @@ class Loop:
         return [shown for shown in self.shown if shown.going]
 
     def _end(self, shown: QueryHandle, state: State, error: WhimbrelError | None = None) -> None:
-        """What is left to show: settled rows, and those that a stop or a broken source left unsettled."""
+        """End a query: its last snapshot has settled rows, and unsettled ones of a stop or a broken source."""
         answer = shown.answer
         answer.end()
         if not shown.keep:
@@ -297,7 +297,7 @@ class Loop:
             return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
 
     def metrics(self, shown: QueryHandle) -> Metrics:
-        """The last ones, with what is the matter with its sink now: the thread may be waiting for just that."""
+        """The last metrics, with the current error of the sink: the thread may be waiting for it."""
         last_error = "" if self.keeping is None else self.keeping.last_error(shown.number)
         return replace(shown.metrics, sink_error=last_error) if last_error else shown.metrics
 

@@ -123,7 +123,7 @@ class SourceReader:
 
     @property
     def rewindable(self) -> bool:
-        """Whether it can go back: what is replayed can be read again, what a feed sent is gone."""
+        """Whether it can rewind: replays can be read again, feeds cannot."""
         return self.follower is not None and not self._readings
 
     @property
@@ -255,7 +255,7 @@ class SourceReader:
         return max(as_ticks(time, other, unit) for other, times in met for time in times if time != INF)
 
     def _order(self) -> list[int]:
-        """Sources as they are to be asked; of replays only that whose row comes next."""
+        """Sources in the order of reading; of replays only the one with the next row."""
         replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, ReplayReader)}
         for stream in replays.values():
             stream.peek()

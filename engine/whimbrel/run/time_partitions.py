@@ -41,7 +41,7 @@ _HALO_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Piece:
-    """A range of the answer: the plan over its excerpts of the sources, and the times between which its rows start."""
+    """A time range of the result: the plan over slices of the sources, and the bounds of its starts."""
 
     plan: Node
     start: int = MIN_TIME
@@ -61,7 +61,7 @@ class Piece:
 
 
 def in_ranges(plan: Node, parts: int) -> list[Piece]:
-    """A query over finished rows as several that together give its answer; none where it cannot be cut."""
+    """Partition a bounded query by time ranges or keys; empty if it cannot be cut."""
     reach = optimize(plan).reach
     sources = plan.sources()
     if reach is None or not all(_can_be_cut(source) for source in sources):
@@ -78,7 +78,7 @@ def in_ranges(plan: Node, parts: int) -> list[Piece]:
 
 
 def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
-    """The exact answer, by several threads; None where the plan or its sources cannot be cut.
+    """The exact result, on several threads; None if the plan or its sources cannot be cut.
 
     They take ranges of time. A range is given its halo as well, and of its answer the rows that start within it are
     kept (TiLT, section 4.3). Windows that are too long for that are cut, and states of their parts merged. Where these
@@ -104,7 +104,7 @@ def _cut(plan: Node, threads: int) -> CutWindows | list[Piece]:
 
 def _side_by_side(threads: int, parts: Sequence[Callable[[threading.Event], T]],
                   together: Callable[[list[T]], pa.Table]) -> pa.Table | None:
-    """What is made of all parts; None where one fails."""
+    """The results of all parts; None if one fails."""
     stop = threading.Event()
     with ThreadPoolExecutor(threads, thread_name_prefix="whimbrel-range") as pool:
         try:

@@ -85,7 +85,7 @@ class Actions:
     def start_on_spark(self, *, path: str | os.PathLike[str] | None = None, table: str | None = None,
                        checkpoint: str | os.PathLike[str], every: str | None = None, available_now: bool = False,
                        partitions: int | None = None) -> Any:
-        """Follow a streaming DataFrame on Spark, and write what is settled to a folder or a table.
+        """Follow a streaming DataFrame on Spark, and write settled rows to a folder or a table.
 
         Each micro-batch goes through tasks that keep the engine's state between them; what happens per key is
         partitioned by key. Rows of the answer appear exactly once, also when the query is killed and started again with
@@ -212,7 +212,7 @@ class Actions:
         return running.profile(self.node)
 
     def lineage(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
-        """The events that a row of the answer is made of, found by reading the sources once more.
+        """The source events of a result row, found by reading the sources again.
 
         Parameters
         ----------

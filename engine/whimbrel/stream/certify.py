@@ -152,7 +152,7 @@ def _log(live_log: StreamLike) -> Source:
 
 
 def _unlike(whole: pa.Table, other: pa.Table) -> Iterator[tuple[str, str]]:
-    """Rows that only one of two answers has; floats may differ in their last digits."""
+    """Rows that only one of two results has; floats may differ in their last digits."""
     mine, theirs = _by_exact(whole), _by_exact(other)
     for exact in dict.fromkeys([*mine, *theirs]):
         missing, extra = _unmatched(mine.get(exact, []), theirs.get(exact, []))

@@ -45,7 +45,7 @@ def within_groups(made: Operators, keys: Keys) -> Operators | None:
 
 
 def keeping(op: Operator, group: tuple[str, ...]) -> Operator:
-    """A step that keeps the keys of the group, whatever it chooses besides."""
+    """The step with the keys of the group added to its columns."""
     if not group:
         return op
     made = dict(op.columns) if isinstance(op, Select) else {}

@@ -15,7 +15,7 @@ from whimbrel.stream.stream import LatencyBands, Stream
 
 def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
              clock: ReplayClock | None = None) -> Stream | LatencyBands:
-    """The query as its sources answer it when they promise another latency; at several, if so many are given.
+    """The query with another reorder latency of its sources, or with latency bands for several.
 
     Rows that are later are dropped, where they would have been an error.
 

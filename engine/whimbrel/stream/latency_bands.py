@@ -16,7 +16,7 @@ S = TypeVar("S", bound=StreamLike)
 
 
 def latency_ticks(query: Node, latencies: Sequence[Duration]) -> list[int]:
-    """Check latencies, and that the query can be asked at them."""
+    """Check latencies, and that the query supports them."""
     unit = query.schema.unit
     where = f"at_latencies({', '.join(map(repr, latencies))})"
     if not latencies:

@@ -247,7 +247,7 @@ class Stream(Methods, Actions):
 
     @property
     def view(self) -> display.Views:
-        """A live view of the answer: ``view(...)``, or by kind, such as ``view.bar(...)`` (needs the workbench)."""
+        """A live view of the result: ``view(...)``, or by kind, such as ``view.bar(...)`` (needs the workbench)."""
         return display.Views(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
