@@ -24,7 +24,7 @@ _RESULTS: dict[type, pa.DataType] = {
 _LISTS = (list, tuple, Sequence, Iterable, Iterator, Generator)
 _MAX_ITEMS = 1000
 RESULT_HINT = "Declare bool, int, float, str, date or timedelta: def f(row) -> float: ..."
-LIST_HINT = "Declare the type: def f(row) -> list[int]: ..., or pass item_type=pa.int64() to explode."
+LIST_HINT = "Declare the type: def f(row) -> float: ... or -> list[int]: ..., or pass item_type= to explode."
 
 
 class SampleRow:

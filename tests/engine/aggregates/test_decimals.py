@@ -177,7 +177,7 @@ def test_what_fails_without_it_names_it() -> None:
     for type_, of in ((pa.float64(), 1.5), (pa.duration("s"), 1)):
         with pytest.raises(ExpressionError, match="widen=True needs integers or decimals"):
             one_window([of], type_, s=wb.sum(col.x, widen=True))
-    with pytest.raises(PlanError, match="widen is 1"):
+    with pytest.raises(PlanError, match="widen must be True or False, got 1"):
         wb.sum(col.x, widen=1)  # type: ignore[arg-type]
     assert wb.sum(col.x, widen=True).show() == "sum(col.x, widen=True)"
 

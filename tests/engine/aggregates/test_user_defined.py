@@ -169,7 +169,7 @@ def test_a_function_that_fails_is_named(windows: str) -> None:
 
 
 def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(PlanError, match="accumulate is 3, not a function"):
+    with pytest.raises(PlanError, match="accumulate must be a function, got 3"):
         wb.aggregate(init=0, accumulate=3, result=lambda s: s)  # type: ignore[arg-type]
 
 

@@ -89,7 +89,8 @@ def test_a_calendar_has_no_meaning_for_plain_integers(value: Any) -> None:
     (True, "Cannot read True"), (np.bool_(True), "Cannot read"), (1.5, "Cannot read 1.5"), (None, "Cannot read None"),
     ("soon", "Cannot read 'soon'"), (timedelta(1), "Cannot read"), (np.timedelta64(1, "s"), "Cannot read"),
     (np.datetime64("NaT"), "missing"), (np.datetime64("NaT", "ns"), "missing"), (pd.NaT, "missing"),
-    (pa.scalar(None, pa.timestamp("s")), "missing"), (2**63, "beyond what"), (np.uint64(2**63), "beyond what"),
+    (pa.scalar(None, pa.timestamp("s")), "missing"), (2**63, "outside the range"),
+    (np.uint64(2**63), "outside the range"),
 ], ids=repr)
 def test_what_is_no_instant_is_refused_in_our_words(value: Any, part: str) -> None:
     with pytest.raises(PlanError, match=part) as caught:
@@ -116,6 +117,6 @@ def test_a_local_time_that_comes_twice_is_the_first_one_or_refused() -> None:
     assert parse_instant(datetime(2024, 11, 3, 0, 30, fold=1), "s", zone) == 1_730_611_800
     assert parse_instant(f"{text}-05:00", "s", zone) == 1_730_611_800
     for value in (text, datetime(2024, 11, 3, 0, 30), pd.Timestamp(text), np.datetime64(text)):
-        with pytest.raises(PlanError, match="comes twice") as caught:
+        with pytest.raises(PlanError, match="is ambiguous") as caught:
             parse_instant(value, "s", zone)
         assert "2024-11-03T00:30:00-04:00 or 2024-11-03T00:30:00-05:00" in caught.value.hint

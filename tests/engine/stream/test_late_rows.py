@@ -96,7 +96,8 @@ def test_a_feed_has_late_rows_too() -> None:
 
 @pytest.mark.parametrize(("ask", "error", "message"), [
     (lambda: wb.late_rows(log(None)), PlanError, "is an error"),
-    (lambda: wb.late_rows(wb.from_arrow(ROWS | {"seen": [1] * 6}, time="at", arrival="seen")), PlanError, "nothing"),
+    (lambda: wb.late_rows(wb.from_arrow(ROWS | {"seen": [1] * 6}, time="at", arrival="seen")), PlanError,
+     "no reorder latency"),
     (lambda: wb.late_rows(log().select("x")), PlanError, "needs a source"),
     (lambda: wb.late_rows(wb.from_arrow({"at": [1], "late_by": [2]}, time="at", late="side_output")), SchemaError,
      "late_by"),
