@@ -75,7 +75,7 @@ def test_a_column_that_is_read_for_its_partitions_only_disturbs_no_join() -> Non
     (wb.PartitionWatermarks("device", max_lag="-1s"), PlanError, "max_lag must be at least 0, got '-1s'"),
     (wb.PartitionWatermarks("device", max_lag="1s", every=0), PlanError, "every must be positive, got 0"),
     (wb.PartitionWatermarks("device", every="1s"), PlanError, "every='1s' needs max_lag: without it"),
-    (wb.PartitionWatermarks("device", max_lag="1ms"), PlanError, "A duration must be a whole number of ticks (s), got '1ms'"),
+    (wb.PartitionWatermarks("device", max_lag="1ms"), PlanError, "whole number of ticks (s), got '1ms'"),
 ])
 def test_mistakes_are_named(partition: Any, error: type[Exception], what: str) -> None:
     with pytest.raises(error) as caught:
