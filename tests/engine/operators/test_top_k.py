@@ -49,7 +49,7 @@ def test_events_without_an_end_are_ranked_for_ever() -> None:
 def test_what_cannot_be_ranked_is_refused() -> None:
     with pytest.raises(PlanError, match="at least 1"):
         stream().top_k(0, by="x")
-    with pytest.raises(ExpressionError, match="no order"):
+    with pytest.raises(ExpressionError, match="by must have an order"):
         stream().aggregate(xs=wb.collect(col.x)).top_k(1, by="xs")
 
 

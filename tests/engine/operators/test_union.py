@@ -46,7 +46,7 @@ def test_the_stream_that_is_behind_holds_the_others_back() -> None:
 @pytest.mark.parametrize(("right", "kind", "what"), [
     (stream(0).select("at"), SchemaError, "has no column 'x'"),
     (stream(0, y=[1]), SchemaError, "Only the other stream has a column 'y'"),
-    (stream(0).with_columns(x=0.5), SchemaError, "'x' is int64 here and double in the other"),
+    (stream(0).with_columns(x=0.5), SchemaError, "'x' must have one type, got int64 here and double in the other"),
     (wb.from_arrow(pa.table({"at": pa.array([0], pa.timestamp("s")), "x": [0]}), time="at"), PlanError,
      "must have one type of time"),
     ("stream", PlanError, "needs a stream, got str"),
