@@ -38,7 +38,7 @@ test: setup ## All tests but the long ones, two parts at a time, and the ten slo
 	@sh scripts/kafka.sh
 	@sh scripts/test.sh
 
-check: lint test ## What CI runs
+check: lint test long ## What CI runs: the linters, all tests, and the long ones
 
 lint: setup ## Style, types and the order of the rooms
 	$(BIN)/ruff check
@@ -61,10 +61,10 @@ laws: setup ## The laws on 2,000 examples each instead of 100 (make laws SEED=3:
 	@WHIMBREL_HYPOTHESIS=nightly WHIMBREL_EXAMPLES=$(EXAMPLES) $(PYTEST) tests/laws --timeout=7200 \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
 
-long: setup ## Tests that take a minute or more: a Spark cluster of several processes, one of which is killed
+long: setup ## Tests that take a minute or more: a Spark cluster, processes that are killed, more browsers and kernels
 	@sh scripts/system.sh
 	@sh scripts/kafka.sh
-	@$(PYTEST) -m long
+	@sh scripts/test.sh long
 
 drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)
 	@$(BIN)/python -m bench.drift
