@@ -36,7 +36,7 @@ class Telling(NamedTuple):
 NOTEBOOKS = {
     "01_first_picture": Telling("december = wb.replay(", r"2013-12-03 "),
     "02_windows_and_lifetimes": Telling("windows = {"),
-    "03_late_data": Telling("answers = bands.collect()", "revision"),
+    "03_late_data": Telling("answers = bands.collect()", "change"),
     "04_back_test_then_live": Telling("delays.on(december).view(", r"2013-12-0[6-9] \d\d:"),
     "05_your_own_aggregate": Telling("measured.view(", "finished"),
     "06_big_scatter_and_heat_map": Telling("cloud = readings", "finished"),
