@@ -17,9 +17,9 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
 from whimbrel.plan import Aggregate, Blocks
-from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.interval_widths import IntervalWidths
-from whimbrel.progressive.plan.block_states import BlockStates, Rows
+from whimbrel.progressive.sampling.block_states import BlockStates, Rows
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, Aggregate | Expr]

@@ -21,13 +21,13 @@ import whimbrel as wb
 from bench.coverage import LOOKS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
-from whimbrel.kernels import wait_for_compiler
+from whimbrel.kernels import patience
+from whimbrel.progressive.estimation.block_statistics import BlockStatistics
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
-from whimbrel.progressive.sampling.block_statistics import BlockStatistics
 from whimbrel.progressive.sampling.read_blocks import Part, Read
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

@@ -20,7 +20,7 @@ from whimbrel.errors import PlanError
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.operators import LatenessBand
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
-from whimbrel.progressive.query.validation import check_confidence
+from whimbrel.progressive.validation import check_confidence
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream_like import StreamLike
 

@@ -15,10 +15,10 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.quantiles import Pool
-from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.pending_estimates import PendingEstimates
 from whimbrel.progressive.sampling.block_scan import Scan
+from whimbrel.progressive.sampling.block_states import BlockStates
 
 ROWS = 6_000
 TABLE = pa.table({"at": np.arange(ROWS), "k": np.arange(ROWS) % 3, "x": np.random.default_rng(1).integers(0, 99, ROWS)})

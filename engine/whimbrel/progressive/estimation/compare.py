@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.errors import PlanError
-from whimbrel.progressive.estimation.sample_state import SampleState
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

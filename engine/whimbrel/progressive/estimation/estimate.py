@@ -15,10 +15,10 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.confidence_intervals import interval_ends
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
-from whimbrel.progressive.estimation.sample_state import SampleState, as_floats
 from whimbrel.progressive.plan.query_split import ROW
 from whimbrel.progressive.query.pending_estimates import Moment
-from whimbrel.progressive.query.validation import check_number
+from whimbrel.progressive.sampling.sample_state import SampleState, as_floats
+from whimbrel.progressive.validation import check_number
 from whimbrel.run import Metrics
 
 Array = np.ndarray[Any, Any]

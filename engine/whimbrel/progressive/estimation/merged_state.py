@@ -8,12 +8,12 @@ import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import SampleState
-from whimbrel.progressive.intervals.evidence import Statistics
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_bounds import BlockBounds
 from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.evidence import Statistics
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

@@ -16,8 +16,8 @@ from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS
 from whimbrel.progressive.plan.result_values import FEWEST_DEGREES, LIGHT_TAILS
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.read_blocks import Read
+    from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

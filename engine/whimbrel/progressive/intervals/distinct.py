@@ -29,8 +29,8 @@ from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.block_scan import Stand
+    from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

@@ -17,7 +17,7 @@ from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.intervals.linearization_check import bent
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import SampleState
+    from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

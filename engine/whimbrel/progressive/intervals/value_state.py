@@ -11,8 +11,8 @@ import pyarrow as pa
 from whimbrel.batch import Column
 
 if TYPE_CHECKING:
-    from whimbrel.progressive.estimation.sample_state import SampleState
     from whimbrel.progressive.sampling.block_scan import Stand
+    from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 

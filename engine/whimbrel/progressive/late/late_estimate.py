@@ -16,9 +16,9 @@ from whimbrel.connect.tables.lifetime_columns import time_unit
 from whimbrel.errors import PlanError
 from whimbrel.progressive.estimation.compare import Comparison
 from whimbrel.progressive.estimation.estimate import Estimate, bounds, column_of, with_columns
-from whimbrel.progressive.estimation.sample_state import SampleState, as_floats
 from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, Late, PendingLateRows
 from whimbrel.progressive.query.pending_estimates import Moment
+from whimbrel.progressive.sampling.sample_state import SampleState, as_floats
 from whimbrel.run import Metrics, Snapshot
 
 Array = np.ndarray[Any, Any]

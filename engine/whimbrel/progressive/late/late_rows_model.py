@@ -32,10 +32,10 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.operators import GroupAggregate, Results, TopK, Where
 from whimbrel.plan import Aggregate, Node, Operator, Source
-from whimbrel.progressive.estimation.sample_state import times_behind
 from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.plan.query_split import Division, divide
 from whimbrel.progressive.plan.result_values import FEWEST_DEGREES
+from whimbrel.progressive.sampling.sample_state import times_behind
 
 Array = np.ndarray[Any, Any]
 

@@ -40,9 +40,9 @@ from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.optimize import optimize
 from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
 from whimbrel.plan import AggregatePhase, Blocks, Node, Operator, Source, TimeGrid
-from whimbrel.progressive.intervals.evidence import Statistics
 from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel.progressive.plan.result_values import Values
+from whimbrel.progressive.sampling.evidence import Statistics
 from whimbrel.progressive.sampling.time_range_blocks import Ranged
 
 ROW = "progress:row"

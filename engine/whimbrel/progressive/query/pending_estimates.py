@@ -10,11 +10,11 @@ import numpy as np
 
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.progressive.estimation.merged_state import Merged
-from whimbrel.progressive.estimation.sample_state import SampleState
 from whimbrel.progressive.intervals.value_state import Drawn
-from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_states import BlockStates
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 _INTERPRETED_S = 2e-5
 """What a state takes at least where nothing is compiled: so long many of them wait for the compiler."""

@@ -12,8 +12,8 @@ from whimbrel.errors import CheckpointError
 from whimbrel.kernels import restored, state_of
 from whimbrel.plan import explain
 from whimbrel.progressive.estimation.notebook_claims import read, written
-from whimbrel.progressive.query.fingerprint import fingerprint
-from whimbrel.progressive.query.validation import GUARANTEED, path_of
+from whimbrel.progressive.sampling.fingerprint import fingerprint
+from whimbrel.progressive.validation import GUARANTEED, path_of
 from whimbrel.run import read_state, write_state
 
 if TYPE_CHECKING:

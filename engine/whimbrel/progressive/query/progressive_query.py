@@ -19,14 +19,13 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.plan import Node
+from whimbrel.progressive.estimation.block_statistics import statistics_of
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
 from whimbrel.progressive.estimation.estimate import Estimate, bounds, check_ends, check_value
 from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.estimation.notebook_claims import Verdicts, claims_in
 from whimbrel.progressive.late.late_estimate import LateBlocks
 from whimbrel.progressive.late.late_rows_model import SAMPLED, Late
-from whimbrel.progressive.plan.block_states import MAX_WAITING
-from whimbrel.progressive.plan.file_statistics import windows_with_rows
 from whimbrel.progressive.plan.post_aggregation import Tail
 from whimbrel.progressive.plan.query_split import one_ended
 from whimbrel.progressive.query.interrupts import Interrupts
@@ -35,7 +34,12 @@ from whimbrel.progressive.query.persistence import go_on, write
 from whimbrel.progressive.query.stopping_rule import Rule, rule
 from whimbrel.progressive.query.time_ordered import snapshots
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
-from whimbrel.progressive.query.validation import (
+from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
+from whimbrel.progressive.sampling.block_scan import Order, Scan
+from whimbrel.progressive.sampling.block_states import MAX_WAITING
+from whimbrel.progressive.sampling.blocks import FEWEST_BLOCKS, read_in_blocks
+from whimbrel.progressive.sampling.file_statistics import windows_with_rows
+from whimbrel.progressive.validation import (
     GUARANTEED,
     check_conditions,
     check_confidence,
@@ -44,10 +48,6 @@ from whimbrel.progressive.query.validation import (
     check_order,
     path_of,
 )
-from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
-from whimbrel.progressive.sampling.block_scan import Order, Scan
-from whimbrel.progressive.sampling.block_statistics import statistics_of
-from whimbrel.progressive.sampling.blocks import FEWEST_BLOCKS, read_in_blocks
 from whimbrel.run import Metrics
 
 Array = np.ndarray[Any, Any]

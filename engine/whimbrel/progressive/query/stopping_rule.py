@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from whimbrel.errors import PlanError
 from whimbrel.progressive.estimation.estimate import Estimate
-from whimbrel.progressive.query.validation import check_number
+from whimbrel.progressive.validation import check_number
 
 
 @dataclass(frozen=True)

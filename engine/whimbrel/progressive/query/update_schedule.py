@@ -11,7 +11,7 @@ from whimbrel.clock import Duration, duration_seconds
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError
 from whimbrel.progressive.query.stopping_rule import percent
-from whimbrel.progressive.query.validation import check_number
+from whimbrel.progressive.validation import check_number
 
 
 @dataclass

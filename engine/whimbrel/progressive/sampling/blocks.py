@@ -8,8 +8,8 @@ import numpy as np
 
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.plan import Blocks, Node, Source
-from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.plan.query_split import Division, divide
+from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.time_range_blocks import in_ranges
 
 Array = np.ndarray[Any, Any]

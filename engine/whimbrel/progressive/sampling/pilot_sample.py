@@ -19,8 +19,8 @@ from whimbrel.expr import Col, Expr, columns_of, evaluate
 from whimbrel.kernels import KeyTable
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Blocks, Operator, reads_lifetime
-from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 
 Array = np.ndarray[Any, Any]

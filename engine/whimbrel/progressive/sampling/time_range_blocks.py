@@ -31,7 +31,7 @@ from whimbrel.operators import (
 from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, FilteredSource, Node, Source, TimeGrid, UnsortedSource, times_needed
 from whimbrel.progressive.plan.plan_chain import chain_of
-from whimbrel.progressive.query.fingerprint import fingerprint
+from whimbrel.progressive.sampling.fingerprint import fingerprint
 from whimbrel.progressive.sampling.range_source import RangeSource
 from whimbrel.run import Pipeline, SourceReader
 

@@ -18,15 +18,15 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, DRAWN
 from whimbrel.plan import Blocks
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample_state import Array, SampleState, times_behind
-from whimbrel.progressive.intervals.evidence import Evidence, Statistics
 from whimbrel.progressive.intervals.value_state import parts_of
-from whimbrel.progressive.plan.block_states import BlockStates
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_scan import Scan
+from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.block_values import BlockNumbers
+from whimbrel.progressive.sampling.evidence import Evidence, Statistics
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 from whimbrel.progressive.sampling.pilot_sample import EVEN, FAR, ODD, Thinned, thinned
+from whimbrel.progressive.sampling.sample_state import Array, SampleState, times_behind
 from whimbrel.progressive.sampling.take_all_blocks import certain_blocks
 
 _LIGHT = 4.0

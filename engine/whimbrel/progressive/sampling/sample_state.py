@@ -20,13 +20,13 @@ from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, KINDS, LA
 from whimbrel.operators.aggregation.finalize import FinishKernel
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.intervals.evidence import Evidence, Statistics
 from whimbrel.progressive.intervals.guaranteed import Guaranteed
 from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS, IntervalWidths
 from whimbrel.progressive.intervals.moment_gradients import mean_slopes, moment_slopes
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_bounds import BlockBounds
 from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.evidence import Evidence, Statistics
 from whimbrel.progressive.sampling.read_blocks import Part, Read
 
 Array = np.ndarray[Any, Any]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.progressive.estimation.sample_state import times_behind
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_scan import Scan
+from whimbrel.progressive.sampling.sample_state import times_behind
 
 Array = np.ndarray[Any, Any]
 
