@@ -17,9 +17,9 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
 from whimbrel.plan import Aggregate, Blocks
+from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.interval_widths import IntervalWidths
 from whimbrel.progressive.sampling.block_states import BlockStates, Rows
-from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 Values = Mapping[str, Aggregate | Expr]
@@ -120,9 +120,9 @@ def coverage(data: str, groups: int, shuffles: int, asked: Values = SUMS, *, row
     for seed in range(shuffles):
         some, missed = np.zeros((2, *truth.shape), np.bool_)
         for answer, sample in shuffled.early(seed):
-            groups_seen = np.searchsorted(keys, np.asarray(sample.keys[1].values))
+            groups_seen = np.searchsorted(keys, np.asarray(sample.state.keys[1].values))
             low, high = (ends.T for ends in answer.bounds)
-            given = np.isfinite(sample.spread.ends(_ALPHA)).all(axis=0)
+            given = np.isfinite(sample.intervals.ends(_ALPHA)).all(axis=0)
             true = truth[:, groups_seen]
             slack = 1e-9 * np.abs(true)
             some[:, groups_seen] |= given
@@ -202,15 +202,16 @@ class Shuffles:
     def __init__(self, query: wb.Stream, rows: int | None = None) -> None:
         self._query, self._size = query, None if rows is None else rows // (ROWS // BLOCK_ROWS)
         first = self._begin(0)
-        self._states = MadeStates(first.states, first.blocks)
+        self._states = MadeStates(first.block_run.states, first.block_run.blocks)
 
     def _begin(self, seed: int) -> wb.ProgressiveQuery:
         return self._query.progressive(at=LOOKS, seed=seed, block_rows=self._size)
 
-    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, SampleState]]:
+    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, Sample]]:
         """The answers before the last one."""
         progress = self._begin(seed)
-        progress.states = progress.moments.states = self._states
+        run = progress.block_run
+        run.states = run.moments.states = self._states
         for answer in islice(progress, len(LOOKS)):
             assert answer.sample is not None
             yield answer, answer.sample
@@ -246,12 +247,12 @@ class MadeStates(BlockStates):
         return Batch.concat(asked)
 
 
-def _at_half(sample: SampleState, given: Array, true: Array) -> tuple[Array, Array, Array]:
+def _at_half(sample: Sample, given: Array, true: Array) -> tuple[Array, Array, Array]:
     """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
-    widths = np.subtract(*sample.spread.ends(_ALPHA)[::-1])
+    widths = np.subtract(*sample.intervals.ends(_ALPHA)[::-1])
     with patch("whimbrel.progressive.intervals.interval_widths.boundary", _at_one_look), patch(
             "whimbrel.progressive.intervals.block_sums.boundary", _at_one_look):
-        alone = np.subtract(*IntervalWidths(sample).ends(_ALPHA)[::-1])
+        alone = np.subtract(*IntervalWidths(sample.values, sample.guaranteed).ends(_ALPHA)[::-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios, halves = widths / alone, widths / 2 / np.abs(true)
     known = given & (widths > 0) & np.isfinite(alone)

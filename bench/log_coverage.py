@@ -24,10 +24,10 @@ from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import patience
 from whimbrel.progressive.estimation.block_statistics import BlockStatistics
 from whimbrel.progressive.estimation.block_totals import Totals
+from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.read_blocks import Part, Read
-from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -117,14 +117,14 @@ class Simulated:
     """
 
     def __init__(self, query: wb.Stream, **options: Any) -> None:
-        progress = query.progressive(at=LOOKS, **options)
-        self.division: Division = progress.division
-        self.blocks, states, self.stand = progress.blocks, progress.states, progress.scan.stand
-        first = progress.scan.left
+        run = query.progressive(at=LOOKS, **options).block_run
+        self.division: Division = run.division
+        self.blocks, states, self.stand = run.blocks, run.states, run.scan.stand
+        first = run.scan.left
         self.statistics = (BlockStatistics.of(self.division, states, self.blocks, first)
-                           if progress.scan.begins else None)
+                           if run.scan.begins else None)
         certain = np.empty(0, np.int64) if self.statistics is None else self.statistics.certain
-        self.known = np.union1d(first, certain) if progress.scan.begins else certain
+        self.known = np.union1d(first, certain) if run.scan.begins else certain
         made = []
         for block in zip(self.blocks.first.tolist(), self.blocks.stop.tolist(), strict=True):
             states.read(block, ())
@@ -133,7 +133,7 @@ class Simulated:
         self.states = Batch.concat(made)
         self.start = int(self.states.sync[0])
 
-    def samples(self, seeds: Sequence[int]) -> Iterator[SampleState]:
+    def samples(self, seeds: Sequence[int]) -> Iterator[Sample]:
         """What is known at each look, of all these seeds: each is a window of its own."""
         blocks, others = self.blocks, np.setdiff1d(np.arange(len(self.blocks)), self.known)
         orders = np.array([np.random.default_rng(seed).permutation(others) for seed in seeds])
@@ -160,7 +160,7 @@ class Simulated:
             drawn = Drawn(np.repeat(self.blocks.rows[blocks].reshape(-1), counts), np.repeat(places, counts))
         totals.add(self.states.take(which).having(sync=frozen(seed.astype(np.int64))), drawn)
 
-    def _sample(self, totals: Totals, orders: Array, begun: int) -> SampleState:
+    def _sample(self, totals: Totals, orders: Array, begun: int) -> Sample:
         size, rows = self.blocks.rows.astype(np.float64), totals.rows
         seeds = np.asarray(rows.starts)
         drawn, left = (_part(size[part]) for part in (orders[seeds, :begun], orders[seeds, begun:]))
@@ -169,8 +169,8 @@ class Simulated:
         read = Read(rows.which, drawn, left, none, known, left.rows * 0, left.rows,
                     drawn.blocks + left.blocks, drawn.blocks / (drawn.blocks + left.blocks),
                     (left.rows / drawn.rows, left.rows * 0), nothing, ~nothing)
-        sample = SampleState(self.division, totals, self.stand._replace(begins=False), None, self._of_all())
-        sample.read = read
+        sample = Sample(totals, self.stand._replace(begins=False), None, self._of_all())
+        sample.state.read = read
         return sample
 
     def _of_all(self) -> BlockStatistics | None:
@@ -198,7 +198,7 @@ def simulated(query: wb.Stream, seeds: int, **options: Any) -> dict[str, Found]:
     at_once = max(1, min(seeds, _STATES // max(1, len(runs.states))))
     for begin in range(0, seeds, at_once):
         some = range(begin, min(seeds, begin + at_once))
-        truth.add([_look(sample, truth, len(some), np.asarray(sample.starts)) for sample in runs.samples(some)])
+        truth.add([_look(sample, truth, len(some), np.asarray(sample.state.starts)) for sample in runs.samples(some)])
     return truth.found
 
 
@@ -235,11 +235,11 @@ class Truth:
             found.add(given[:, value, there], missed[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
 
 
-def _look(sample: SampleState, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
+def _look(sample: Sample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
     """By value and path, seeds apart: whether there is an interval, a false one, a row at all; and how wide it is."""
     groups, truth = of.groups, of.values
-    place = which * len(groups) + np.searchsorted(groups, np.asarray(sample.keys[1].values))
-    low, high = sample.spread.ends(_ALPHA)
+    place = which * len(groups) + np.searchsorted(groups, np.asarray(sample.state.keys[1].values))
+    low, high = sample.intervals.ends(_ALPHA)
     true = truth[:, place % len(groups)]
     slack = 1e-9 * np.abs(true)
     stated = np.isfinite(low) & np.isfinite(high)

@@ -124,7 +124,7 @@ def test_what_a_mark_stands_for_is_read_first() -> None:
     held.feed.refine(lambda run: run.query.until(error=1e-9))
     held.feed.resume()
     first = int(last.name) * 1_000  # rows of a gate lie together
-    blocks, scan = held.progress.blocks, held.progress.scan
+    blocks, scan = held.progress.block_run.blocks, held.progress.block_run.scan
     while not scan.read[(blocks.stop > first) & (blocks.first < first + 1_000)].all():
         assert not held.run.wait(0.005)
     assert held.progress.latest.fraction_read < 0.4

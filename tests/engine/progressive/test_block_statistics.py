@@ -82,8 +82,9 @@ def test_blocks_that_can_move_an_answer_are_read_first() -> None:
     progress = query.progressive(every=BLOCK, block_rows=BLOCK, seed=3)
     for _ in range(4):
         next(progress)
-    incidents = np.flatnonzero((progress.blocks.first < PLACE + BLOCK) & (progress.blocks.stop > PLACE))
-    assert progress.scan.read[incidents].all()
+    blocks = progress.block_run.blocks
+    incidents = np.flatnonzero((blocks.first < PLACE + BLOCK) & (blocks.stop > PLACE))
+    assert progress.block_run.scan.read[incidents].all()
     exact = query.collect().sort_by("k")["total"].to_numpy()
     early = next(progress).table.sort_by("k")["total"].to_numpy()
     assert np.abs(early / exact - 1).max() < 0.25  # what is read first is not taken to be like the rest

@@ -30,14 +30,14 @@ def test_a_first_answer_waits_for_a_part_of_a_large_block(query: str, stored: st
     first = next(progress)
     if not progress.fallback_reason:
         assert first.metrics.rows <= (40 if stored == "in memory" else 100)
-        assert len(progress.blocks) in (31, 32, 35)
+        assert len(progress.block_run.blocks) in (31, 32, 35)
         assert first.table.num_rows or query == "joined"  # of so few rows none may have a partner
     for answer in itertools.islice(progress, 4):
         assert answer.table.num_rows
     if not progress.fallback_reason:
-        assert progress.phases == 1  # a block alone says nothing that may be false: the others have all of the error
+        assert progress.block_run.phases == 1  # a block alone claims nothing: the others have all of the error
         progress.prioritize(between=(1_000, 2_000))
-        assert progress.phases == 2
+        assert progress.block_run.phases == 2
     assert rows(progress.finish()) == rows(stream.collect())
 
 

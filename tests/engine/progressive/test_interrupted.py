@@ -131,7 +131,7 @@ def test_other_threads_are_never_interrupted_and_hold_nothing_back() -> None:
 def test_a_finish_that_was_interrupted_does_not_hurry_who_reads_on(monkeypatch: pytest.MonkeyPatch) -> None:
     progress = QUERIES["tumbling"].progressive(every="10%", block_rows=50)
     with monkeypatch.context() as patch:
-        patch.setattr(progress.states, "read_rest", lambda _: signal.raise_signal(signal.SIGINT))
+        patch.setattr(progress.block_run.states, "read_rest", lambda _: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             progress.finish()
     assert len(list(progress)) >= 9

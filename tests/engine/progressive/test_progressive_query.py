@@ -152,7 +152,7 @@ def test_row_groups_that_are_left_out_are_no_blocks(files: wb.Stream) -> None:
     late = files.where(col.at >= 2_400)
     progress = ask(late)
     assert progress.finish()["n"].equals(late.tumbling_window(3_000).aggregate(n=wb.count()).collect()["n"])
-    assert progress.blocks.latest.min() >= 2_400
+    assert progress.block_run.blocks.latest.min() >= 2_400
     assert progress.latest is not None
     assert progress.latest.metrics.rows < ROWS / 2
 
@@ -198,7 +198,7 @@ def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path)
     later = asked.progressive(every="10%", block_rows=100, resume=tmp_path / "kept")
     there = {answer.metrics.rows: answer.table for answer in later}  # the first one at once, then at the same rows
     here = {answer.metrics.rows: answer.table for answer in whole}
-    assert 0 < min(there) - kept.scan.rows_read <= 100
+    assert 0 < min(there) - kept.block_run.scan.rows_read <= 100
     assert len(here) >= 6
     assert all(there[rows].equals(table) for rows, table in here.items())
     with pytest.raises(CheckpointError, match="another query"):
@@ -298,7 +298,7 @@ def test_what_merges_states_is_made_once(log: wb.Stream) -> None:
     """It took a twentieth of the time to a first answer."""
     query = QUERIES["whole"](log)
     one, other = (query.progressive(every="10%") for _ in range(2))
-    loops = [[loop for _, loop in progress.division.merging] for progress in (one, other)]
+    loops = [[loop for _, loop in progress.block_run.division.merging] for progress in (one, other)]
     assert all(made is again for made, again in zip(*loops, strict=True))
     first, tables = next(one), [answer.table for answer in other]
     assert first.table.equals(tables[0])  # states of the one are not those of the other
@@ -320,8 +320,9 @@ def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stre
     """A hundred answers took as long as half of the whole, though a view draws a few in a second."""
     progress = QUERIES["whole"](log).progressive(every="1%", block_rows=50)
     merged = []
-    add = progress.merged.add
-    monkeypatch.setattr(progress.merged, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
+    merge = progress.block_run.merged
+    add = merge.add
+    monkeypatch.setattr(merge, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
     for answer in progress:
         if answer.metrics.rows == 600:
             held = answer
@@ -402,7 +403,7 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, que
     asked = QUERIES[query](log)
     progress = asked.progressive(every="10%", block_rows=100)
     next(progress)
-    source = progress.states.source
+    source = progress.block_run.states.source
     begun = []
 
     def interrupted(first: int, stop: int) -> Any:
@@ -419,10 +420,10 @@ def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, que
         return SimpleNamespace(read=read)
 
     with monkeypatch.context() as patch:
-        patch.setattr(progress.states, "source", SimpleNamespace(
+        patch.setattr(progress.block_run.states, "source", SimpleNamespace(
             in_memory=False, excerpt=interrupted, extremes=source.extremes,
-            excerpts=lambda columns: Excerpts(progress.states.source, columns)))
-        patch.setattr(progress.states, "_excerpts", None)
+            excerpts=lambda columns: Excerpts(progress.block_run.states.source, columns)))
+        patch.setattr(progress.block_run.states, "_excerpts", None)
         with pytest.raises(KeyboardInterrupt):
             ask(progress)
     assert rows(progress.finish()) == rows(asked.collect())

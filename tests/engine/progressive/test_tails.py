@@ -64,7 +64,7 @@ def test_a_query_and_its_table_are_let_go_whatever_stands_behind_its_windows() -
         query = end(wb.from_arrow(table, time="at").group_by("k").tumbling_window(9_000).aggregate(n=wb.count()))
         progress = query.progressive()
         progress.finish()
-        source = weakref.ref(progress.states.source)
+        source = weakref.ref(progress.block_run.states.source)
         del progress, query, table
         gc.collect()
         assert source() is None

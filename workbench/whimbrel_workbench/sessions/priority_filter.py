@@ -14,7 +14,6 @@ from whimbrel.operators import AsofJoin, Join, SemiJoin, TopK
 from whimbrel.plan import Operator, Source, times_needed
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.progressive.plan.plan_chain import chain_of
-from whimbrel.progressive.sampling.sample_state import times_behind
 from whimbrel_workbench.frames.labels import labels
 
 _KEEPS_COLUMNS = (TopK, Join, SemiJoin, AsofJoin)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, DRAWN
 from whimbrel.plan import Blocks
 from whimbrel.progressive.estimation.block_totals import Totals
+from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import parts_of
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_scan import Scan
@@ -26,8 +27,9 @@ from whimbrel.progressive.sampling.block_values import BlockNumbers
 from whimbrel.progressive.sampling.evidence import Evidence, Statistics
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 from whimbrel.progressive.sampling.pilot_sample import EVEN, FAR, ODD, Thinned, thinned
-from whimbrel.progressive.sampling.sample_state import Array, SampleState, times_behind
 from whimbrel.progressive.sampling.take_all_blocks import certain_blocks
+
+Array = np.ndarray[Any, Any]
 
 _LIGHT = 4.0
 """Tails of what blocks add that leave enough degrees of freedom from half of the blocks on, and mostly before."""
@@ -72,18 +74,18 @@ class BlockStatistics(Statistics):
         the group.
     """
 
-    def __init__(self, totals: Totals, sample: SampleState, parts: _Parts, numbers: BlockNumbers, of: Array,
+    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
                  begun: Ticks) -> None:
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
         self._parts = parts if parts.fields.size <= _MAX_KEPT else None
-        known = np.isin(np.arange(len(sample.scan.blocks)), begun)
+        known = np.isin(np.arange(len(sample.state.scan.blocks)), begun)
         sums = int(sample.division.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
         self.certain = _certain(numbers.first(sums), known, sample)
         known[self.certain] = True
-        read = sample.read_of(np.where(known, BEFORE, DRAWN))
+        read = sample.state.read_of(np.where(known, BEFORE, DRAWN))
         drawn = np.maximum(read.drawn.blocks[read.window], 1.0)
         rest = numbers.only(~known[numbers.blocks])
-        tails = rest.tails(drawn, sample.scan.uneven)
+        tails = rest.tails(drawn, sample.state.scan.uneven)
         self.tails = np.zeros((len(sample.division.values.names), len(sample)))
         np.maximum.at(self.tails, of, tails)
         self.tails[np.setdiff1d(np.arange(len(self.tails)), of)] = np.inf
@@ -111,7 +113,7 @@ class BlockStatistics(Statistics):
         batch = found.states.having(columns=tuple(columns))
         try:
             totals.add(batch, None, shifts=shifts)
-            sample = _all_read(division, totals, blocks)
+            sample = _all_read(totals, blocks)
             ids, which = _rows_of(totals, batch, shifts)
             parts = _Parts(ids, found.blocks[which], fields[:, which])
             adds, of = _adds(sample, parts, batch, found.weights)
@@ -174,9 +176,9 @@ def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockN
                         found.every)
 
 
-def _certain(numbers: BlockNumbers, known: Mask, sample: SampleState) -> Ticks:
+def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
     """The blocks that can move values of the groups that are in most of them."""
-    count, blocks, values = len(known), sample.scan.blocks, len(numbers.body)
+    count, blocks, values = len(known), sample.state.scan.blocks, len(numbers.body)
     there = np.bincount(numbers.rows, minlength=len(sample))
     rows = np.argsort(-there, kind="stable")[: max(1, _MAX_COMPARED // max(1, values * count))]
     rows = rows[there[rows] >= count // _IN_FEW]
@@ -185,7 +187,7 @@ def _certain(numbers: BlockNumbers, known: Mask, sample: SampleState) -> Ticks:
     place = np.full(len(sample), -1)
     place[rows] = np.arange(len(rows))
     mine = numbers.only(place[numbers.rows] >= 0)
-    first, last = times_behind(sample.division, sample.starts[rows])
+    first, last = sample.division.window_times(sample.state.starts[rows])
     within = (blocks.earliest <= last[:, None]) & (blocks.latest >= first[:, None]) & ~known
     compared = np.zeros((2, values, len(rows), count))
     compared[:, :, place[mine.rows], mine.blocks] = mine.body + mine.far, mine.far
@@ -194,14 +196,14 @@ def _certain(numbers: BlockNumbers, known: Mask, sample: SampleState) -> Ticks:
     own = rest.own_variance(np.maximum(np.bincount(rest.rows, minlength=len(sample)), 1.0))[:, rows]
     beside = np.nan_to_num(np.array([0 * own, own]))
     return certain_blocks(compared.reshape(-1, count), np.tile(within, (2 * values, 1)), beside.reshape(-1),
-                          sample.scan.uneven, _LIGHT)
+                          sample.state.scan.uneven, _LIGHT)
 
 
-def _all_read(division: Division, totals: Totals, blocks: Blocks) -> SampleState:
+def _all_read(totals: Totals, blocks: Blocks) -> Sample:
     """What would be known if the totals were those of all blocks."""
     scan = Scan(blocks)
     scan.took_all()
-    return SampleState(division, totals, scan.stand, None)
+    return Sample(totals, scan.stand)
 
 
 def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array, Array]:
@@ -213,20 +215,20 @@ def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array,
     return np.asarray(totals.keys.ids([Column(pa.int64(), starts), *keys], len(starts))), which
 
 
-def _adds(sample: SampleState, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
+def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
     """What each part adds to sums that values are made of, to first order, and which value each of these is of."""
     values, found, of = sample.division.values, [], []
     for value in np.flatnonzero(values.adds_up).tolist():
         adds = np.zeros(len(parts.rows))
         for field in np.flatnonzero(values.needed[value] & values.additive).tolist():
-            slope = sample.slopes[value, field][parts.rows]
+            slope = sample.values.slopes[value, field][parts.rows]
             with np.errstate(invalid="ignore"):  # 0 * inf
                 adds += np.where(slope != 0, slope * parts.fields[field], 0.0)
         found.append(adds)
         of.append(value)
     for value, name in values.kept.items():
         ends, lists = parts_of(batch.column(name).to_arrow())
-        kept = sample.kept[name].adds(sample, parts.rows, ends, lists)
+        kept = sample.values.kept[name].adds(sample.state, parts.rows, ends, lists)
         found += [each * weights for each in kept]
         of += [value] * len(kept)
     return np.array(found).reshape(len(found), len(parts.rows)), np.array(of, np.int64)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,26 +28,14 @@ from whimbrel.progressive.intervals.distinct import DistinctCounts
 from whimbrel.progressive.intervals.quantiles import Quantiles
 from whimbrel.progressive.intervals.value_state import Drawn, ValueState
 from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.evidence import Statistics
+from whimbrel.progressive.sampling.sample_state import SampleState, WindowRows
 
 Array = np.ndarray[Any, Any]
 
 _add_block = Compiled(add_block)
 _NO_NUMBERS = np.empty(0)
-
-
-@dataclass
-class WindowRows:
-    """Starts and keys of the rows that there are, the different starts, and which of them each row has.
-
-    `told` is for whoever made columns of them, so that the next ones are not made anew; `in_order` says whether no row
-    starts before the one above it.
-    """
-
-    keys: tuple[Column, ...]
-    starts: Array
-    which: Array
-    in_order: bool
-    told: dict[str, pa.ChunkedArray] | None = None
 
 
 class Totals:
@@ -79,8 +67,8 @@ class Totals:
     """
 
     def __init__(self, division: Division, *, compares: bool, usual: float = 1.0, keeps_blocks: bool = False) -> None:
-        finish, self.schema, self.compares, self.usual = division.finish, division.merged, compares, usual
-        self.key_fields = self.schema.fields[: len(finish.of.keys)]
+        finish, self.division, self.compares, self.usual = division.finish, division, compares, usual
+        self.key_fields = division.key_fields
         self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
         self.measures = [measure.fork() for measure, _ in division.merging]
         self.kept = [_kept(finish, name, aggregate, usual)
@@ -170,14 +158,14 @@ class Totals:
         for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):
             array[:] = 0
 
-    def batch(self, fields: Sequence[Array], kept: Mapping[str, Column], rows: Sequence[Column],
-              duration: int) -> Batch:
-        """Rows, by start and keys, with these fields as their states, and the values of what is kept."""
-        starts, *keys = rows
-        given = iter(fields)
-        columns = (kept[field.name] if field.name in kept else Column(field.type, next(given))
-                   for field in self.schema.fields[len(keys) :])
-        return Batch(self.schema, np.asarray(starts.values), duration, (*keys, *columns))
+    def state(self, stand: Stand, statistics: Statistics | None) -> SampleState:
+        """Copies of these totals, for a scan that stands there."""
+        rows, width = len(self), self.width
+        sums, products, crosses, powers = (array[: rows * numbers].copy() for array, numbers in (
+            (self.sums, width), (self.products, self._triangle), (self.crosses, width), (self.powers, width * 4)))
+        return SampleState(self.division, self.rows, stand, statistics,
+                           [array[:rows].copy() for array in self.fields], self.known_of(rows),
+                           self.blocks[:rows].copy(), sums, products, crosses, powers)
 
     def state_parts(self) -> dict[str, Any]:
         """What rows have changed."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.errors import PlanError
-from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.estimation.sample import Sample
 
 Array = np.ndarray[Any, Any]
 
@@ -97,7 +97,7 @@ class Verdict:
         return self.summary
 
 
-def compared(sample: SampleState, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
+def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
              numbers: Array, whole: Array | None, exact: Array,
              ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
     """Compare a value of two rows: each interval may fail with half of what the comparison may.
@@ -135,14 +135,14 @@ def compared(sample: SampleState, name: str, value: int, left: Mapping[str, Any]
     return Comparison(name, left, right, difference, max(0.0, 1 - high))
 
 
-def _find(sample: SampleState, row: Mapping[str, Any]) -> int:
-    batch = sample.answer
+def _find(sample: Sample, row: Mapping[str, Any]) -> int:
+    batch = sample.values.answer
     found = np.ones(len(batch), np.bool_)
-    names = [field.name for field in sample.totals.key_fields]
+    names = [field.name for field in sample.division.key_fields]
     where = f"compare({dict(row)!r})"
     for name, wanted in row.items():
         if name == "start":
-            found &= sample.starts == wanted
+            found &= sample.state.starts == wanted
         elif name in names:
             found &= np.array([value == wanted for value in batch.column(name).to_arrow().to_pylist()], np.bool_)
         else:
@@ -158,9 +158,10 @@ def _find(sample: SampleState, row: Mapping[str, Any]) -> int:
     return int(places[0])
 
 
-def _of_another_type(sample: SampleState, row: Mapping[str, Any]) -> str:
+def _of_another_type(sample: Sample, row: Mapping[str, Any]) -> str:
     """Which keys that were given can be no key, in words."""
-    columns = {"start": sample.keys[0], **{name: sample.answer.column(name) for name in row if name != "start"}}
+    batch = sample.values.answer
+    columns = {"start": sample.state.keys[0], **{name: batch.column(name) for name in row if name != "start"}}
     kinds = {name: {type(key) for key in columns[name].to_arrow().to_pylist()} for name in row}
     return "; ".join(f"{name} is {columns[name].type}, and {key!r} is {type(key).__name__}"
                      for name, key in row.items() if key is not None and type(key) not in kinds[name])

@@ -11,20 +11,17 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.errors import PlanError, near_match
-from whimbrel.kernels import Compiled
-from whimbrel.kernels.primitives.sampling.confidence_intervals import interval_ends
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
+from whimbrel.progressive.estimation.sample import PendingSample, Sample
+from whimbrel.progressive.intervals.sample_values import as_floats
 from whimbrel.progressive.plan.query_split import ROW
-from whimbrel.progressive.query.pending_estimates import Moment
-from whimbrel.progressive.sampling.sample_state import SampleState, as_floats
+from whimbrel.progressive.sampling.unseen_groups import unseen_fraction, unseen_rows
 from whimbrel.progressive.validation import check_number
 from whimbrel.run import Metrics
 
 Array = np.ndarray[Any, Any]
 
-_interval_ends = Compiled(interval_ends)
-_NONE = np.empty(0)
 _FLOAT = pa.float64()
 _OF_DRAWN = "blocks that were not read are taken to be like those that were"
 _OF_ALL = "some rows of all blocks say how much those that were not read may differ"
@@ -64,7 +61,7 @@ class Estimate:
     """
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, fallback_reason: str = "",
-                 moment: Moment | None = None, alpha: float = 0.05,
+                 moment: PendingSample | None = None, alpha: float = 0.05,
                  rows: Callable[[], pa.Table] | None = None, settled: int | None = None,
                  growing: Sequence[str] = ()) -> None:
         self.metrics, self.version, self.final = metrics, version, final
@@ -75,7 +72,7 @@ class Estimate:
         self.overturned: tuple[Comparison, ...] = ()
 
     @property
-    def sample(self) -> SampleState | None:
+    def sample(self) -> Sample | None:
         """What it is computed of; None where no interval is known."""
         return None if self._moment is None else self._moment.sample
 
@@ -90,8 +87,8 @@ class Estimate:
             table = self._rows()
             return table if sample is None else self._beside(table, sample)
         assert sample is not None
-        order, told = self._order, sample.told
-        found = told | _with_ends(self._columns, *self.bounds) | told  # a value of the name of a start is none
+        order, keys = self._order, sample.columns
+        found = keys | _with_ends(self._columns, *self.bounds) | keys  # a value of the name of a start is none
         table = pa.Table.from_arrays(list(found.values()), list(found))
         return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
 
@@ -104,8 +101,8 @@ class Estimate:
     def _columns(self) -> dict[str, Column]:
         """Values by name, in the order in which groups were found."""
         assert self.sample is not None
-        values = self.sample.values
-        return dict(zip(values, self.sample.answer.columns[-len(values) :], strict=True))
+        names = self.sample.values.names
+        return dict(zip(names, self.sample.values.answer.columns[-len(names) :], strict=True))
 
     @property
     def settled(self) -> int:
@@ -122,7 +119,7 @@ class Estimate:
         """Rows that are exact, in the order in which groups were found."""
         if self.final and self.sample is None:
             return np.ones(self.table.num_rows, np.bool_)
-        return self._known_sample("exact").read.exact
+        return self._known_sample("exact").state.read.exact
 
     _complete = "exact"
     """What is said of these."""
@@ -135,9 +132,9 @@ class Estimate:
     @property
     def numbers(self) -> Array:
         """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
-        return self._known_sample("numbers").numbers
+        return self._known_sample("numbers").values.numbers
 
-    def _known_sample(self, asked: str) -> SampleState:
+    def _known_sample(self, asked: str) -> Sample:
         """What is known of how far off values are, for who asks for this."""
         if self.sample is None:
             raise PlanError(f"Nothing is known of how far off it is: {self.fallback_reason}.", where=asked,
@@ -159,9 +156,9 @@ class Estimate:
         """Exact rows first, each in the order of start; None where they are so."""
         assert self.sample is not None
         sample, exact = self.sample, self.exact
-        if sample.in_order and bool((exact[1:] <= exact[:-1]).all()):
+        if sample.state.rows.in_order and bool((exact[1:] <= exact[:-1]).all()):
             return None
-        return np.lexsort((sample.starts, ~exact))
+        return np.lexsort((sample.state.starts, ~exact))
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -169,12 +166,12 @@ class Estimate:
         return self._bounds_at(self._alpha)
 
     def _bounds_at(self, alpha: float) -> tuple[Array, Array]:
-        return bounds(self._known_sample("bounds"), alpha)
+        return self._known_sample("bounds").bounds(alpha)
 
     def _ends_at(self, alpha: float) -> tuple[Array, Array]:
         """What tells rows apart: ends by value and row."""
         assert self.sample is not None
-        return self.sample.spread.ends(alpha)
+        return self.sample.intervals.ends(alpha)
 
     @cached_property
     def errors(self) -> Array:
@@ -246,10 +243,10 @@ class Estimate:
             order = order[np.lexsort((-whole[order], -np.nan_to_num(self.numbers[number][order], nan=-np.inf)))]
         top, rest = order[:k], order[k:]
         low, high = (bound[:, number] for bound in self._bounds_at(self._alpha / max(k, 1)))
-        unseen = self.sample.unseen_rows(self._alpha) if self.sample.division.values.counts[number] else -np.inf
+        unseen = unseen_rows(self.sample.state, self._alpha) if self.sample.division.values.counts[number] else -np.inf
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
-        names = [field.name for field in self.sample.totals.key_fields]
-        columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.keys[1:]]
+        names = [field.name for field in self.sample.division.key_fields]
+        columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.state.keys[1:]]
         certain = all(above) and (self.final or len(top) == k)  # what was not seen may be among them
         return certain, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -290,11 +287,13 @@ class Estimate:
 
     def _kind(self, known: bool) -> list[str]:
         """Of which kind intervals are, if some are known, and why others are not."""
-        if self.sample is None:
+        sample = self.sample
+        if sample is None:
             return []
-        if self.sample.guaranteed is not None:
-            return self.sample.guaranteed.notes
-        return ["approximate intervals: " + (_OF_DRAWN if self.sample.statistics is None else _OF_ALL)] if known else []
+        if sample.guaranteed is not None:
+            return sample.guaranteed.notes
+        rest = _OF_DRAWN if sample.state.statistics is None else _OF_ALL
+        return [f"approximate intervals: {rest}"] if known else []
 
     @property
     def late_summary(self) -> list[str]:
@@ -304,12 +303,12 @@ class Estimate:
     @cached_property
     def unseen(self) -> float:
         """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
-        return 0.0 if self.all_read or self.sample is None else self.sample.unseen(1 - self.confidence)
+        return 0.0 if self.all_read or self.sample is None else unseen_fraction(self.sample.state, 1 - self.confidence)
 
     @property
     def _value_names(self) -> list[str]:
         assert self.sample is not None
-        return list(self.sample.values)
+        return list(self.sample.values.names)
 
     def _integers(self, value: int) -> Array | None:
         """The values themselves where they are integers, by row."""
@@ -327,7 +326,7 @@ class Estimate:
         assert self.sample is not None
         return self.sample.division.told
 
-    def _beside(self, table: pa.Table, sample: SampleState) -> pa.Table:
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
         """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
         names = list(self._told)
         if self.final and ROW not in table.column_names:  # made of states
@@ -337,12 +336,12 @@ class Estimate:
         values = [self._value(name) for name in names]
         return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
 
-    def _placed(self, table: pa.Table, sample: SampleState) -> tuple[Array, pa.Table]:
+    def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
         """Which rows of the sample those of a table are of, and the table: those that are exact first."""
         if ROW in table.column_names:
             rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
         else:
-            keys = [column_of(table, field.name) for field in sample.totals.key_fields]
+            keys = [column_of(table, field.name) for field in sample.division.key_fields]
             starts = Column(pa.int64(), np.asarray(column_of(table, "start").values))
             rows = np.asarray(sample.totals.keys.ids([starts, *keys], table.num_rows))
         exact = self.exact[rows]
@@ -351,31 +350,6 @@ class Estimate:
 
     def __repr__(self) -> str:
         return f"Estimate: {self.summary}"
-
-
-def bounds(sample: SampleState, alpha: float) -> tuple[Array, Array]:
-    """Intervals of all values, by row and value."""
-    read, two_ended = sample.read, sample.two_ended
-    if read.exact_windows.all():
-        return sample.numbers.T, sample.numbers.T
-    shape = len(sample.values), len(sample)
-    low, high = np.empty((2, *shape))
-    minimum, maximum = np.full((2, *shape), [[[-np.inf]], [[np.inf]]])
-    for value in range(shape[0]):
-        ends = sample.certain(value)
-        if ends is not None:
-            minimum[value], maximum[value] = ends
-    bottoms, tops = sample.spread.ends(alpha) if two_ended.any() else (minimum, maximum)
-    earlier = (_NONE, _NONE) if sample.before is None else (_by_value(bound) for bound in sample.before)
-    with sample.waiting:
-        _interval_ends(sample.numbers.reshape(-1), bottoms.reshape(-1), tops.reshape(-1), two_ended,
-                       minimum.reshape(-1), maximum.reshape(-1), *earlier, read.window, read.exact_windows,
-                       low.reshape(-1), high.reshape(-1))
-    return low.T, high.T
-
-
-def _by_value(bound: Array) -> Array:
-    return np.array(bound.T, order="C").reshape(-1)
 
 
 def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Table:

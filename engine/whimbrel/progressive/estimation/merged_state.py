@@ -8,12 +8,13 @@ import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.progressive.estimation.block_totals import Totals
+from whimbrel.progressive.estimation.sample import Sample
+from whimbrel.progressive.intervals.sample_values import states_batch
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_bounds import BlockBounds
 from whimbrel.progressive.sampling.block_scan import Stand
 from whimbrel.progressive.sampling.evidence import Statistics
-from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -62,13 +63,14 @@ class Merged:
         if self._shifts is not None:
             self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
-    def sample(self, stand: Stand) -> SampleState:
+    def sample(self, stand: Stand) -> Sample:
         """What is known, as it will stay, when the scan stood there."""
-        return SampleState(self._division, self.windows, stand, self.before, self.statistics, self.bounds)
+        return Sample(self.windows, stand, self.before, self.statistics, self.bounds)
 
     @property
     def states(self) -> Batch:
         """Of panes, of all blocks."""
         panes = self.panes
         rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
-        return panes.batch([field[: len(panes)] for field in panes.fields], {}, rows, self._division.window.hop)
+        fields = [field[: len(panes)] for field in panes.fields]
+        return states_batch(self._division.merged, fields, {}, rows, self._division.window.hop)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,9 @@ from whimbrel.kernels.primitives.sampling.block_variance import between_blocks
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.kernels.primitives.sampling.confidence_intervals import half_widths
 from whimbrel.progressive.intervals.confidence_sequence import boundary
-from whimbrel.progressive.intervals.interval_widths import FEWEST_BLOCKS
-from whimbrel.progressive.plan.result_values import FEWEST_DEGREES, LIGHT_TAILS
-
-if TYPE_CHECKING:
-    from whimbrel.progressive.sampling.read_blocks import Read
-    from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.sampling.read_blocks import Read
+from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.thresholds import LIGHT_TAILS, MIN_BLOCKS_OF_GROUP, MIN_DEGREES
 
 Array = np.ndarray[Any, Any]
 
@@ -57,33 +54,33 @@ class BlockSums:
 
     def first(self, groups: int) -> BlockSums:
         """Those of the first groups, as they are."""
-        twin = BlockSums(self.usual)
-        twin.blocks = self.blocks[:groups].copy()
-        twin.sums, twin.products, twin.crosses = (
+        copy = BlockSums(self.usual)
+        copy.blocks = self.blocks[:groups].copy()
+        copy.sums, copy.products, copy.crosses = (
             array[:groups].copy() for array in (self.sums, self.products, self.crosses))
-        twin.powers = self.powers[: groups * 4].copy()
-        return twin
+        copy.powers = self.powers[: groups * 4].copy()
+        return copy
 
-    def widths(self, sample: SampleState, read: Read, alpha: float, name: str) -> Array:
+    def widths(self, state: SampleState, read: Read, alpha: float, name: str) -> Array:
         """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
 
         They are those of :class:`~whimbrel.progressive.intervals.interval_widths.IntervalWidths`, of a value that is
         one sum,
         of this aggregate.
         """
-        groups, scan = len(self.blocks), sample.scan
+        groups, scan = len(self.blocks), state.scan
         errors, degrees, widths = np.empty((3, groups))
         _between_blocks(np.ones(groups), np.ones(1, np.bool_), np.zeros(1, np.int64), 1, scan.uneven, self.blocks,
                         self.sums, self.products, self.crosses, self.powers, read.window, read.exact_windows,
                         read.sampled, read.drawn.blocks, read.drawn.rows, read.drawn.squares, read.left.rows,
                         read.phase, errors, degrees)
         blocks = self.blocks
-        if (evidence := sample.evidence_of(read)) is not None:
-            value = next(value for value, kept in sample.division.values.kept.items() if kept == name)
+        if (evidence := state.evidence_of(read)) is not None:
+            value = next(value for value, kept in state.division.values.kept.items() if kept == name)
             degrees, blocks = evidence.degrees[value], evidence.blocks
-        _half_widths(errors, degrees, np.full(1, FEWEST_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
-                     np.ones(1, np.bool_), blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                     read.drawn.blocks, read.left.blocks, read.fraction, sample.max_in_block, alpha, *boundary(alpha),
+        _half_widths(errors, degrees, np.full(1, MIN_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
+                     np.ones(1, np.bool_), blocks, MIN_BLOCKS_OF_GROUP, read.window, read.exact_windows,
+                     read.drawn.blocks, read.left.blocks, read.fraction, state.max_in_block, alpha, *boundary(alpha),
                      widths)
         return widths
 

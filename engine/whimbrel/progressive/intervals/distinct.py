@@ -2,9 +2,9 @@
 
 A value that was not seen lies in blocks that are left, and is in none of the first ones that were drawn. Once so many
 were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which
-what is drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it
+what is drawn afterwards is a state. Their sum over the blocks that are left, which a confidence sequence bounds as it
 does any sum, is at least the number of values not seen: it counts a value once for each block it is in. Several
-references share what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer
+references share what may go wrong, and the least bound counts: early ones have a larger state, late ones leave fewer
 values to count twice.
 
 The estimate is that of Chao and Lin ("Nonparametric lower bounds for species richness and shared species richness under
@@ -14,7 +14,7 @@ sampling without replacement", Biometrics 2012), of values that were seen in one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +27,8 @@ from whimbrel.kernels.primitives.sampling.occurrence_counts import OFTEN, see
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
-
-if TYPE_CHECKING:
-    from whimbrel.progressive.sampling.block_scan import Stand
-    from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -81,7 +79,7 @@ class DistinctCounts(ValueState):
         self.once[:], self.twice[:] = 0, 0
         self.sums = []
 
-    def look(self, groups: int, stand: Stand) -> DistinctSnapshot:
+    def snapshot(self, groups: int, stand: Stand) -> DistinctSnapshot:
         counts = tuple(array[:groups].copy() for array in (self.seen, self.once, self.twice))
         fresh = []
         for reference, sums in zip(REFERENCES.tolist(), self.sums, strict=False):
@@ -144,27 +142,27 @@ class DistinctSnapshot(ValueSnapshot):
         self.seen, self.once, self.twice = counts
         self.fresh, self.references = fresh, references
 
-    def column(self, sample: SampleState) -> Column:
-        read, window = sample.read, sample.read.window
+    def column(self, state: SampleState) -> Column:
+        read, window = state.read, state.read.window
         drawn = read.drawn.blocks[window]
         left = (read.left.blocks + read.later.blocks)[window]
         with np.errstate(divide="ignore", invalid="ignore"):
             unseen = self.once**2 / (2 * self.twice * drawn / np.maximum(drawn - 1, 1) + self.once * drawn / left)
         unseen = np.where((self.once > 0) & (left > 0), unseen, 0.0)
-        maximum = sample.max_left[window]
+        maximum = state.max_left[window]
         return Column(pa.int64(), self.seen + np.rint(np.minimum(unseen, maximum)).astype(np.int64))
 
-    def ends(self, sample: SampleState, alpha: float) -> tuple[Array, Array]:
+    def ends(self, state: SampleState, alpha: float) -> tuple[Array, Array]:
         low = self.seen.astype(np.float64)
         maximum = np.full(len(low), np.inf)
         for kinds, fresh in self.fresh:
-            read = sample.read_of(kinds)
+            read = state.read_of(kinds)
             more, _ = read.growth
-            widths = fresh.widths(sample, read, alpha / self.references, self.name)
+            widths = fresh.widths(state, read, alpha / self.references, self.name)
             maximum = np.minimum(maximum, fresh.sums * more[read.window] + widths)
         return low, low + maximum
 
-    def adds(self, sample: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
+    def adds(self, state: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         counts = np.diff(ends, prepend=0)
         which = np.repeat(np.arange(len(ids)), counts)
         numbers = ids[which].astype(np.int64) << 32 | ColumnKeys(values.type).ids(values, None)
@@ -172,5 +170,5 @@ class DistinctSnapshot(ValueSnapshot):
         alone = np.bincount(which, often[place.reshape(-1)] == 1, len(ids))
         return [counts.astype(np.float64), alone]
 
-    def certain(self, sample: SampleState) -> tuple[Array, Array]:
-        return self.seen, self.seen + sample.max_left[sample.read.window]
+    def certain(self, state: SampleState) -> tuple[Array, Array]:
+        return self.seen, self.seen + state.max_left[state.read.window]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +13,13 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.block_variance import between_blocks
 from whimbrel.kernels.primitives.sampling.confidence_intervals import half_widths
 from whimbrel.progressive.intervals.confidence_sequence import boundary
+from whimbrel.progressive.intervals.guaranteed import Guaranteed
 from whimbrel.progressive.intervals.linearization_check import bent
-
-if TYPE_CHECKING:
-    from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.intervals.sample_values import SampleValues
+from whimbrel.progressive.thresholds import MIN_BLOCKS_OF_GROUP
 
 Array = np.ndarray[Any, Any]
 
-FEWEST_BLOCKS = 10
-"""With rows of a group, before an interval is given."""
 _between_blocks, _half_widths = Compiled(between_blocks), Compiled(half_widths)
 
 
@@ -31,12 +28,13 @@ class IntervalWidths:
 
     Parameters
     ----------
-    sample : Sample
+    values : SampleValues
+    guaranteed : Guaranteed or None
+        What makes intervals that hold for any data within known bounds, if the query asks for these.
     """
 
-    def __init__(self, sample: SampleState) -> None:
-        # The sample owns this: in a cycle the arrays of each look would stay until the collector of cycles comes.
-        self.sample: SampleState = weakref.proxy(sample)
+    def __init__(self, values: SampleValues, guaranteed: Guaranteed | None) -> None:
+        self.values, self.state, self._guaranteed = values, values.state, guaranteed
         self._known_widths: dict[float, Array] = {}
         self._known_ends: dict[float, tuple[Array, Array]] = {}
 
@@ -53,54 +51,53 @@ class IntervalWidths:
 
     def ends(self, alpha: float) -> tuple[Array, Array]:
         """The ends of the intervals, by value and row; what is certain, or was known before, may make them narrower."""
-        guaranteed = self.sample.guaranteed
-        if alpha not in self._known_ends and guaranteed is not None:
-            unknown = ~np.isfinite(self.sample.numbers)
-            low, high = guaranteed.ends(alpha)
+        if alpha not in self._known_ends and self._guaranteed is not None:
+            unknown = ~np.isfinite(self.values.numbers)
+            low, high = self._guaranteed.ends(alpha)
             self._known_ends[alpha] = np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
         if alpha not in self._known_ends:
-            sample, values = self.sample, self.sample.division.values
-            widths = self.widths(alpha) if values.adds_up.any() else np.full(sample.numbers.shape, np.inf)
-            widths = widths + np.where(widths > 0, sample.rounding, 0.0)
+            values, known = self.values, self.values.division.values
+            widths = self.widths(alpha) if known.adds_up.any() else np.full(values.numbers.shape, np.inf)
+            widths = widths + np.where(widths > 0, values.rounding, 0.0)
             with np.errstate(invalid="ignore"):  # inf - inf: not known
-                low, high = sample.numbers - widths, sample.numbers + widths
-            for value, name in values.kept.items():
-                low[value], high[value] = sample.kept[name].ends(sample, alpha)
+                low, high = values.numbers - widths, values.numbers + widths
+            for value, name in known.kept.items():
+                low[value], high[value] = values.kept[name].ends(self.state, alpha)
             self._known_ends[alpha] = low, high
         return self._known_ends[alpha]
 
     def _widths(self, alpha: float) -> Array:
-        sample, read, values = self.sample, self.sample.read, self.sample.division.values
-        evidence = sample.evidence_of(read)
-        if (sample.blocks if evidence is None else evidence.blocks).max(initial=0) < FEWEST_BLOCKS:
-            return np.broadcast_to(np.where(read.exact, 0.0, np.inf), sample.numbers.shape)
-        widths = self._widths_of(*self._found, np.arange(len(sample.values)), alpha)
-        for value, slopes in sample.means.items():
+        state, read, values, known = self.state, self.state.read, self.values, self.values.division.values
+        evidence = state.evidence_of(read)
+        if (state.blocks if evidence is None else evidence.blocks).max(initial=0) < MIN_BLOCKS_OF_GROUP:
+            return np.broadcast_to(np.where(read.exact, 0.0, np.inf), values.numbers.shape)
+        widths = self._widths_of(*self._found, np.arange(len(values.names)), alpha)
+        for value, slopes in values.means.items():
             # What squares are taken around is an estimate, too, off by its error: beside the first order its square is
             # nothing, but where values lie equally far from their mean, so that blocks hardly differ to first order.
             mean = self._widths_of(*self._errors(slopes[None], [value]), np.array([value]), alpha)[0]
             with np.errstate(divide="ignore", invalid="ignore"):
-                more = mean**2 if isinstance(values.made_of[value], Var) else mean**2 / (2 * sample.numbers[value])
+                more = mean**2 if isinstance(known.made_of[value], Var) else mean**2 / (2 * values.numbers[value])
             widths[value] = np.hypot(widths[value], np.where(np.isnan(more), 0.0, more))
-        if sample.division.results is not None:
-            for value in np.flatnonzero(values.adds_up & ~values.straight).tolist():
-                widths[value] = bent(sample, value, self._errors_beside(value), widths[value])
+        if values.division.results is not None:
+            for value in np.flatnonzero(known.adds_up & ~known.straight).tolist():
+                widths[value] = bent(values, value, self._errors_of(value), widths[value])
         return widths
 
-    def _errors_beside(self, value: int) -> Callable[[Array], Array]:
+    def _errors_of(self, value: int) -> Callable[[Array], Array]:
         """Standard errors of numbers that are made of the fields of a value."""
         return lambda slopes: self._errors(slopes, [value] * len(slopes))[0]
 
     def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
         """Half the intervals of these values, which have such errors."""
-        sample, read, values = self.sample, self.sample.read, self.sample.division.values
-        widths, blocks, of_all = np.empty_like(errors), sample.blocks, values.of_all[of]
-        if (evidence := sample.evidence_of(read)) is not None:
+        state, read, known = self.state, self.state.read, self.values.division.values
+        widths, blocks, of_all = np.empty_like(errors), state.blocks, known.of_all[of]
+        if (evidence := state.evidence_of(read)) is not None:
             degrees, blocks, of_all = evidence.degrees[of], evidence.blocks, np.zeros(len(of))
-        with sample.waiting:
-            _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in values.enough),
-                         of_all, values.counts[of], blocks, FEWEST_BLOCKS, read.window, read.exact_windows,
-                         read.drawn.blocks, read.left.blocks, read.fraction, sample.max_in_block, alpha,
+        with state.waiting:
+            _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in known.enough),
+                         of_all, known.counts[of], blocks, MIN_BLOCKS_OF_GROUP, read.window, read.exact_windows,
+                         read.drawn.blocks, read.left.blocks, read.fraction, state.max_in_block, alpha,
                          *boundary(alpha), widths.reshape(-1))
         return widths
 
@@ -116,17 +113,17 @@ class IntervalWidths:
     @cached_property
     def _found(self) -> tuple[Array, Array]:
         """Standard errors, and the degrees of freedom of their squares, by value and row."""
-        return self._errors(self.sample.slopes, range(len(self.sample.values)))
+        return self._errors(self.values.slopes, range(len(self.values.names)))
 
     def _errors(self, slopes: Array, of: Sequence[int]) -> tuple[Array, Array]:
         """The same of what grows so with the fields of these values."""
-        sample, read, values = self.sample, self.sample.read, self.sample.division.values
-        errors, degrees = np.empty((2, len(of), len(sample)))
-        with sample.waiting:
+        state, read, known = self.state, self.state.read, self.values.division.values
+        errors, degrees = np.empty((2, len(of), len(state)))
+        with state.waiting:
             _between_blocks(
-                slopes.reshape(-1), values.needed[list(of)].reshape(-1), values.parts, sample.totals.width,
-                sample.scan.uneven, sample.blocks, sample.sums, sample.products,
-                sample.crosses, sample.powers, read.window, read.exact_windows, read.sampled, read.drawn.blocks,
+                slopes.reshape(-1), known.needed[list(of)].reshape(-1), known.parts, state.width,
+                state.scan.uneven, state.blocks, state.sums, state.products,
+                state.crosses, state.powers, read.window, read.exact_windows, read.sampled, read.drawn.blocks,
                 read.drawn.rows, read.drawn.squares, read.left.rows, read.phase, errors.reshape(-1),
                 degrees.reshape(-1))
         return errors, degrees

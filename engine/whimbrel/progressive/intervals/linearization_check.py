@@ -10,12 +10,11 @@ it; where it is somewhat farther away than the interval says, the interval is as
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.intervals.sample_values import SampleValues
 
 Array = np.ndarray[Any, Any]
 Errors = Callable[[Array], Array]
@@ -24,21 +23,21 @@ _LITTLE = 0.05
 """Of an interval, what may be rounding."""
 
 
-def bent(sample: SampleState, value: int, errors: Errors, widths: Array) -> Array:
+def bent(values: SampleValues, value: int, errors: Errors, widths: Array) -> Array:
     """Half the intervals of a value, as wide as it bends; infinite where it bends too much.
 
     Parameters
     ----------
-    sample : Sample
+    values : SampleValues
     value : int
     errors : callable
         Standard errors, by number and row, of what grows so with the fields of the value: by number, field and row.
     widths : numpy.ndarray of float64
         By row, to first order.
     """
-    own = np.flatnonzero(sample.division.values.needed[value] & sample.division.values.additive)
-    numbers = np.zeros((1 + len(own), *sample.slopes[value].shape))  # the value, and each of its fields
-    numbers[0] = sample.slopes[value]
+    own = np.flatnonzero(values.division.values.needed[value] & values.division.values.additive)
+    numbers = np.zeros((1 + len(own), *values.slopes[value].shape))  # the value, and each of its fields
+    numbers[0] = values.slopes[value]
     numbers[np.arange(len(own)) + 1, own] = 1.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sizes = np.nan_to_num(errors(numbers), posinf=0.0)
@@ -52,7 +51,7 @@ def bent(sample: SampleState, value: int, errors: Errors, widths: Array) -> Arra
         moves = np.array([0 * value_off, value_off, -value_off, *fields_off, *np.negative(fields_off),
                           *(fields_off + beside), *(beside - fields_off)])
         once = 3 + 2 * len(own)
-        found = _values_at(sample, value, own, moves, rows)
+        found = _values_at(values, value, own, moves, rows)
         lines = wide * np.array([0 * wide, 0 * wide + 1, 0 * wide - 1, *with_value, *-with_value])
         bends = np.abs(found[:once] - found[0] - lines)
         rest = np.tile(wide * (1 - with_value**2), (2, 1))
@@ -79,15 +78,15 @@ def _correlations(numbers: Array, sizes: Array, errors: Errors) -> Array:
     return alike
 
 
-def _values_at(sample: SampleState, value: int, own: Array, moves: Array, rows: Array) -> Array:
+def _values_at(values: SampleValues, value: int, own: Array, moves: Array, rows: Array) -> Array:
     """By move and row: the value, if its fields were so far away; what integers are rounded by is taken off again."""
     every, off = np.tile(rows, len(moves)), np.zeros((len(moves), len(rows)))
-    fields = [np.asarray(field)[every] for field in sample.scaled]
+    fields = [np.asarray(field)[every] for field in values.scaled]
     for place, field in enumerate(own):
         there = fields[field] + moves[:, place].reshape(-1)
         if fields[field].dtype.kind != "f":
             rounded = np.rint(there)
-            off += sample.slopes[value, field, rows] * (there - rounded).reshape(off.shape)
+            off += values.slopes[value, field, rows] * (there - rounded).reshape(off.shape)
             there = rounded.astype(fields[field].dtype)
         fields[field] = there
-    return sample.numbers_of(sample.values_of(fields, every), value).reshape(off.shape) + off
+    return values.numbers_of(values.values_of(fields, every), value).reshape(off.shape) + off

@@ -9,7 +9,7 @@ place of his: an end is where the sum differs from 0 by the width of the sum the
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +25,8 @@ from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
-
-if TYPE_CHECKING:
-    from whimbrel.progressive.sampling.block_scan import Stand
-    from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -82,7 +80,7 @@ class Quantiles(ValueState):
     def begin_phase(self) -> None:
         self.since = len(self.runs)
 
-    def look(self, groups: int, stand: Stand) -> QuantileSnapshot:
+    def snapshot(self, groups: int, stand: Stand) -> QuantileSnapshot:
         return QuantileSnapshot(self, self.since, len(self.runs))
 
     def state_parts(self) -> dict[str, Any]:
@@ -107,55 +105,55 @@ class QuantileSnapshot(ValueSnapshot):
     def __init__(self, of: Quantiles, since: int, stop: int) -> None:
         self.of, self.since, self.stop = of, since, stop
 
-    def column(self, sample: SampleState) -> Column:
-        of, read = self.of, sample.read
+    def column(self, state: SampleState) -> Column:
+        of, read = self.of, state.read
         with of.lock:
-            bag, shown = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
+            bag, shown = of.all.up_to(of.runs, 0, self.stop, len(state), of.values)
             weighted = (~read.exact_windows & (read.before.blocks > 0))[read.window]
             if not weighted.any() or not isinstance(of.values, FixedValues):
                 return shown
-            places = self._places(sample, of.share * self._many(sample))
+            places = self._places(state, of.share * self._many(state))
             found = of.values.decode(np.where(places < 0, 0, bag.items[places]))
         there = weighted & (places >= 0)
         kept = np.asarray(shown.values)
         return Column(shown.type, np.where(there, np.asarray(found.values).astype(kept.dtype), kept), shown.valid)
 
-    def ends(self, sample: SampleState, alpha: float) -> tuple[Array, Array]:
-        of, groups = self.of, len(sample)
+    def ends(self, state: SampleState, alpha: float) -> tuple[Array, Array]:
+        of, groups = self.of, len(state)
         low, high = np.full(groups, -np.inf), np.full(groups, np.inf)
         if not isinstance(of.values, FixedValues) or any(runs.rows is None for runs in of.runs[self.since : self.stop]):
             return low, high
         with of.lock:
-            middle = of.share * self._many(sample)
-            width = self._widths(sample, self._places(sample, middle), alpha)
+            middle = of.share * self._many(state)
+            width = self._widths(state, self._places(state, middle), alpha)
             for away, ends in ((-1, low), (1, high)):
                 margin = away * (_ROUNDED_DOWN if away < 0 else _ROUNDED_UP)
-                reach = self._reach(sample, middle + margin, away, width, alpha)
-                places = self._places(sample, middle + margin + away * reach)
+                reach = self._reach(state, middle + margin, away, width, alpha)
+                places = self._places(state, middle + margin + away * reach)
                 self._put(ends, places, below=away < 0, known=np.isfinite(reach))
         return low, high
 
-    def adds(self, sample: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
+    def adds(self, state: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         of, found = self.of, []
         if not isinstance(of.values, FixedValues):
             return []
         with of.lock:
-            encoded, many = of.values.encode(values), self._many(sample)
-            bag, _ = of.all.up_to(of.runs, 0, self.stop, len(sample), of.values)
+            encoded, many = of.values.encode(values), self._many(state)
+            bag, _ = of.all.up_to(of.runs, 0, self.stop, len(state), of.values)
             for share in (of.share, of.share / 2, (1 + of.share) / 2):  # ends of intervals lie farther out
-                places = self._places(sample, share * many)
+                places = self._places(state, share * many)
                 at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
                 found.append(np.empty(len(ids)))
                 _beyond_share(ids, ends, encoded, at, of.share, found[-1])
         return found
 
-    def _reach(self, sample: SampleState, middle: Array, away: int, width: Array, alpha: float) -> Array:
+    def _reach(self, state: SampleState, middle: Array, away: int, width: Array, alpha: float) -> Array:
         """How many rows away the end lies: as many as the width there is, found from outside by halving.
 
         The width differs from value to value: of what lies far in a tail blocks have few rows, and differ by few.
         """
         def there(reach: Array) -> Array:
-            return self._widths(sample, self._places(sample, middle + away * reach), alpha)
+            return self._widths(state, self._places(state, middle + away * reach), alpha)
 
         at_width = there(width)
         minimum, maximum = np.minimum(width, at_width), np.maximum(width, at_width)
@@ -178,32 +176,32 @@ class QuantileSnapshot(ValueSnapshot):
         found = np.asarray(values.decode(keys).values).astype(np.float64)
         ends[known] = found[known]
 
-    def _places(self, sample: SampleState, targets: Array) -> Array:
+    def _places(self, state: SampleState, targets: Array) -> Array:
         """Of each group, the least value up to which so many of all rows are estimated to be."""
-        bag, drawn, weights, drawn_weights = self._weighed(sample)
-        places = np.empty(len(sample), np.int64)
+        bag, drawn, weights, drawn_weights = self._weighed(state)
+        places = np.empty(len(state), np.int64)
         _places_at(bag.items, bag.first, bag.length, drawn.items, drawn.first, drawn.length, weights, drawn_weights,
                    np.where(np.isfinite(targets), targets, np.inf), places)
         return places
 
-    def _many(self, sample: SampleState) -> Array:
+    def _many(self, state: SampleState) -> Array:
         """Of each group, how many values all rows are estimated to have."""
-        bag, drawn, weights, drawn_weights = self._weighed(sample)
-        groups = len(sample)
+        bag, drawn, weights, drawn_weights = self._weighed(state)
+        groups = len(state)
         return weights * bag.length[:groups] + drawn_weights * drawn.length[:groups]
 
-    def _weighed(self, sample: SampleState) -> tuple[MultisetAccumulator, MultisetAccumulator, Array, Array]:
-        of, groups, window = self.of, len(sample), sample.read.window
+    def _weighed(self, state: SampleState) -> tuple[MultisetAccumulator, MultisetAccumulator, Array, Array]:
+        of, groups, window = self.of, len(state), state.read.window
         bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
         drawn = bag
         if self.since:
             drawn, _ = of.drawn.up_to(of.runs, self.since, self.stop, groups, of.values)
-        more, density = sample.read.growth
+        more, density = state.read.growth
         return bag, drawn, 1 + density[window], more[window]
 
-    def _widths(self, sample: SampleState, places: Array, alpha: float) -> Array:
+    def _widths(self, state: SampleState, places: Array, alpha: float) -> Array:
         """How far off, in rows, the number of values up to that of each place may be, beyond the share of them all."""
-        of, groups = self.of, len(sample)
+        of, groups = self.of, len(state)
         bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
         at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
         sums = BlockSums(of.usual)
@@ -213,7 +211,7 @@ class QuantileSnapshot(ValueSnapshot):
             numbers = np.empty(len(runs.ids))
             _beyond_share(runs.ids, runs.ends, runs.values, at, of.share, numbers)
             sums.add(runs.ids, numbers, runs.rows)
-        return sums.widths(sample, sample.read, alpha, of.name)
+        return sums.widths(state, state.read, alpha, of.name)
 
 
 class Pool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column
-
-if TYPE_CHECKING:
-    from whimbrel.progressive.sampling.block_scan import Stand
-    from whimbrel.progressive.sampling.sample_state import SampleState
+from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +45,7 @@ class ValueState(ABC):
         """What was read until now is known; what is read from now on is a sample again."""
 
     @abstractmethod
-    def look(self, groups: int, stand: Stand) -> ValueSnapshot:
+    def snapshot(self, groups: int, stand: Stand) -> ValueSnapshot:
         """What is known now, of so many groups."""
 
     @abstractmethod
@@ -56,24 +54,24 @@ class ValueState(ABC):
 
 
 class ValueSnapshot(ABC):
-    """What was kept at one look, from which values and intervals are computed when somebody asks."""
+    """What was kept at one update, from which values and intervals are computed when somebody asks."""
 
     @abstractmethod
-    def column(self, sample: SampleState) -> Column:
+    def column(self, state: SampleState) -> Column:
         """The value of each group: the aggregate itself where all rows were read, an estimate elsewhere."""
 
     @abstractmethod
-    def ends(self, sample: SampleState, alpha: float) -> tuple[Array, Array]:
+    def ends(self, state: SampleState, alpha: float) -> tuple[Array, Array]:
         """By group, ends of intervals that hold at every look with probability 1 - alpha; infinite: not known."""
 
-    def adds(self, sample: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
+    def adds(self, state: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         """What lists of values of these rows, of some blocks, add to sums of which intervals are; none where unknown.
 
         Of several sums, such as those at either end of an interval, the one with the heaviest tails counts.
         """
         return []
 
-    def certain(self, sample: SampleState) -> tuple[Array, Array] | None:
+    def certain(self, state: SampleState) -> tuple[Array, Array] | None:
         """Between what each value is whatever the rows hold that were not read; None where that may be all."""
         return None
 

@@ -15,10 +15,10 @@ from whimbrel.clock import parse_instant
 from whimbrel.connect.tables.lifetime_columns import time_unit
 from whimbrel.errors import PlanError
 from whimbrel.progressive.estimation.compare import Comparison
-from whimbrel.progressive.estimation.estimate import Estimate, bounds, column_of, with_columns
+from whimbrel.progressive.estimation.estimate import Estimate, column_of, with_columns
+from whimbrel.progressive.estimation.sample import PendingSample, Sample
+from whimbrel.progressive.intervals.sample_values import as_floats
 from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, Late, PendingLateRows
-from whimbrel.progressive.query.pending_estimates import Moment
-from whimbrel.progressive.sampling.sample_state import SampleState, as_floats
 from whimbrel.run import Metrics, Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +108,7 @@ class LateBlocks(LateEstimate):
     """
 
     def __init__(self, metrics: Metrics, late: Late, newest_tick: int, *, version: int, last: bool, confidence: float,
-                 moment: Moment, alpha: float, rows: Callable[[], pa.Table] | None = None) -> None:
+                 moment: PendingSample, alpha: float, rows: Callable[[], pa.Table] | None = None) -> None:
         super().__init__(metrics, late, version=version, confidence=confidence, moment=moment, alpha=alpha, rows=rows)
         self.all_read, self._newest_tick = last, newest_tick
 
@@ -118,8 +118,8 @@ class LateBlocks(LateEstimate):
         if self._rows is not None:
             return self._rows()
         columns = {name: column.to_arrow() for name, column in super()._columns.items()}
-        table = pa.table(self.sample.told | columns | self.sample.told)
-        return table.take(Column(pa.int64(), np.argsort(self.sample.starts, kind="stable")).to_arrow())
+        table = pa.table(self.sample.columns | columns | self.sample.columns)
+        return table.take(Column(pa.int64(), np.argsort(self.sample.state.starts, kind="stable")).to_arrow())
 
     @cached_property
     def exact(self) -> Array:
@@ -133,10 +133,10 @@ class LateBlocks(LateEstimate):
     def _look(self) -> PendingLateRows:
         sample = self.sample
         assert sample is not None
-        rows = sample.numbers[list(sample.values).index(ROWS)]
-        names = ["", *(field.name for field in sample.totals.key_fields)]
-        keys = None if self._late.key is None else sample.keys[names.index(self._late.key)]
-        return self._late.look(self._newest_tick, sample.starts, rows, keys, (1 - SAMPLED) * self._alpha,
+        rows = sample.values.numbers[list(sample.values.names).index(ROWS)]
+        names = ["", *(field.name for field in sample.division.key_fields)]
+        keys = None if self._late.key is None else sample.state.keys[names.index(self._late.key)]
+        return self._late.look(self._newest_tick, sample.state.starts, rows, keys, (1 - SAMPLED) * self._alpha,
                                counted=False)
 
     @property
@@ -148,14 +148,14 @@ class LateBlocks(LateEstimate):
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
         sample, open_, shown = self.sample, self._look.open, slice(len(self._late.values))
         assert sample is not None
-        low, high = (end.T[shown] for end in bounds(sample, alpha))
+        low, high = (end.T[shown] for end in sample.bounds(alpha))
         if open_.any():
-            sampled = (end.T[shown] for end in bounds(sample, SAMPLED * alpha))
+            sampled = (end.T[shown] for end in sample.bounds(SAMPLED * alpha))
             low, high = (np.where(open_, mine, end) for mine, end in zip(sampled, (low, high), strict=True))
-        numbers = dict(zip(sample.values, sample.numbers, strict=True))
+        numbers = dict(zip(sample.values.names, sample.values.numbers, strict=True))
         return self._look.widen(numbers, low, high, (1 - SAMPLED) * alpha)
 
-    def _beside(self, table: pa.Table, sample: SampleState) -> pa.Table:
+    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
         rows, table = self._placed(table, sample)
         columns = {name: _moved(column_of(table, name), numbers[rows], self._look.reached[rows])
                    for name, numbers in zip(self._value_names, self.numbers, strict=True)}

@@ -34,8 +34,7 @@ from whimbrel.operators import GroupAggregate, Results, TopK, Where
 from whimbrel.plan import Aggregate, Node, Operator, Source
 from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.plan.query_split import Division, divide
-from whimbrel.progressive.plan.result_values import FEWEST_DEGREES
-from whimbrel.progressive.sampling.sample_state import times_behind
+from whimbrel.progressive.thresholds import MIN_DEGREES
 
 Array = np.ndarray[Any, Any]
 
@@ -142,7 +141,7 @@ class Late:
         self.whole = not filtered and list(keys) == ([] if self.key is None else [self.key])
         self.values, self.columns, self.plan = _with_columns(plan, division, whole=self.whole)
         window = division.window
-        first, _ = times_behind(division, np.array([window.offset]))
+        first, _ = division.window_times(np.array([window.offset]))
         self._grid = window.size, window.hop, int(first[0])
         # Order within a log says nothing of what comes after it; with other promises it is read as a feed is.
         self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
@@ -160,7 +159,7 @@ class Late:
 
         These were counted, or are estimates; of what kind they are is told by the keys, if the model knows kinds.
         """
-        _, last = times_behind(self._division, starts)
+        _, last = self._division.window_times(starts)
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
@@ -308,7 +307,7 @@ class PendingLateRows:
     def _sum(self, numbers: Mapping[str, Array], name: str, maximum: Array, alpha: float) -> tuple[Array, Array]:
         total, sizes, squares, largest = numbers[name], *(
             numbers[f"{name}: {part}"] for part in ("sizes", "squares", "largest"))
-        enough = 2 * squares >= FEWEST_DEGREES * largest**2
+        enough = 2 * squares >= MIN_DEGREES * largest**2
         ends = []
         for came in ((sizes + total) / 2, (sizes - total) / 2):
             amount = np.where(came > 1e-9 * sizes, came, 0.0)
@@ -331,7 +330,7 @@ class PendingLateRows:
         times = np.interp(np.log1p(-clipped) - np.log(clipped), *boundary(alpha / 2))
         times *= (8 * degrees + 3) / (8 * degrees + 1)  # as Student's t is wider (Wallace 1959)
         width = np.sqrt(degrees * np.expm1(np.minimum(times**2 / degrees, 700.0))) * error
-        return np.where((degrees >= FEWEST_DEGREES) & (maximum < 1), width, np.inf)
+        return np.where((degrees >= MIN_DEGREES) & (maximum < 1), width, np.inf)
 
 
 def _grown(rows: Array, maximum: Array) -> Array:

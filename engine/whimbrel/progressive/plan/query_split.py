@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import Count, CountDistinct, Max, Min, Quantile, SumOfSquares
-from whimbrel.batch import Schema
+from whimbrel.batch import Field, Schema
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Col, type_of
 from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import (
@@ -42,8 +43,9 @@ from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, take
 from whimbrel.plan import AggregatePhase, Blocks, Node, Operator, Source, TimeGrid
 from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel.progressive.plan.result_values import Values
-from whimbrel.progressive.sampling.evidence import Statistics
-from whimbrel.progressive.sampling.time_range_blocks import Ranged
+from whimbrel.progressive.plan.subplan_source import SubplanSource
+
+Array = np.ndarray[Any, Any]
 
 ROW = "progress:row"
 """The column that says which row below the tail a row of the answer is."""
@@ -96,20 +98,20 @@ class Division:
     one_each: bool
 
     @cached_property
-    def known_blocks(self) -> dict[int | None, tuple[Blocks, np.ndarray[Any, Any] | None]]:
+    def known_blocks(self) -> dict[int | None, tuple[Blocks, Array | None]]:
         """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
         return {}
 
     @cached_property
-    def known_statistics(self) -> dict[int | None, Statistics | None]:
-        """By the same, what is known of the blocks before a sample of them is drawn."""
+    def known_statistics(self) -> dict[int | None, Any]:
+        """By the same, the statistics of all blocks, if there are any."""
         return {}
 
     @property
     def max_in_range(self) -> float:
         """Of a source of ranges, events of a group that one holds at most."""
         source, = self.states.sources()
-        assert isinstance(source, Ranged)
+        assert isinstance(source, SubplanSource)
         return source.max_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
 
     @cached_property
@@ -123,6 +125,20 @@ class Division:
         values = {field.name: field for field in self.finish.of.result_fields(self.finish.rows)
                   if field.name in self.kept}
         return self.states.schema.with_fields([values.get(field.name, field) for field in self.states.schema])
+
+    @property
+    def key_fields(self) -> tuple[Field, ...]:
+        """The keys of merged states."""
+        return self.merged.fields[: len(self.finish.of.keys)]
+
+    def window_times(self, starts: Array) -> tuple[Array, Array]:
+        """The first and the last time of an event of the windows whose result rows start there."""
+        window = self.window
+        if not self.keeps_time:
+            return np.full(len(starts), MIN_TIME), np.full(len(starts), INF)
+        if window.label == "end":
+            return starts - window.size + 1, starts
+        return starts - window.size + window.hop, starts + window.hop - 1
 
     @cached_property
     def kept(self) -> frozenset[str]:
@@ -165,7 +181,7 @@ class Division:
     @cached_property
     def values(self) -> Values:
         """What is known beforehand of the values below the tail."""
-        return Values(self)
+        return Values(self.finish, self.results, self.answer, self.kept, one_each=self.one_each)
 
     @property
     def cuts(self) -> TimeGrid | None:
@@ -280,7 +296,7 @@ def _divided(plan: Node) -> Division | str:
     behind = chain[:place][::-1]
     results = behind[0].op if behind and isinstance(behind[0].op, Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
-    one_each = not isinstance(chain[-1].op, Ranged)
+    one_each = not isinstance(chain[-1].op, SubplanSource)
     keeps_rows = (one_each and keeps_time and not finish.of.keys
                   and not any(isinstance(step.op, Where) for step in below.walk()))
     tail = tuple(PostStep(step.op, step.inputs[1:]) for step in behind[results is not None :]

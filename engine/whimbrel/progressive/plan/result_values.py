@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates import Count, Std, Sum, SumOfSquares, Var
+from whimbrel.batch import Schema
 from whimbrel.expr import type_of
+from whimbrel.operators import Finish, Results
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate
-
-if TYPE_CHECKING:
-    from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.thresholds import DEGREES_OF_ALL, LIGHT_TAILS, MIN_DEGREES, MIN_DEGREES_OF_SQUARES
 
 Array = np.ndarray[Any, Any]
-
-FEWEST_DEGREES, _FEWEST_OF_SQUARES, LIGHT_TAILS = 25.0, 50.0, 0.8
-"""Degrees of freedom of a variance between blocks, before an interval is given: where so few blocks make it, one that
-was not read may make as much. Of few blocks fewer will do, where their tails are about as light as the normal
-distribution's; not so for values made of squares."""
-_OF_ALL = 0.7
-"""Of the degrees that a group needs, the part that all groups must reach together."""
 
 
 class Values:
@@ -30,7 +23,14 @@ class Values:
 
     Parameters
     ----------
-    division : Division
+    finish : Finish
+    results : Results or None
+    answer : Schema
+        Of what stands below the tail.
+    kept : frozenset of str
+        The aggregates whose states are lists of values.
+    one_each : bool
+        Whether each event of a window is a row of the source.
 
     Attributes
     ----------
@@ -62,16 +62,16 @@ class Values:
         Of each value that is a number made of kept values, the aggregate that it is.
     """
 
-    def __init__(self, division: Division) -> None:
-        finish, results = division.finish, division.results
+    def __init__(self, finish: Finish, results: Results | None, answer: Schema, kept: frozenset[str], *,
+                 one_each: bool) -> None:
         aggregates = dict(finish.of.measures)
         steps = dict(finish.of.algebra(finish.rows))
         each = [(number, name, init) for number, name in enumerate(steps) for init in steps[name].init]
-        self.names = division.answer.names[len(finish.of.keys) :]
+        self.names = answer.names[len(finish.of.keys) :]
         self.fields = [name for _, name, _ in each]
         self.parts = np.array([number for number, _, _ in each], np.int64)
         self.additive = np.array([steps[name].additive for name in self.fields], np.bool_)
-        self.counted = np.array([division.one_each and isinstance(aggregates[name], Count) for name in self.fields],
+        self.counted = np.array([one_each and isinstance(aggregates[name], Count) for name in self.fields],
                                 np.bool_)
         self.whole = np.array([np.asarray(init).dtype.kind != "f" for _, _, init in each], np.bool_)
         self.made_of: list[Aggregate | None]
@@ -85,15 +85,15 @@ class Values:
         self.own = [_stretch(np.flatnonzero(mine)) for mine in self.needed]
         self.adds_up = np.array([all(name in steps and steps[name].additive for name in need if name in aggregates)
                                  for need in needs], np.bool_)
-        self.kept = {value: name for value, need in enumerate(needs) for name in need & division.kept
-                     if self.made_of[value] is not None and _is_number(division.answer.type_of(self.names[value]))}
+        self.kept = {value: name for value, need in enumerate(needs) for name in need & kept
+                     if self.made_of[value] is not None and _is_number(answer.type_of(self.names[value]))}
         self.two_ended = self.adds_up.copy()
         self.two_ended[list(self.kept)] = True
         self.squares = np.array([any(isinstance(aggregates.get(name), Var | Std | SumOfSquares) for name in need)
                                  for need in needs], np.bool_)
-        self.enough = (np.where(self.squares, _FEWEST_OF_SQUARES, FEWEST_DEGREES),
+        self.enough = (np.where(self.squares, MIN_DEGREES_OF_SQUARES, MIN_DEGREES),
                        np.where(self.squares, np.inf, LIGHT_TAILS))
-        self.of_all = _OF_ALL * self.enough[0]
+        self.of_all = DEGREES_OF_ALL * self.enough[0]
         self.counts = np.array([isinstance(aggregate, Count) for aggregate in self.made_of], np.bool_)
         self.straight = np.array([isinstance(aggregate, Count | Sum | SumOfSquares) for aggregate in self.made_of],
                                  np.bool_)

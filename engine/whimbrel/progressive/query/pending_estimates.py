@@ -10,11 +10,11 @@ import numpy as np
 
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.progressive.estimation.merged_state import Merged
+from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.sampling.block_scan import Stand
 from whimbrel.progressive.sampling.block_states import BlockStates
-from whimbrel.progressive.sampling.sample_state import SampleState
 
 _INTERPRETED_S = 2e-5
 """What a state takes at least where nothing is compiled: so long many of them wait for the compiler."""
@@ -106,10 +106,10 @@ class Moment:
     def __init__(self, of: PendingEstimates, stand: Stand, blocks: int, *, last: bool) -> None:
         self._of: PendingEstimates | None = of
         self.stand, self.blocks, self.last = stand, blocks, last
-        self._sample: SampleState | None = None
+        self._sample: Sample | None = None
 
     @property
-    def sample(self) -> SampleState:
+    def sample(self) -> Sample:
         """What was known then."""
         of = self._of
         if of is not None:
@@ -117,6 +117,6 @@ class Moment:
         assert self._sample is not None
         return self._sample
 
-    def tell(self, sample: SampleState) -> None:
+    def tell(self, sample: Sample) -> None:
         """Give its sample: then it holds no blocks any more."""
         self._sample, self._of = sample, None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,30 +15,27 @@ from whimbrel import display
 from whimbrel.clock import Duration, Instant, parse_instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
-from whimbrel.kernels import wait_for_compiler
 from whimbrel.plan import Node
-from whimbrel.progressive.estimation.block_statistics import statistics_of
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
-from whimbrel.progressive.estimation.estimate import Estimate, bounds, check_ends, check_value
-from whimbrel.progressive.estimation.merged_state import Merged
-from whimbrel.progressive.estimation.notebook_claims import Verdicts, claims_in
-from whimbrel.progressive.late.late_estimate import LateBlocks
-from whimbrel.progressive.late.late_rows_model import SAMPLED, Late
-from whimbrel.progressive.plan.post_aggregation import Tail
-from whimbrel.progressive.plan.query_split import one_ended
+from whimbrel.progressive.estimation.estimate import Estimate, check_value
+from whimbrel.progressive.estimation.notebook_claims import Verdicts, claims_in, read, written
+from whimbrel.progressive.late.late_rows_model import Late
+from whimbrel.progressive.query.block_run import BlockRun
 from whimbrel.progressive.query.interrupts import Interrupts
-from whimbrel.progressive.query.pending_estimates import PendingEstimates
-from whimbrel.progressive.query.persistence import go_on, write
+from whimbrel.progressive.query.persistence import load, write
+from whimbrel.progressive.query.plan_progressive import (
+    ORDERS,
+    BlockPlan,
+    Fallback,
+    Intervals,
+    Options,
+    plan_progressive,
+)
 from whimbrel.progressive.query.stopping_rule import Rule, rule
 from whimbrel.progressive.query.time_ordered import snapshots
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
-from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
-from whimbrel.progressive.sampling.block_scan import Order, Scan
-from whimbrel.progressive.sampling.block_states import MAX_WAITING
-from whimbrel.progressive.sampling.blocks import FEWEST_BLOCKS, read_in_blocks
-from whimbrel.progressive.sampling.file_statistics import windows_with_rows
+from whimbrel.progressive.sampling.block_scan import Order
 from whimbrel.progressive.validation import (
-    GUARANTEED,
     check_conditions,
     check_confidence,
     check_intervals,
@@ -48,7 +43,6 @@ from whimbrel.progressive.validation import (
     check_order,
     path_of,
 )
-from whimbrel.run import Metrics
 
 Array = np.ndarray[Any, Any]
 
@@ -56,10 +50,8 @@ _WORTH_COMPILING_ROWS = 50_000
 _INTERPRETED_S = 1e-5
 """What a row takes about where nothing is compiled: so long even a first answer waits for what an earlier process left,
 which is sooner there than rows are worked on beside it."""
-Intervals = Literal["approximate", "guaranteed"]
 _MANY_ROWS = 1 << 20
 _LEAST_CLAIMED = 0.5
-_ORDERS = ("random", "newest", "oldest")
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
@@ -74,16 +66,10 @@ class ProgressiveQuery(Iterator[Estimate]):
     ----------
     plan : Node
         As written.
-    looks : Looks
-    confidence : float
-    order : {"random", "newest", "oldest", "time"}, optional
-        None: random where the query allows it, else the order of time.
-    seed, block_rows : int, optional
-    resume : str or path, optional
-        What :meth:`save` wrote.
-    late : Late, optional
-        How late rows are, for intervals that allow for those that have not come yet.
-    intervals : {"approximate", "guaranteed"}
+    schedule : UpdateSchedule
+    options : Options
+    planned : BlockPlan or Fallback
+        How :func:`~whimbrel.progressive.query.plan_progressive.plan_progressive` decided that the query runs.
 
     Attributes
     ----------
@@ -95,79 +81,29 @@ class ProgressiveQuery(Iterator[Estimate]):
         When an answer is good enough.
     """
 
-    def __init__(self, plan: Node, looks: UpdateSchedule, *, confidence: float = 0.95, seed: int = 0,
-                 order: Order | Literal["time"] | None = None, block_rows: int | None = None,
-                 resume: str | os.PathLike[str] | None = None, late: Late | None = None,
-                 intervals: Intervals = "approximate") -> None:
-        check_intervals(intervals, late=late is not None)
-        check_confidence(confidence, where=f"progressive(confidence={confidence!r})")
-        check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progressive(seed={seed!r})",
-                     hint="such as seed=1")
-        check_order(order, (None, *_ORDERS, "time"), call="progressive")
-        if block_rows is not None:
-            check_number(block_rows, what="number of rows above 0", whole=True,
-                         where=f"progressive(block_rows={block_rows!r})", hint="such as block_rows=10_000")
-        if resume is not None:
-            path_of(resume, where=f"progressive(resume={resume!r})")
-        self.plan, self.looks, self.confidence, self.late = plan, looks, confidence, late
+    def __init__(self, plan: Node, schedule: UpdateSchedule, options: Options,
+                 planned: BlockPlan | Fallback) -> None:
+        self.plan, self.schedule, self.confidence, self.late = plan, schedule, options.confidence, options.late
         self.latest: Estimate | None = None
         self.added_claims: list[Comparison] = []
         self.rule = Rule()
         self._turn = threading.RLock()
-        self._asked: dict[str, Any] = {"confidence": confidence, "seed": seed, "order": order, "block_rows": block_rows,
-                                       "late": late, "intervals": intervals}
+        self._options = options
         self._began: float | None = None
         self._version = 0
-        self._hurries = False
-        asked = plan if late is None else late.plan
-        found = read_in_blocks(asked, block_rows) if order != "time" else "it was asked for in the order of time"
-        if order is None and not isinstance(found, str) and len(found[2]) < FEWEST_BLOCKS:
-            found = f"its source has no more than {len(found[2])} blocks, too few for a sample"
-        self.fallback_reason = found if isinstance(found, str) else ""
-        if late is not None and order is None and self.fallback_reason and not late.live:
-            raise PlanError(f"It is not clear when {late.source.name} ends: {self.fallback_reason}.",
-                            where="progressive(late=...)",
-                            hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
-        if isinstance(found, str):
-            check_ends(plan, one_ended(plan))
-            if resume is not None:
-                raise PlanError(f"Rows are read in the order of time: {found}.",
-                                where=f"progressive(resume={resume!r})",
-                                hint='query.start(checkpoints=wb.Checkpoints("folder"))')
-            if order in ("random", "newest", "oldest"):
-                raise PlanError(f"Rows cannot be read in the order {order!r}: {found}.",
-                                where=f"progressive(order={order!r})",
-                                hint='order="time" answers early, without intervals')
-        else:
-            self.division, self.states, self.blocks, begin, self._vague = found
-            self._begun = np.empty(0, np.int64) if begin is None else begin
-            bounds = None
-            if intervals == GUARANTEED:
-                bounds = BlockBounds(self.division, self.states.source, self.blocks, self._begun)
-                begin = self._begun
-            check_ends(plan, () if self._vague else self.division.told)
-            self.scan = Scan(self.blocks, order if order in {"newest", "oldest"} else "random", seed, begin=begin)
-            self._tail = Tail(self.division)
-            self._total = int(self.blocks.rows.sum())
-            looks.begin(self._total)
-            self.phases = 1
-            self.merged = Merged(self.division, float(self.blocks.rows.mean()), bounds)
-            if len(starts := windows_with_rows(self.division, self.scan)):
-                self.merged.windows.expect(starts)
-            self.moments = PendingEstimates(self.states, self.merged)
-            if resume is not None:
-                go_on(self, resume)
+        self.fallback_reason = planned.reason if isinstance(planned, Fallback) else ""
+        self._block_run = None if isinstance(planned, Fallback) else BlockRun(plan, planned, options, schedule)
         self._snapshots = self._in_order_of_time()
 
     def __next__(self) -> Estimate:
         with self._turn:
-            if self._began is None:
-                self._began = time.perf_counter()
+            began = self._began = time.perf_counter() if self._began is None else self._began
             if self.latest is not None and not self.latest.all_read and self._stop():
                 self.rule = Rule()  # iterating again goes on
                 raise StopIteration
             try:
-                answer = next(self._snapshots, None) if self.fallback_reason else self._by_blocks()
+                answer = (next(self._snapshots, None) if self._block_run is None else
+                          self._block_run.read(self.latest, self._version, began))
             except BaseException:  # interrupted, maybe: who iterates again goes on
                 self._snapshots = self._in_order_of_time()
                 raise
@@ -178,6 +114,12 @@ class ProgressiveQuery(Iterator[Estimate]):
             if before is not None and self.added_claims and not self.fallback_reason:
                 answer.overturned = tuple(verdict.now for verdict in self.claims if not verdict.holds)
             return answer
+
+    @property
+    def block_run(self) -> BlockRun:
+        """What reads blocks; there is none in time order."""
+        assert self._block_run is not None
+        return self._block_run
 
     # What can be asked of it.
 
@@ -201,31 +143,32 @@ class ProgressiveQuery(Iterator[Estimate]):
         if self.fallback_reason:
             raise PlanError(f"Rows are read in the order of time: {self.fallback_reason}.", where="prioritize(...)",
                             hint="narrow the query with where(...) instead")
-        wanted = np.ones(len(self.blocks), np.bool_)
-        check_order(order, (None, *_ORDERS), call="prioritize")
+        run = self.block_run
+        wanted = np.ones(len(run.blocks), np.bool_)
+        check_order(order, (None, *ORDERS), call="prioritize")
         if conditions:
-            check_conditions(conditions, self.states.condition_schema)
-            wanted &= self.states.source.holding(self.blocks, conditions)
+            check_conditions(conditions, run.states.condition_schema)
+            wanted &= run.states.source.holding(run.blocks, conditions)
         if between is not None:
-            schema = self.states.source.schema
+            schema = run.states.source.schema
             where = f"prioritize(between={between!r})"
             if not isinstance(between, tuple | list) or len(between) != 2:
                 raise PlanError(f"{between!r} is no range of time.", where=where,
                                 hint="between=(begin, end), the end not included")
-            first, end = (parse_instant(time, schema.unit, schema.zone, name=self.states.source.time, where=where,
+            first, end = (parse_instant(time, schema.unit, schema.zone, name=run.states.source.time, where=where,
                                         rounding="up") for time in between)
             if first >= end:
                 raise PlanError("The range of time is empty: its end is not behind its begin.", where=where,
                                 hint="between=(begin, end), the end not included")
-            within = (self.blocks.latest >= first) & (self.blocks.earliest < end)
+            within = (run.blocks.latest >= first) & (run.blocks.earliest < end)
             if not within.any():
                 raise PlanError("No row lies in that range of time.", where=where,
                                 hint="choose one within the times of the source")
             wanted &= within
         with self._turn, Interrupts():
-            self._end_phase()
-            self.scan.prioritize(wanted, order)
-            self.read_statistics()
+            run.end_phase()
+            run.scan.prioritize(wanted, order)
+            run.read_statistics()
         return self
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
@@ -244,7 +187,8 @@ class ProgressiveQuery(Iterator[Estimate]):
             Of which value. Default: error of all, ranking of the first.
         """
         if value is not None:
-            check_value(value, self.plan.schema.names if self.fallback_reason or self._vague else self.division.told)
+            run = self._block_run
+            check_value(value, self.plan.schema.names if run is None or run.without_intervals else run.division.told)
         self.rule = rule(error, ranking_stable, seconds, value)
         return self
 
@@ -303,8 +247,22 @@ class ProgressiveQuery(Iterator[Estimate]):
             raise PlanError(f"Rows are read in the order of time: {self.fallback_reason}.", where="save(...)",
                             hint='query.start(checkpoints=wb.Checkpoints("folder"))')
         with self._turn:
-            self.moments.merge()
-            write(self, path)
+            write(path, self.state())
+
+    def state(self) -> dict[str, Any]:
+        """What was read, the order of the blocks that follow, and the claims."""
+        return {**self.block_run.state(), "claims": written(self.added_claims)}
+
+    def restore(self, state: dict[str, Any], *, where: str) -> None:
+        """Put this query, which has read nothing, into the state of another one.
+
+        Raises
+        ------
+        CheckpointError
+            When the state is of another query, or rows that were read have changed since.
+        """
+        self.block_run.restore(state, where=where)
+        self.added_claims = read(state["claims"])
 
     def finish(self) -> pa.Table:
         """Read what is left, and give the exact answer, as ``collect()`` does; rows that were read are not read again.
@@ -313,19 +271,21 @@ class ProgressiveQuery(Iterator[Estimate]):
         differ.
         """
         self.until()
-        self._hurries = True
+        if self._block_run is not None:
+            self._block_run.hurries = True
         try:
             for _ in self:
                 pass
         finally:
-            self._hurries = False
+            if self._block_run is not None:
+                self._block_run.hurries = False
         assert self.latest is not None
         return self.latest.raw_table.select(["start", "end", *self.plan.schema.names])
 
     def restart(self) -> ProgressiveQuery:
         """The same question once more, of which nothing was read yet."""
-        looks = UpdateSchedule(self.looks.every, self.looks.seconds, self.looks.at)
-        return ProgressiveQuery(self.plan, looks, **self._asked)
+        schedule = UpdateSchedule(self.schedule.every, self.schedule.seconds, self.schedule.at)
+        return ProgressiveQuery(self.plan, schedule, self._options, plan_progressive(self.plan, self._options))
 
     @property
     def view(self) -> display.Views:
@@ -341,10 +301,11 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     def _is_of(self, claim: Comparison) -> bool:
         """Whether answers can be held to a claim."""
-        if self.fallback_reason or self._vague:
+        if self._block_run is None or self._block_run.without_intervals:
             return False
-        keys = {"start", *(name for name, _ in self.division.finish.of.keys)}
-        return claim.value in self.division.told and {*claim.left, *claim.right} <= keys
+        division = self._block_run.division
+        keys = {"start", *(name for name, _ in division.finish.of.keys)}
+        return claim.value in division.told and {*claim.left, *claim.right} <= keys
 
     # How it goes on.
 
@@ -354,137 +315,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
-        return snapshots(self.plan, self.looks, self.confidence, self.fallback_reason, self.late)
-
-    def _by_blocks(self) -> Estimate | None:
-        """Read until an answer is due; None where nothing is left."""
-        looks, total = self.looks, self._total
-        if self.latest is None and not self.scan.rows_read and len(self.merged.windows) and not (
-                self._hurries or looks.at) and looks.before(total):
-            return self._estimate(0, total)
-        while self.scan.next is not None or self._next_phase():
-            at_once = (self._hurries or not looks.before(total)) and self.scan.rest_in_few_parts
-            first = not self.scan.rows_read and not at_once
-            with self._compiler(first=first):
-                if at_once:
-                    self._read_rest()
-                due = looks.due(total, total) if at_once else self._read_block()
-                while not (due or first or self.scan.next is None):
-                    due = self._read_block()
-            if due:
-                return self._estimate(self.scan.rows_read, total)
-        told = self.latest is not None and self.latest.all_read
-        return None if told else self._estimate(total, total)  # kept at the end, or interrupted after it
-
-    def _compiler(self, *, first: bool) -> AbstractContextManager[None]:
-        """How long the compiler is waited for, before the first answer and later."""
-        block = self.scan.rows
-        if self._total <= _WORTH_COMPILING_ROWS or block is None:
-            return nullcontext()
-        return wait_for_compiler(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
-
-    def _read_block(self) -> bool:
-        """Read the block that is next; whether an answer is due then."""
-        block = self.scan.rows
-        assert block is not None
-        then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
-        self._take_in(block[1] - block[0], lambda: self.states.read(block, then), self.scan.took)
-        return self.looks.due(self.scan.rows_read, self._total)
-
-    def _read_rest(self) -> None:
-        """Read all that is left as one, in the order of time: nobody looks before it is exact."""
-        rest = self._total - self.scan.rows_read
-        if rest > _MANY_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
-            self.moments.merge()
-        self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.took_all)
-
-    def _take_in(self, rows: int, read: Callable[[], int], took: Callable[[], None]) -> None:
-        """Make states of so many rows and count them as read: both or neither, whenever it is interrupted."""
-        with self.moments.lock, Interrupts() as interrupts:
-            before = self.states.waiting
-            try:
-                states = interrupts.let_through(read)
-            except BaseException:
-                self.states.forget(before)
-                raise
-            self.moments.read(rows, len(self.scan.drawn), states)
-            took()
-            if self.merged.overlap or self.states.waiting >= MAX_WAITING:
-                self.moments.merge()
-
-    def _next_phase(self) -> bool:
-        with Interrupts():
-            if len(self.scan.later):
-                self._end_phase()
-            if self.scan.begins and not self._hurries and len(first := self.read_statistics()):
-                self.scan.read_first(first)
-                return True
-            return self.scan.go_on()
-
-    def read_statistics(self) -> Array:
-        """Look at rows of all blocks, once; the blocks that are read before a sample of the others is drawn."""
-        if self.merged.statistics is not None or self.scan.order != "random":
-            return np.empty(0, np.int64)
-        if self.merged.bounds is not None:
-            first = self.merged.bounds.certain
-            return first[~self.scan.read[first]]
-        found = self.merged.statistics = statistics_of(self.division, self.states, self.blocks, self._begun,
-                                                       self._asked["block_rows"])
-        if found is not None:
-            return found.certain
-        source = self.states.source
-        first = np.empty(0, np.int64) if source.in_memory else wide_blocks(self.division, source, self.blocks)
-        return first[~self.scan.read[first]]
-
-    def _end_phase(self) -> None:
-        """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.
-
-        Of what is read before a sample is drawn nothing was said that may be false.
-        """
-        if not len(self.scan.drawn):
-            return
-        if self.scan.begins:
-            self.moments.merge()
-        else:
-            sample = self.moments.now(self.scan.stand).sample
-            if len(sample):
-                self.merged.before = bounds(sample, self._alpha * (1 if self.late is None else SAMPLED))
-            self.phases += 1
-        self.merged.windows.begin_phase()
-
-    @property
-    def _alpha(self) -> float:
-        alpha = 1 - self.confidence
-        later = self.phases - 1
-        return alpha * (_FIRST_PHASE if later == 0 else (1 - _FIRST_PHASE) / (later * (later + 1)))
-
-    def _estimate(self, rows: int, total: int) -> Estimate:
-        began = time.perf_counter() if self._began is None else self._began
-        elapsed = time.perf_counter() - began
-        rate = rows / max(elapsed, 1e-9)
-        metrics = Metrics(rows=rows, fraction_read=rows / total, elapsed_s=elapsed, rows_per_s=rate)
-        final = rows == total
-        moments, merged, tail = self.moments, self.merged, self._tail
-        moment = moments.now(self.scan.stand, last=final)
-        if self.division.kept:  # values are many while they wait
-            moments.merge()
-        finished = None
-        if final and merged.overlap:
-            def finished() -> pa.Table:
-                moments.merge()
-                return tail.of_states(merged.states)
-        elif self.division.tail:
-            def finished() -> pa.Table:
-                return tail.of_values(moment.sample.answer)
-        if self._vague:
-            return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, rows=finished,
-                            fallback_reason=self._vague, settled=0)
-        if self.late is not None:
-            return LateBlocks(metrics, self.late, int(self.blocks.latest.max()), version=self._version, last=final,
-                              confidence=self.confidence, moment=moment, alpha=self._alpha, rows=finished)
-        return Estimate(metrics, version=self._version, final=final, confidence=self.confidence, moment=moment,
-                        alpha=self._alpha, rows=finished)
-
+        return snapshots(self.plan, self.schedule, self.confidence, self.fallback_reason, self.late)
 
 def progressive(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
@@ -494,6 +325,20 @@ def progressive(plan: Node, every: Duration | None = None, *, seconds: float | N
     if isinstance(at, str) or not isinstance(at, Iterable):
         raise PlanError(f"{at!r} are no shares.", where=f"progressive(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
     model = None if late is None else Late.of(plan, late)
-    return ProgressiveQuery(plan, UpdateSchedule(every, seconds, tuple(at)), confidence=confidence, order=order,
-                            seed=seed,
-                    block_rows=block_rows, resume=resume, late=model, intervals=intervals)
+    schedule = UpdateSchedule(every, seconds, tuple(at))
+    check_intervals(intervals, late=late is not None)
+    check_confidence(confidence, where=f"progressive(confidence={confidence!r})")
+    check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progressive(seed={seed!r})",
+                 hint="such as seed=1")
+    check_order(order, (None, *ORDERS, "time"), call="progressive")
+    if block_rows is not None:
+        check_number(block_rows, what="number of rows above 0", whole=True,
+                     where=f"progressive(block_rows={block_rows!r})", hint="such as block_rows=10_000")
+    where = f"progressive(resume={resume!r})"
+    if resume is not None:
+        path_of(resume, where=where)
+    options = Options(confidence, seed, order, block_rows, model, intervals)
+    query = ProgressiveQuery(plan, schedule, options, plan_progressive(plan, options, resumes=resume is not None))
+    if resume is not None:
+        query.restore(load(resume, where=where), where=where)
+    return query

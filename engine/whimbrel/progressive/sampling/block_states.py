@@ -13,8 +13,8 @@ from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.pane_batches import PaneParts
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.plan import Blocks, Excerpts, FilteredSource, Node, OrderingSpec, Source, TimeGrid, UnsortedSource
+from whimbrel.progressive.plan.subplan_source import SubplanSource
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
-from whimbrel.progressive.sampling.time_range_blocks import Ranged
 from whimbrel.run import Pipeline
 
 Rows = tuple[int, int]
@@ -52,7 +52,8 @@ class BlockStates:
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
-        self.condition_schema = self.source.condition_schema if isinstance(self.source, Ranged) else self.source.schema
+        source = self.source
+        self.condition_schema = source.condition_schema if isinstance(source, SubplanSource) else source.schema
         self._excerpts: Excerpts | None = None
 
     def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:

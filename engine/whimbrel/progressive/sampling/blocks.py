@@ -11,6 +11,7 @@ from whimbrel.plan import Blocks, Node, Source
 from whimbrel.progressive.plan.query_split import Division, divide
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.time_range_blocks import in_ranges
+from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 
 Array = np.ndarray[Any, Any]
 
@@ -23,8 +24,6 @@ _FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
 """Rows that a first answer needs; of so many times more a part is read first."""
 _APART = 20
 """Of so many blocks one at most is read before a sample is drawn."""
-FEWEST_BLOCKS = 20
-"""With fewer, such as the row groups of a small file, little is known early: sampled only if that is asked for."""
 _MAX_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 
@@ -57,8 +56,8 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockS
         return "its source has no end, or no blocks"
     size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MAX_ROWS)
     blocks = states.blocks(block_rows or size, division.cuts)
-    held = (division.one_each and blocks is not None and len(blocks) < FEWEST_BLOCKS <= rows // (block_rows or size)
-            and rows * len(states.columns) <= _MAX_HELD)
+    held = (division.one_each and blocks is not None and rows * len(states.columns) <= _MAX_HELD
+            and len(blocks) < MIN_BLOCKS_TO_SAMPLE <= rows // (block_rows or size))
     if held:
         states.hold()
         blocks = states.blocks(block_rows or size, division.cuts)
@@ -92,7 +91,7 @@ def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Ar
     one if need be, so that a first answer waits for little.
     """
     count = len(blocks)
-    if count < FEWEST_BLOCKS:
+    if count < MIN_BLOCKS_TO_SAMPLE:
         return blocks, None
     strata = max(1, min(windows, count // _APART)) if blocks.in_order else 1
     begin = (2 * np.arange(strata) + 1) * count // (2 * strata)

@@ -9,7 +9,6 @@ import numpy as np
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.progressive.plan.query_split import Division
 from whimbrel.progressive.sampling.block_scan import Scan
-from whimbrel.progressive.sampling.sample_state import times_behind
 
 Array = np.ndarray[Any, Any]
 
@@ -31,5 +30,5 @@ def windows_with_rows(division: Division, scan: Scan) -> Array:
         return nothing
     begin = early - reach
     starts = np.arange(begin - (begin - window.offset) % window.hop, late + reach, window.hop)
-    _, (inside, *_), _ = scan.overlapping(scan.stand.kinds, *times_behind(division, starts), random=False)
+    _, (inside, *_), _ = scan.overlapping(scan.stand.kinds, *division.window_times(starts), random=False)
     return starts[inside > 0]

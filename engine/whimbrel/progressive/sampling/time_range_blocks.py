@@ -31,13 +31,14 @@ from whimbrel.operators import (
 from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, FilteredSource, Node, Source, TimeGrid, UnsortedSource, times_needed
 from whimbrel.progressive.plan.plan_chain import chain_of
+from whimbrel.progressive.plan.subplan_source import SubplanSource
 from whimbrel.progressive.sampling.fingerprint import fingerprint
 from whimbrel.progressive.sampling.range_source import RangeSource
+from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 from whimbrel.run import Pipeline, SourceReader
 
 _COUNTS = (200, 100, 50, 32)
 """Into how many ranges a log is cut: as many as what lies around them allows."""
-_FEWEST = 20
 _MAX_BESIDE = 1.0
 """Most rows that are read beside those of a range, as a share of all rows of the log, over all ranges."""
 _TRIED = 5
@@ -74,7 +75,7 @@ def _part(plan: Node) -> Node | None:
     return window.inputs[0] if window is not None and isinstance(window.op, HoppingWindow) else None
 
 
-class Ranged(Source):
+class Ranged(SubplanSource):
     """What a plan answers, as a source that is read in ranges of time; its rows are counted by those of a log of it.
 
     Parameters
@@ -103,7 +104,7 @@ class Ranged(Source):
         for count in _COUNTS if self._log.cut else ():
             self._least_rows = -(-self._log.rows // count)
             blocks = self.blocks(self._least_rows)
-            if blocks is None or len(blocks) < _FEWEST:
+            if blocks is None or len(blocks) < MIN_BLOCKS_TO_SAMPLE:
                 return False
             some = np.unique(np.linspace(0, len(blocks) - 1, _TRIED).astype(np.int64))
             needed = sum(self._rows_for(start, last + 1) for start, last in zip(
@@ -246,7 +247,7 @@ def _hold(plan: Node, log: RangeSource) -> None:
         while isinstance(side, FilteredSource | UnsortedSource):
             side = side.source
         assert isinstance(side, RangeSource)
-        side.hold(source.schema.names, _FEWEST if side is log else 0)
+        side.hold(source.schema.names, MIN_BLOCKS_TO_SAMPLE if side is log else 0)
 
 
 def _of_columns(plan: Node, columns: Sequence[str]) -> Node:
