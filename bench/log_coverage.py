@@ -26,7 +26,7 @@ from whimbrel.progressive.estimation.block_statistics import BlockStatistics
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.read_blocks import Part, Read
 
 Array = np.ndarray[Any, Any]
@@ -118,10 +118,10 @@ class Simulated:
 
     def __init__(self, query: wb.Stream, **options: Any) -> None:
         run = query.progressive(at=LOOKS, **options).block_run
-        self.division: Division = run.division
-        self.blocks, states, self.stand = run.blocks, run.states, run.scan.stand
+        self.split: SplitQuery = run.split
+        self.blocks, states, self.position = run.blocks, run.states, run.scan.position
         first = run.scan.left
-        self.statistics = (BlockStatistics.of(self.division, states, self.blocks, first)
+        self.statistics = (BlockStatistics.of(self.split, states, self.blocks, first)
                            if run.scan.begins else None)
         certain = np.empty(0, np.int64) if self.statistics is None else self.statistics.certain
         self.known = np.union1d(first, certain) if run.scan.begins else certain
@@ -137,7 +137,7 @@ class Simulated:
         """What is known at each look, of all these seeds: each is a window of its own."""
         blocks, others = self.blocks, np.setdiff1d(np.arange(len(self.blocks)), self.known)
         orders = np.array([np.random.default_rng(seed).permutation(others) for seed in seeds])
-        totals = Totals(self.division, compares=True, usual=float(blocks.rows.mean()))
+        totals = Totals(self.split, compares=True, usual=float(blocks.rows.mean()))
         self._add(totals, np.tile(self.known, (len(seeds), 1)), None)
         totals.begin_phase()
         begun = 0
@@ -169,7 +169,7 @@ class Simulated:
         read = Read(rows.which, drawn, left, none, known, left.rows * 0, left.rows,
                     drawn.blocks + left.blocks, drawn.blocks / (drawn.blocks + left.blocks),
                     (left.rows / drawn.rows, left.rows * 0), nothing, ~nothing)
-        sample = Sample(totals, self.stand._replace(begins=False), None, self._of_all())
+        sample = Sample(totals, self.position._replace(begins=False), None, self._of_all())
         sample.state.read = read
         return sample
 

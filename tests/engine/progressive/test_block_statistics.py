@@ -94,7 +94,7 @@ def test_blocks_that_can_move_an_answer_are_read_first() -> None:
 def test_words_say_which_kind_of_interval_it_is() -> None:
     even = log(np.random.default_rng(2).uniform(0, 9, ROWS)).aggregate(n=wb.count())
     for answer in even.progressive(at=[0.5], block_rows=BLOCK):
-        assert answer.final or "some rows of all blocks say" in answer.summary
+        assert answer.final or "a pilot sample of all blocks" in answer.summary
 
 
 def test_a_burst_in_a_file_of_many_row_groups(tmp_path: Path) -> None:

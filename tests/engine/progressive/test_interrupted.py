@@ -60,8 +60,9 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: 
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
-@pytest.mark.parametrize("place", [(Scan, "took"), (Scan, "took_all"), (Scan, "prefer"), (Scan, "go_on"),
-                                   (PendingEstimates, "read"), (PendingEstimates, "merge"), (Totals, "add"),
+@pytest.mark.parametrize("place", [(Scan, "mark_read"), (Scan, "mark_all_read"), (Scan, "prioritize"),
+                                   (Scan, "next_phase"), (PendingEstimates, "read"), (PendingEstimates, "merge"),
+                                   (Totals, "add"),
                                    (BlockStates, "read"),
                                    (BlockStates, "read_rest"), (BlockStates, "take"), (Pool, "_replay")],
                          ids=lambda place: f"{place[0].__name__}.{place[1]}")

@@ -109,7 +109,7 @@ def test_what_was_not_seen_is_not_said_to_be_none() -> None:
             assert row["n_low"] <= 100 <= row["n_high"]
             assert row["share_low"] is None
             assert row["rate_low"] is None
-            assert "not enough was seen" in answer.summary
+            assert "rows without an interval of share, rate yet" in answer.summary
             assert answer.error_of("rate") == np.inf
 
 
@@ -124,14 +124,15 @@ def test_words_do_not_take_counts_that_are_certain_for_all_that_is_known() -> No
         assert not answer.errors[:, 0].any()
         said = [f"{answer.fraction_read:.1%} of the rows read", f"{answer.settled} of {rows} rows exact"]
         if unknown:
-            said.append(f"of {unknown} rows not enough was seen for an interval of m")
-        said.append("n known of all these rows")
+            said.append(f"{unknown} rows without an interval of m yet")
+        said.append("n exact in all rows")
         if len(known):
-            said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are known)")
+            said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all with an "
+                        "interval)")
         assert answer.summary.startswith("; ".join(said))
         assert ("others within" in answer.summary) == (len(known) > 0)
     assert "others within" not in early[0].summary
-    assert "not enough" not in early[-1].summary
+    assert "without an interval" not in early[-1].summary
 
 
 def test_a_variance_is_not_below_zero() -> None:

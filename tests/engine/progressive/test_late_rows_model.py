@@ -202,7 +202,7 @@ def test_values_are_scaled_by_what_is_expected() -> None:
     assert 1000 <= row["n_high"] <= 1020
     assert row["total"] == pytest.approx(1000, rel=2e-3)
     assert row["mean_low"] is None  # nothing has varied
-    assert "of the newest 3 windows 6.8% of the rows are expected to be late, at most 8" in answer.summary
+    assert "in the newest 3 windows, 6.8% of the rows are expected to be late, at most 8" in answer.summary
 
 
 def test_rows_that_are_dropped_are_not_waited_for() -> None:
@@ -248,13 +248,13 @@ def test_too_few_windows_say_nothing_and_words_say_so() -> None:
     query = log(rest).tumbling_window(WINDOW * 4).aggregate(n=wb.count())
     *_, answer, _ = query.on(live(log(rest))).progressive(every=300, late=late)
     assert answer.table["n_high"].null_count == len(answer.table) - answer.settled
-    assert "how many at most is not known: the model has" in answer.summary
+    assert "no upper bound: the model has" in answer.summary
     assert "and 49 are needed" in answer.summary
     assert answer.settled == 0
     nothing = wb.lateness(log(rest.slice(0, 0)))
     *_, answer, _ = query.on(live(log(rest))).progressive(every=300, late=nothing)
     assert answer.settled == 0
-    assert "the model has 0 whole windows" in answer.summary
+    assert "the model has 0 complete windows" in answer.summary
     assert nothing.missing(WINDOW, after=[0])["at_most"].to_pylist() == [None]
 
 
@@ -281,7 +281,7 @@ def test_it_is_kept_and_gone_on_with(tmp_path: Any) -> None:
     progress.save(tmp_path / "kept")
     on = query.progressive(at=[0.6], late=late, block_rows=64, resume=tmp_path / "kept")
     assert next(on).table.equals(next(progress).table)
-    with pytest.raises(wb.WhimbrelError, match="kept by another query"):
+    with pytest.raises(wb.WhimbrelError, match="another query"):
         query.progressive(at=[0.6], block_rows=64, resume=tmp_path / "kept")
 
 
@@ -317,15 +317,15 @@ def refused() -> Iterator[Any]:
     parts = wb.from_arrow(rest, time="at", name="parts", partition=wb.PartitionWatermarks(by="k", max_lag=9_000),
                           reorder_latency=50,
                           late="drop")
-    yield pytest.param(query.on(parts), late, "the time of parts is that of each partition", id="partitions")
+    yield pytest.param(query.on(parts), late, "parts has a watermark for each partition", id="partitions")
     yield pytest.param(query, wb.lateness(parts), "that of each partition", id="model of partitions")
     moved = wb.from_arrow(rest, time="at", name="moved", reorder_latency=50, late="adjust")
-    yield pytest.param(query.on(moved), late, "are moved to other windows", id="adjusted")
+    yield pytest.param(query.on(moved), late, "moves late rows to other windows", id="adjusted")
     days = wb.from_arrow({"at": pa.array([1, 2], pa.timestamp("s"))}, time="at", name="days")
     yield pytest.param(days.tumbling_window("1d").aggregate(n=wb.count()), late, "counts in plain integers", id="unit")
     few = log(rest.slice(0, 300)).tumbling_window(WINDOW).aggregate(n=wb.count())
-    yield pytest.param(few, late, "It is not clear when log ends", id="few rows")
-    yield pytest.param(query, model_and_rest(1, 1, by="k")[0], "The model is by 'k'", id="kinds")
+    yield pytest.param(few, late, "It is unclear when log ends", id="few rows")
+    yield pytest.param(query, model_and_rest(1, 1, by="k")[0], "The model of late rows is by 'k'", id="kinds")
 
 
 @pytest.mark.parametrize(("query", "late", "words"), list(refused()))

@@ -77,7 +77,7 @@ def test_claims_of_rows_that_were_not_read_yet_are_open_and_of_those_that_never_
     right = progress.add_claim(wb.Comparison("n", {"k": 0}, {"k": 1}, 5.0, 1.0))
     gone = progress.add_claim(wb.Comparison("n", {"k": 0}, {"k": 2}, 5.0, 0.97))
     assert [verdict.summary for verdict in progress.claims] == [
-        "0 > 1 (n), exactly: not known yet", "0 > 2 (n), 97%: not known yet"]
+        "0 > 1 (n), exactly: undecided", "0 > 2 (n), 97%: undecided"]
     *early, last = progress
     assert [answer.overturned for answer in early] == [()] * len(early)
     assert [verdict.summary for verdict in progress.claims] == [
@@ -90,7 +90,7 @@ def test_claims_without_a_window_are_not_known_where_there_are_several(log: wb.S
     progress = log.group_by("k").tumbling_window(ROWS // 3).aggregate(n=wb.count()).progressive(every="5%")
     progress.add_claim(wb.Comparison("n", {"k": "a"}, {"k": "b"}, 5.0, 1.0))
     progress.finish()
-    assert [verdict.summary for verdict in progress.claims] == ["a > b (n), exactly: not known yet"]
+    assert [verdict.summary for verdict in progress.claims] == ["a > b (n), exactly: undecided"]
 
 
 def test_keys_of_numpy_are_written_down_as_any(log: wb.Stream, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from whimbrel.clock import INF as INF_TIME
 from whimbrel.clock import MIN_TIME
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.kernels import tier
-from whimbrel.progressive.sampling.time_range_blocks import Ranged
+from whimbrel.progressive.sampling.time_range_blocks import TimeRangeSource
 from whimbrel.testing import Query, strategies
 from whimbrel.testing.oracle import INF, Event
 
@@ -269,7 +269,7 @@ def test_ranges_of_random_queries_are_the_whole_together(query: Query, s: list[E
         except WhimbrelError:
             return
         assume(all(source.rows for source in asked.node.sources()))
-        ranged = Ranged(asked.node)
+        ranged = TimeRangeSource(asked.node)
         names = asked.node.schema.names
         together = [batch for start, end in itertools.pairwise([MIN_TIME, *sorted(cuts), INF_TIME])
                     for batch in ranged.read_range(names, start, end)]

@@ -274,7 +274,7 @@ class ProgressiveRun:
             self._judge(latest)
             self._become("finished", *_READING)
         elif answer is None:
-            self._met = rule.words
+            self._met = rule.summary
             self._become("paused", "running")
         else:
             self._met = ""

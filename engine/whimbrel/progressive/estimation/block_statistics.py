@@ -20,13 +20,13 @@ from whimbrel.plan import Blocks
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import parts_of
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_scan import Scan
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.block_values import BlockNumbers
 from whimbrel.progressive.sampling.evidence import Evidence, Statistics
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
-from whimbrel.progressive.sampling.pilot_sample import EVEN, FAR, ODD, Thinned, thinned
+from whimbrel.progressive.sampling.pilot_sample import EVEN, FAR, ODD, PilotSample, draw_pilot
 from whimbrel.progressive.sampling.take_all_blocks import certain_blocks
 
 Array = np.ndarray[Any, Any]
@@ -79,25 +79,25 @@ class BlockStatistics(Statistics):
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
         self._parts = parts if parts.fields.size <= _MAX_KEPT else None
         known = np.isin(np.arange(len(sample.state.scan.blocks)), begun)
-        sums = int(sample.division.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
+        sums = int(sample.split.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
         self.certain = _certain(numbers.first(sums), known, sample)
         known[self.certain] = True
         read = sample.state.read_of(np.where(known, BEFORE, DRAWN))
         drawn = np.maximum(read.drawn.blocks[read.window], 1.0)
         rest = numbers.only(~known[numbers.blocks])
         tails = rest.tails(drawn, sample.state.scan.uneven)
-        self.tails = np.zeros((len(sample.division.values.names), len(sample)))
+        self.tails = np.zeros((len(sample.split.values.names), len(sample)))
         np.maximum.at(self.tails, of, tails)
         self.tails[np.setdiff1d(np.arange(len(self.tails)), of)] = np.inf
         self.present = np.bincount(rest.rows, minlength=len(sample)) / drawn
 
     @staticmethod
-    def of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
+    def of(split: SplitQuery, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
         """Look at rows of all blocks; None where that cannot be done at once."""
-        found = thinned(division, states, blocks) if division.values.two_ended.any() else None
+        found = draw_pilot(split, states, blocks) if split.values.two_ended.any() else None
         if found is None:
             return None
-        totals = Totals(division, compares=False)
+        totals = Totals(split, compares=False)
         fields = np.zeros((totals.width, len(found.states)))
         columns = list(found.states.columns)
         for place, (name, additive) in enumerate(zip(totals.names, totals.additive.tolist(), strict=True)):
@@ -108,7 +108,7 @@ class BlockStatistics(Statistics):
                 if values.dtype.kind != "f" and np.abs(fields[place]).sum() > _LARGEST:
                     return None
                 columns[at] = Column(columns[at].type, (values * found.weights).astype(values.dtype), columns[at].valid)
-        window = division.window
+        window = split.window
         shifts = None if window.size == window.hop else np.arange(window.size // window.hop) * window.hop
         batch = found.states.having(columns=tuple(columns))
         try:
@@ -145,19 +145,19 @@ class BlockStatistics(Statistics):
             return np.asarray(self._totals.keys.ids(list(keys), rows))
 
 
-def statistics_of(division: Division, states: BlockStates, blocks: Blocks, begun: Ticks,
+def statistics_of(split: SplitQuery, states: BlockStates, blocks: Blocks, begun: Ticks,
                   block_rows: int | None) -> Statistics | None:
     """Those of a query, found once; but where rows were read into memory for one run, each time."""
-    known = division.known_statistics
+    known = split.known_statistics
     if block_rows in known:
         return known[block_rows]
-    found = BlockStatistics.of(division, states, blocks, begun)
+    found = BlockStatistics.of(split, states, blocks, begun)
     if not isinstance(states.source, InMemorySource):
         known[block_rows] = found
     return found
 
 
-def _numbers(adds: Array, parts: _Parts, found: Thinned, kinds: Array) -> BlockNumbers:
+def _numbers(adds: Array, parts: _Parts, found: PilotSample, kinds: Array) -> BlockNumbers:
     """What blocks add to rows, of parts that add so much to values."""
     count = len(found.rows)
     which, place = np.unique(parts.rows.astype(np.int64) * count + parts.blocks, return_inverse=True)
@@ -187,23 +187,23 @@ def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
     place = np.full(len(sample), -1)
     place[rows] = np.arange(len(rows))
     mine = numbers.only(place[numbers.rows] >= 0)
-    first, last = sample.division.window_times(sample.state.starts[rows])
+    first, last = sample.split.window_times(sample.state.starts[rows])
     within = (blocks.earliest <= last[:, None]) & (blocks.latest >= first[:, None]) & ~known
     compared = np.zeros((2, values, len(rows), count))
     compared[:, :, place[mine.rows], mine.blocks] = mine.body + mine.far, mine.far
     compared = np.nan_to_num(compared, posinf=0.0, neginf=0.0)
     rest = numbers.only(~known[numbers.blocks])
     own = rest.own_variance(np.maximum(np.bincount(rest.rows, minlength=len(sample)), 1.0))[:, rows]
-    beside = np.nan_to_num(np.array([0 * own, own]))
-    return certain_blocks(compared.reshape(-1, count), np.tile(within, (2 * values, 1)), beside.reshape(-1),
+    other = np.nan_to_num(np.array([0 * own, own]))
+    return certain_blocks(compared.reshape(-1, count), np.tile(within, (2 * values, 1)), other.reshape(-1),
                           sample.state.scan.uneven, _LIGHT)
 
 
 def _all_read(totals: Totals, blocks: Blocks) -> Sample:
     """What would be known if the totals were those of all blocks."""
     scan = Scan(blocks)
-    scan.took_all()
-    return Sample(totals, scan.stand)
+    scan.mark_all_read()
+    return Sample(totals, scan.position)
 
 
 def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array, Array]:
@@ -217,7 +217,7 @@ def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array,
 
 def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
     """What each part adds to sums that values are made of, to first order, and which value each of these is of."""
-    values, found, of = sample.division.values, [], []
+    values, found, of = sample.split.values, [], []
     for value in np.flatnonzero(values.adds_up).tolist():
         adds = np.zeros(len(parts.rows))
         for field in np.flatnonzero(values.needed[value] & values.additive).tolist():

@@ -27,8 +27,8 @@ from whimbrel.progressive.intervals.block_additions import Additions
 from whimbrel.progressive.intervals.distinct import DistinctCounts
 from whimbrel.progressive.intervals.quantiles import Quantiles
 from whimbrel.progressive.intervals.value_state import Drawn, ValueState
-from whimbrel.progressive.plan.query_split import Division
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.plan.query_split import SplitQuery
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.evidence import Statistics
 from whimbrel.progressive.sampling.sample_state import SampleState, WindowRows
 
@@ -43,7 +43,7 @@ class Totals:
 
     Parameters
     ----------
-    division : Division
+    split : SplitQuery
         It knows the aggregates, and keys and fields of their states.
     compares : bool
         Whether it also keeps what says how much blocks differ: of each phase of a scan, the sums and the sums of
@@ -57,7 +57,7 @@ class Totals:
     ----------
     added : Additions or None
         What blocks of the phase added.
-    kept : list of Kept
+    kept : list of ValueState
         What is kept of the values of those aggregates that are not made of a few numbers.
     known : list of numpy.ndarray
         The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
@@ -66,19 +66,19 @@ class Totals:
         the sizes of blocks, and of the first four powers of what they would be in a block of the usual size.
     """
 
-    def __init__(self, division: Division, *, compares: bool, usual: float = 1.0, keeps_blocks: bool = False) -> None:
-        finish, self.division, self.compares, self.usual = division.finish, division, compares, usual
-        self.key_fields = division.key_fields
+    def __init__(self, split: SplitQuery, *, compares: bool, usual: float = 1.0, keeps_blocks: bool = False) -> None:
+        finish, self.split, self.compares, self.usual = split.finish, split, compares, usual
+        self.key_fields = split.key_fields
         self.keys = KeyTable([pa.int64(), *(field.type for field in self.key_fields)])
-        self.measures = [measure.fork() for measure, _ in division.merging]
+        self.measures = [measure.fork() for measure, _ in split.merging]
         self.kept = [_kept(finish, name, aggregate, usual)
-                     for name, aggregate in finish.of.measures if name in division.kept]
+                     for name, aggregate in finish.of.measures if name in split.kept]
         self.additive = np.array([measure.steps.additive for measure in self.measures for _ in measure.steps.init],
                                  np.bool_)
         self.names = [name for measure in self.measures for name in state_names(measure.name, measure.steps)]
         self.width = len(self.names)
         self.added = Additions(self.width) if keeps_blocks else None
-        self._loops = [loop for _, loop in division.merging]
+        self._loops = [loop for _, loop in split.merging]
         self.room = GROUPS_AT_FIRST
         self.blocks = np.zeros(self.room, np.int64)
         self.sums = np.zeros(self.room * self.width)
@@ -158,12 +158,12 @@ class Totals:
         for array in (self.blocks, self.sums, self.products, self.crosses, self.powers):
             array[:] = 0
 
-    def state(self, stand: Stand, statistics: Statistics | None) -> SampleState:
+    def state(self, position: ScanPosition, statistics: Statistics | None) -> SampleState:
         """Copies of these totals, for a scan that stands there."""
         rows, width = len(self), self.width
         sums, products, crosses, powers = (array[: rows * numbers].copy() for array, numbers in (
             (self.sums, width), (self.products, self._triangle), (self.crosses, width), (self.powers, width * 4)))
-        return SampleState(self.division, self.rows, stand, statistics,
+        return SampleState(self.split, self.rows, position, statistics,
                            [array[:rows].copy() for array in self.fields], self.known_of(rows),
                            self.blocks[:rows].copy(), sums, products, crosses, powers)
 

@@ -14,8 +14,8 @@ from whimbrel.progressive.estimation.sample import Sample
 
 Array = np.ndarray[Any, Any]
 
-_MOST = 0.9999
-_FINEST = 1e-4
+_MAX_CONFIDENCE = 0.9999
+_MIN_ALPHA = 1e-4
 
 
 class NoSuchRowError(PlanError):
@@ -57,7 +57,7 @@ class Comparison:
         elif self.confidence > 0.99:
             sure = f"{self.confidence:.2%}"
         else:
-            sure = f"{self.confidence:.0%}" if self.confidence >= 0.5 else "not known"
+            sure = f"{self.confidence:.0%}" if self.confidence >= 0.5 else "undecided"
         return f"{_name(self.left)} {sign} {_name(self.right)} ({self.value}), {sure}"
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Verdict:
     @property
     def summary(self) -> str:
         """What changed."""
-        found = "holds" if not math.isnan(self.now.difference) else "not known yet"
+        found = "holds" if not math.isnan(self.now.difference) else "undecided"
         return f"{self.claim.summary}: {found if self.holds else f'overturned, {self.now.summary}'}"
 
     def __repr__(self) -> str:
@@ -107,8 +107,8 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
     """
     for row in (left, right):
         if not isinstance(row, Mapping):
-            raise PlanError(f"{row!r} tells no row.", where="compare(...)",
-                            hint='give keys by name, such as compare({"k": "a"}, {"k": "b"})')
+            raise PlanError(f"A row must be a mapping of keys to values, got {row!r}.", where="compare(...)",
+                            hint='Name the keys, as in compare({"k": "a"}, {"k": "b"}).')
     left, right = ({name: key.item() if isinstance(key, np.generic) else key for name, key in row.items()}
                    for row in (left, right))
     places = [_find(sample, row) for row in (left, right)]
@@ -117,7 +117,7 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
         if whole is not None and not math.isnan(difference):
             difference = float(int(whole[places[0]]) - int(whole[places[1]]))
         return Comparison(name, left, right, difference, 1.0)
-    low, high = _FINEST, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
+    low, high = _MIN_ALPHA, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
     if difference == 0 or not sample.two_ended[value]:
         return Comparison(name, left, right, difference, 0.0)
 
@@ -127,8 +127,8 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
 
     if not apart(0.999):
         return Comparison(name, left, right, difference, 0.0)
-    if apart(_FINEST):
-        return Comparison(name, left, right, difference, _MOST)
+    if apart(_MIN_ALPHA):
+        return Comparison(name, left, right, difference, _MAX_CONFIDENCE)
     for _ in range(12):
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if apart(middle) else (middle, high)
@@ -138,7 +138,7 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
 def _find(sample: Sample, row: Mapping[str, Any]) -> int:
     batch = sample.values.answer
     found = np.ones(len(batch), np.bool_)
-    names = [field.name for field in sample.division.key_fields]
+    names = [field.name for field in sample.split.key_fields]
     where = f"compare({dict(row)!r})"
     for name, wanted in row.items():
         if name == "start":
@@ -147,24 +147,25 @@ def _find(sample: Sample, row: Mapping[str, Any]) -> int:
             found &= np.array([value == wanted for value in batch.column(name).to_arrow().to_pylist()], np.bool_)
         else:
             raise PlanError(f"There is no key {name!r}.", where=where,
-                            hint=f"keys are {', '.join(names) or 'none'}; and start, in ticks")
+                            hint=f"Use {', '.join([*names, 'start (in ticks)'])}.")
     places = np.flatnonzero(found)
     if len(places) > 1:
-        raise SeveralRowsError(f"{dict(row)!r} tells {len(places)} rows, not one.", where=where,
-                               hint="give every key, and start= where there are several windows")
+        raise SeveralRowsError(f"{dict(row)!r} matches {len(places)} rows, not one.", where=where,
+                               hint="Give every key, and start if there are several windows.")
     if not len(places):
-        raise NoSuchRowError(f"{dict(row)!r} tells no row.", where=where,
-                             hint=_of_another_type(sample, row) or "no row of it was read yet")
+        raise NoSuchRowError(f"{dict(row)!r} matches no row that was read.", where=where,
+                             hint=_of_another_type(sample, row) or "Read on, or correct the keys.")
     return int(places[0])
 
 
 def _of_another_type(sample: Sample, row: Mapping[str, Any]) -> str:
-    """Which keys that were given can be no key, in words."""
+    """A hint that names the keys of a wrong type; empty if there are none."""
     batch = sample.values.answer
     columns = {"start": sample.state.keys[0], **{name: batch.column(name) for name in row if name != "start"}}
     kinds = {name: {type(key) for key in columns[name].to_arrow().to_pylist()} for name in row}
-    return "; ".join(f"{name} is {columns[name].type}, and {key!r} is {type(key).__name__}"
-                     for name, key in row.items() if key is not None and type(key) not in kinds[name])
+    wrong = "; ".join(f"{name} is {columns[name].type}, and {key!r} is {type(key).__name__}"
+                      for name, key in row.items() if key is not None and type(key) not in kinds[name])
+    return wrong and f"Use the types of the keys: {wrong}."
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -23,8 +23,8 @@ from whimbrel.run import Metrics
 Array = np.ndarray[Any, Any]
 
 _FLOAT = pa.float64()
-_OF_DRAWN = "blocks that were not read are taken to be like those that were"
-_OF_ALL = "some rows of all blocks say how much those that were not read may differ"
+_OF_DRAWN = "unread blocks are assumed to resemble the blocks read"
+_OF_ALL = "a pilot sample of all blocks shows how much unread blocks may differ"
 """What intervals rest on."""
 _TOLD_APART = 2**53
 """Integers up to it are told apart by floats."""
@@ -61,12 +61,12 @@ class Estimate:
     """
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, fallback_reason: str = "",
-                 moment: PendingSample | None = None, alpha: float = 0.05,
+                 pending: PendingSample | None = None, alpha: float = 0.05,
                  rows: Callable[[], pa.Table] | None = None, settled: int | None = None,
                  growing: Sequence[str] = ()) -> None:
         self.metrics, self.version, self.final = metrics, version, final
         self.confidence, self.fallback_reason = confidence, fallback_reason
-        self._moment, self._alpha, self._rows, self._settled = moment, alpha, rows, settled
+        self._pending, self._alpha, self._rows, self._settled = pending, alpha, rows, settled
         self._growing = growing
         self.all_read = final
         self.overturned: tuple[Comparison, ...] = ()
@@ -74,7 +74,7 @@ class Estimate:
     @property
     def sample(self) -> Sample | None:
         """What it is computed of; None where no interval is known."""
-        return None if self._moment is None else self._moment.sample
+        return None if self._pending is None else self._pending.sample
 
     @property
     def fraction_read(self) -> float | None:
@@ -85,7 +85,7 @@ class Estimate:
         sample = self.sample
         if self._rows is not None:
             table = self._rows()
-            return table if sample is None else self._beside(table, sample)
+            return table if sample is None else self._with_intervals(table, sample)
         assert sample is not None
         order, keys = self._order, sample.columns
         found = keys | _with_ends(self._columns, *self.bounds) | keys  # a value of the name of a start is none
@@ -122,7 +122,7 @@ class Estimate:
         return self._known_sample("exact").state.read.exact
 
     _complete = "exact"
-    """What is said of these."""
+    """What is parts of these."""
 
     @property
     def _estimated(self) -> Array:
@@ -137,8 +137,8 @@ class Estimate:
     def _known_sample(self, asked: str) -> Sample:
         """What is known of how far off values are, for who asks for this."""
         if self.sample is None:
-            raise PlanError(f"Nothing is known of how far off it is: {self.fallback_reason}.", where=asked,
-                            hint="the first answer.settled rows of answer.table are exact")
+            raise PlanError(f"This estimate has no intervals: {self.fallback_reason}.", where=asked,
+                            hint="Use the first answer.settled rows of answer.table: they are exact.")
         return self.sample
 
     @property
@@ -196,13 +196,13 @@ class Estimate:
             return 0.0
         if not self._judged or not len(self.exact):
             return float("inf")
-        errors = self.errors[:, asked or [self._value(name) for name in self._told]]
+        errors = self.errors[:, asked or [self._value(name) for name in self._result_columns]]
         known = errors[:, ~np.isnan(errors).all(axis=0)]
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
         """Whether the intervals of a value have two ends once enough was read."""
-        return self._judged and value in self._told and bool(self._two_ended[self._value(value)])
+        return self._judged and value in self._result_columns and bool(self._two_ended[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         """Which of two rows has the larger value, and how sure that is.
@@ -215,8 +215,8 @@ class Estimate:
             Default: the first value.
         """
         if self.sample is None:
-            raise PlanError(f"Nothing is known of how far off it is: {self.fallback_reason}.", where="compare(...)",
-                            hint="compare rows of the final table")
+            raise PlanError(f"This estimate has no intervals: {self.fallback_reason}.", where="compare(...)",
+                            hint="Compare rows of the final table.")
         number = 0 if value is None else self._value(value)
         return compared(self.sample, self._value_names[number], number, left, right, numbers=self.numbers,
                         whole=self._integers(number), exact=self.exact | self.final, ends=self._ends_at)
@@ -234,7 +234,8 @@ class Estimate:
 
         Of groups that were not seen only counts can be bounded; what is certain of other values is so of those seen.
         """
-        check_number(k, what="number of rows above 0", whole=True, where=f"ranking({k!r})", hint="such as ranking(3)")
+        check_number(k, name="k", must="an integer of at least 1", whole=True, where=f"ranking({k!r})",
+                     hint="Use ranking(3).")
         if self.sample is None:
             return self.final, []
         number = 0 if value is None else self._value(value)
@@ -243,9 +244,9 @@ class Estimate:
             order = order[np.lexsort((-whole[order], -np.nan_to_num(self.numbers[number][order], nan=-np.inf)))]
         top, rest = order[:k], order[k:]
         low, high = (bound[:, number] for bound in self._bounds_at(self._alpha / max(k, 1)))
-        unseen = unseen_rows(self.sample.state, self._alpha) if self.sample.division.values.counts[number] else -np.inf
+        unseen = unseen_rows(self.sample.state, self._alpha) if self.sample.split.values.counts[number] else -np.inf
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
-        names = [field.name for field in self.sample.division.key_fields]
+        names = [field.name for field in self.sample.split.key_fields]
         columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.state.keys[1:]]
         certain = all(above) and (self.final or len(top) == k)  # what was not seen may be among them
         return certain, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -253,37 +254,37 @@ class Estimate:
     @property
     def summary(self) -> str:
         if self.final:
-            return "final: all rows were read"
+            return "final: all rows read"
         read = "" if self.fraction_read is None else f"{self.fraction_read:.1%} of the rows read; "
         if self.fallback_reason or not self._judged:
             minimum = f"; {', '.join(self._growing)} can only grow" if self._growing else ""
             exact = f"{self.settled:,} rows exact; " if self.settled else ""
-            return f"{read}{exact}values so far, no interval is known: {self.fallback_reason}{minimum}"
-        asked = {self._value(name): name for name in self._told}
+            return f"{read}{exact}partial result, no error bound: {self.fallback_reason}{minimum}"
+        asked = {self._value(name): name for name in self._result_columns}
         errors = self.errors[self._estimated][:, list(asked)]
         names = np.array(list(asked.values()), np.object_)
         known = errors[(errors > 0) & (errors < 1)]
-        said = [f"{read}{self.settled:,} of {len(self.exact):,} rows {self._complete}"]
+        parts = [f"{read}{self.settled:,} of {len(self.exact):,} rows {self._complete}"]
         unknown, certain = np.isinf(errors), (errors == 0).all(axis=0)
         rows_unknown = unknown.any(axis=1)
         if rows_unknown.any():
             some = unknown.any(axis=0)
             of = "" if some.all() else f" of {', '.join(names[some])}"
-            said.append(f"of {rows_unknown.sum():,} rows not enough was seen for an interval{of}")
+            parts.append(f"{rows_unknown.sum():,} rows without an interval{of} yet")
         if len(errors) and certain.any():
-            said.append(f"{', '.join(names[certain])} known of all these rows")
+            parts.append(f"{', '.join(names[certain])} exact in all rows")
         if known.size:
-            said.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all that are "
-                        f"known), {self.confidence:.0%} at every look")
+            parts.append(f"others within {np.median(known):.2%} (half of them), {known.max():.2%} (all with an "
+                         f"interval), {self.confidence:.0%} confidence at every update")
         wide = ((errors >= 1) & np.isfinite(errors)).any(axis=1) & ~rows_unknown
         if wide.any():
-            said.append(f"{wide.sum():,} rows are not known within 100%")
-        said += self._kind(known.size > 0)
+            parts.append(f"{wide.sum():,} rows with a relative error above 100%")
+        parts += self._kind(known.size > 0)
         if self.unseen:
-            said.append("groups that were not seen yet may be missing" if self.unseen == 1 else
-                        f"groups that are in fewer than {self.unseen:.1%} of the blocks may not have been seen")
-        said += [*self.late_summary, *(f"overturned: {claim.summary}" for claim in self.overturned)]
-        return "; ".join(said)
+            parts.append("groups may be missing" if self.unseen == 1 else
+                         f"groups in fewer than {self.unseen:.1%} of the blocks may be missing")
+        parts += [*self.late_summary, *(f"overturned: {claim.summary}" for claim in self.overturned)]
+        return "; ".join(parts)
 
     def _kind(self, known: bool) -> list[str]:
         """Of which kind intervals are, if some are known, and why others are not."""
@@ -297,7 +298,7 @@ class Estimate:
 
     @property
     def late_summary(self) -> list[str]:
-        """What is said of rows that are late, where somebody asked."""
+        """What is parts of rows that are late, where somebody asked."""
         return []
 
     @cached_property
@@ -317,18 +318,18 @@ class Estimate:
 
     def _value(self, name: str) -> int:
         """The number of a value, by the name that it has in the answer."""
-        check_value(name, self._told)
-        return self._value_names.index(self._told[name])
+        check_value(name, self._result_columns)
+        return self._value_names.index(self._result_columns[name])
 
     @property
-    def _told(self) -> Mapping[str, str]:
+    def _result_columns(self) -> Mapping[str, str]:
         """By column of the answer that is an estimated value, the name of the value."""
         assert self.sample is not None
-        return self.sample.division.told
+        return self.sample.split.result_columns
 
-    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+    def _with_intervals(self, table: pa.Table, sample: Sample) -> pa.Table:
         """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
-        names = list(self._told)
+        names = list(self._result_columns)
         if self.final and ROW not in table.column_names:  # made of states
             exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
             return with_columns(table, names, exact, exact)
@@ -341,7 +342,7 @@ class Estimate:
         if ROW in table.column_names:
             rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
         else:
-            keys = [column_of(table, field.name) for field in sample.division.key_fields]
+            keys = [column_of(table, field.name) for field in sample.split.key_fields]
             starts = Column(pa.int64(), np.asarray(column_of(table, "start").values))
             rows = np.asarray(sample.totals.keys.ids([starts, *keys], table.num_rows))
         exact = self.exact[rows]
@@ -393,7 +394,7 @@ def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[s
 def check_value(name: str, known: Collection[str]) -> None:
     """Refuse what is not the name of one of these values."""
     if name not in known:
-        raise PlanError(f"There is no value {name!r}, or none that is estimated.", where=f"value={name!r}",
+        raise PlanError(f"There is no value {name!r} with an estimate.", where=f"value={name!r}",
                         hint=near_match(str(name), known, noun="value"))
 
 
@@ -403,8 +404,8 @@ def check_ends(plan: Node, values: Iterable[str]) -> None:
     for name in {*values} & {*types}:
         number = pa.types.is_primitive(types[name]) and not pa.types.is_boolean(types[name])
         if taken := {*end_names(name)} & {*types} if number else None:
-            raise PlanError(f"{name} has its interval in {' and '.join(end_names(name))}, and the answer has another "
-                            "column of that name.", where="progressive()", hint=f"give {min(taken)} another name")
+            raise PlanError(f"The interval of {name} needs the columns {' and '.join(end_names(name))}, but the query "
+                            f"has another column {min(taken)}.", where="progressive()", hint=f"Rename {min(taken)}.")
 
 
 def end_names(name: str) -> tuple[str, str]:

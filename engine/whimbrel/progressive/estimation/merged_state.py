@@ -11,9 +11,9 @@ from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.sample_values import states_batch
 from whimbrel.progressive.intervals.value_state import Drawn
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_bounds import BlockBounds
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.evidence import Statistics
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ class Merged:
 
     Parameters
     ----------
-    division : Division
+    split : SplitQuery
     usual : float
         Rows of a block, on the average.
     bounds : BlockBounds, optional
@@ -40,12 +40,12 @@ class Merged:
         What is known of all blocks.
     """
 
-    def __init__(self, division: Division, usual: float, bounds: BlockBounds | None = None) -> None:
-        window = division.window
+    def __init__(self, split: SplitQuery, usual: float, bounds: BlockBounds | None = None) -> None:
+        window = split.window
         hops = window.size // window.hop
-        self._division, self.bounds = division, bounds
-        self.windows = Totals(division, compares=True, usual=usual, keeps_blocks=bounds is not None)
-        self.panes = self.windows if hops == 1 else Totals(division, compares=False)
+        self._split, self.bounds = split, bounds
+        self.windows = Totals(split, compares=True, usual=usual, keeps_blocks=bounds is not None)
+        self.panes = self.windows if hops == 1 else Totals(split, compares=False)
         self._shifts = None if hops == 1 else np.arange(hops) * window.hop
         self.before: tuple[Array, Array] | None = None
         self.statistics: Statistics | None = None
@@ -63,9 +63,9 @@ class Merged:
         if self._shifts is not None:
             self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
-    def sample(self, stand: Stand) -> Sample:
+    def sample(self, position: ScanPosition) -> Sample:
         """What is known, as it will stay, when the scan stood there."""
-        return Sample(self.windows, stand, self.before, self.statistics, self.bounds)
+        return Sample(self.windows, position, self.before, self.statistics, self.bounds)
 
     @property
     def states(self) -> Batch:
@@ -73,4 +73,4 @@ class Merged:
         panes = self.panes
         rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
         fields = [field[: len(panes)] for field in panes.fields]
-        return states_batch(self._division.merged, fields, {}, rows, self._division.window.hop)
+        return states_batch(self._split.merged, fields, {}, rows, self._split.window.hop)

@@ -48,11 +48,11 @@ def claims_in(path: Path, where: str) -> list[Comparison]:
         found = [_claim(told) for cell in notebook["cells"]
                  for output in cell.get("outputs", ()) for told in output.get("metadata", {}).get(_NAME, ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PlanError(f"No claims can be read there: {' '.join(str(error).split())[:120]}.", where=where,
-                        hint="give the path of a notebook that was saved") from None
+        raise PlanError(f"Cannot read claims from the notebook: {' '.join(str(error).split())[:120]}.", where=where,
+                        hint="Give the path of a saved notebook.") from None
     if not found:
-        raise PlanError("No cell of it shows claims.", where=where,
-                        hint="end a cell with progress.claims, and save the notebook")
+        raise PlanError("No cell of the notebook shows claims.", where=where,
+                        hint="End a cell with progress.claims, and save the notebook.")
     return [claim for place, claim in enumerate(found) if claim not in found[:place]]
 
 

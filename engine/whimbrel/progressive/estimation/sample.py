@@ -17,7 +17,7 @@ from whimbrel.progressive.intervals.guaranteed import Guaranteed
 from whimbrel.progressive.intervals.interval_widths import IntervalWidths
 from whimbrel.progressive.intervals.sample_values import SampleValues
 from whimbrel.progressive.sampling.block_bounds import BlockBounds
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.evidence import Statistics
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ class Sample:
     ----------
     totals : Totals
         Of windows.
-    stand : Stand
+    position : ScanPosition
         Of the scan, when the totals were those of what it had read.
     before : tuple of numpy.ndarray, optional
         Intervals (low, high), by row and value, that hold since this phase began.
@@ -43,12 +43,13 @@ class Sample:
         What blocks may add: then intervals hold for any data within these bounds.
     """
 
-    def __init__(self, totals: Totals, stand: Stand, before: tuple[Array, Array] | None = None,
+    def __init__(self, totals: Totals, position: ScanPosition, before: tuple[Array, Array] | None = None,
                  statistics: Statistics | None = None, bounds: BlockBounds | None = None) -> None:
         self.totals, self.before, self._bounds = totals, before, bounds
         self._added = None if totals.added is None else totals.added.so_far
-        self.division, self.state = totals.division, totals.state(stand, statistics)
-        self.values = SampleValues(self.state, {kept.name: kept.snapshot(len(totals), stand) for kept in totals.kept})
+        self.split, self.state = totals.split, totals.state(position, statistics)
+        kept = {kept.name: kept.snapshot(len(totals), position) for kept in totals.kept}
+        self.values = SampleValues(self.state, kept)
 
     def __len__(self) -> int:
         return len(self.state)
@@ -58,7 +59,7 @@ class Sample:
         """Starts, ends and keys of rows; the same columns until there are more rows."""
         rows = self.state.rows
         if rows.columns is None:
-            keys = self.values.answer.select([field.name for field in self.division.key_fields])
+            keys = self.values.answer.select([field.name for field in self.split.key_fields])
             table = table_from_batches(keys.schema, [keys])
             rows.columns = dict(zip(table.column_names, table.columns, strict=True))
         return rows.columns
@@ -68,7 +69,7 @@ class Sample:
         """By value, whether its intervals have two ends once enough was read."""
         if self._bounds is not None:
             return np.isin(np.arange(len(self.values.names)), list(self._bounds.ends))
-        return self.division.values.two_ended
+        return self.split.values.two_ended
 
     @cached_property
     def guaranteed(self) -> Guaranteed | None:
@@ -76,7 +77,7 @@ class Sample:
         if self._bounds is None:
             return None
         state = self.state
-        return Guaranteed(self._bounds, self.division, state.stand, state.read, state.window_times, state.fields,
+        return Guaranteed(self._bounds, self.split, state.position, state.read, state.window_times, state.fields,
                           self._added)
 
     @cached_property

@@ -76,7 +76,7 @@ class BlockSums:
                         read.phase, errors, degrees)
         blocks = self.blocks
         if (evidence := state.evidence_of(read)) is not None:
-            value = next(value for value, kept in state.division.values.kept.items() if kept == name)
+            value = next(value for value, kept in state.split.values.kept.items() if kept == name)
             degrees, blocks = evidence.degrees[value], evidence.blocks
         _half_widths(errors, degrees, np.full(1, MIN_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
                      np.ones(1, np.bool_), blocks, MIN_BLOCKS_OF_GROUP, read.window, read.exact_windows,

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 def certain_ends(values: SampleValues, value: int) -> tuple[Array | float, Array | float] | None:
     """The smallest and the largest possible value, by row; None where every value is possible."""
-    state, known = values.state, values.division.values
+    state, known = values.state, values.split.values
     aggregate = known.made_of[value]
     if isinstance(aggregate, Min):
         return -np.inf, values.numbers[value]
@@ -28,6 +28,6 @@ def certain_ends(values: SampleValues, value: int) -> tuple[Array | float, Array
         return values.numbers_of(values.values_of(values.fields), value), np.inf
     if isinstance(aggregate, Count):
         seen, read = values.fields[known.own[value].start], state.read
-        inside = read.rows_inside[read.window] if values.division.keeps_rows and aggregate.counts_rows else 0
+        inside = read.rows_inside[read.window] if values.split.keeps_rows and aggregate.counts_rows else 0
         return seen + inside, seen + state.max_left[read.window]
     return None

@@ -25,7 +25,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 0.97)
+_FRACTIONS = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 0.97)
 _WEIGHTS = (0.02, 0.02, 0.03, 0.04, 0.02, 0.82, 0.03, 0.02)
 """Shares of the data for which the boundary is drawn tight, and how much of alpha each may use."""
 _GRID = np.linspace(-14.0, 14.0, 1121)
@@ -48,7 +48,7 @@ def boundary(alpha: float) -> tuple[Array, Array]:
     >>> np.interp(np.log([0.01 / 0.99, 1.0]), logits, widths).round(2).tolist()
     [3.84, 2.78]
     """
-    odds = np.array([share / (1 - share) for share in _SHARES])
+    odds = np.array([fraction / (1 - fraction) for fraction in _FRACTIONS])
     slopes = np.sqrt(2 * math.log(2 / alpha) / odds)
     time = np.exp(_GRID)[:, None]
     low, high = np.zeros(len(_GRID)), np.full(len(_GRID), 1e4)

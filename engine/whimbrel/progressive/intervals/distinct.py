@@ -2,9 +2,9 @@
 
 A value that was not seen lies in blocks that are left, and is in none of the first ones that were drawn. Once so many
 were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which
-what is drawn afterwards is a state. Their sum over the blocks that are left, which a confidence sequence bounds as it
+what is drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it
 does any sum, is at least the number of values not seen: it counts a value once for each block it is in. Several
-references share what may go wrong, and the least bound counts: early ones have a larger state, late ones leave fewer
+references share what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer
 values to count twice.
 
 The estimate is that of Chao and Lin ("Nonparametric lower bounds for species richness and shared species richness under
@@ -27,7 +27,7 @@ from whimbrel.kernels.primitives.sampling.occurrence_counts import OFTEN, see
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
@@ -79,15 +79,15 @@ class DistinctCounts(ValueState):
         self.once[:], self.twice[:] = 0, 0
         self.sums = []
 
-    def snapshot(self, groups: int, stand: Stand) -> DistinctSnapshot:
+    def snapshot(self, groups: int, position: ScanPosition) -> DistinctSnapshot:
         counts = tuple(array[:groups].copy() for array in (self.seen, self.once, self.twice))
         fresh = []
         for reference, sums in zip(REFERENCES.tolist(), self.sums, strict=False):
-            kinds = stand.kinds
-            kinds[stand.phase[:reference]] = BEFORE
+            kinds = position.kinds
+            kinds[position.phase[:reference]] = BEFORE
             sums.grow(groups)
             fresh.append((kinds, sums.first(groups)))
-        return DistinctSnapshot(self.name, counts, fresh, int((len(stand.phase) > REFERENCES).sum()))
+        return DistinctSnapshot(self.name, counts, fresh, int((len(position.phase) > REFERENCES).sum()))
 
     def state_parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}

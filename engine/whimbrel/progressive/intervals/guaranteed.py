@@ -12,9 +12,9 @@ from whimbrel.aggregates.mean import HUGE_UNIT
 from whimbrel.kernels.primitives.sampling.window_blocks import DRAWN, LATER, LEFT
 from whimbrel.progressive.intervals.betting import RatioSample, lower_ends
 from whimbrel.progressive.intervals.block_additions import Added
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_bounds import BlockBounds, Ends
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.read_blocks import Read
 
 Array = np.ndarray[Any, Any]
@@ -57,8 +57,8 @@ class Guaranteed:
     Parameters
     ----------
     bounds : BlockBounds
-    division : Division
-    stand : Stand
+    split : SplitQuery
+    position : ScanPosition
         Of the scan.
     read : Read
         The blocks of each window.
@@ -70,16 +70,16 @@ class Guaranteed:
         What the blocks of this phase added to these; None where that was too much to keep.
     """
 
-    def __init__(self, bounds: BlockBounds, division: Division, stand: Stand, read: Read,
+    def __init__(self, bounds: BlockBounds, split: SplitQuery, position: ScanPosition, read: Read,
                  window_times: tuple[Array, Array], fields: Sequence[Array], added: Added | None) -> None:
         self.bounds = bounds
-        self._values, self._keeps_rows = division.values, division.keeps_rows
-        self._stand, self._read, self._window_times = stand, read, window_times
+        self._values, self._keeps_rows = split.values, split.keeps_rows
+        self._position, self._read, self._window_times = position, read, window_times
         self._fields, self._added = fields, added
 
     def ends(self, alpha: float) -> tuple[Array, Array]:
         """Confidence sequences of level 1 - alpha: low and high ends by value and row, infinite where not known."""
-        count, blocks_of_scan = len(self._read.window), self._stand.scan.blocks
+        count, blocks_of_scan = len(self._read.window), self._position.scan.blocks
         low, high = np.full((2, len(self._values.names), count), [[[-np.inf]], [[np.inf]]])
         step = max(1, _MAX_AT_ONCE // max(1, len(blocks_of_scan)))
         for begin in range(0, count, step):
@@ -97,21 +97,21 @@ class Guaranteed:
         bounds = self.bounds
         kind = "guaranteed intervals: they hold for any values within the known bounds of all blocks"
         if bounds.not_nan:
-            kind += f", as long as no value of {', '.join(bounds.not_nan)} is NaN, of which footers do not tell"
+            kind += f", if no value of {', '.join(bounds.not_nan)} is NaN (file statistics do not tell)"
         reasons = [f"{', '.join(names)} without a guaranteed interval: {reason}" for reason, names in bounds.unknown]
         if self._added is None:
-            reasons.append("what blocks added to so many groups is not kept: all that may be left is allowed for")
+            reasons.append("too many groups to keep what each block added: intervals allow for all unread rows")
         return [kind] * bool(bounds.ends) + reasons
 
     def _blocks(self, rows: Array) -> _Blocks:
         """What is known of the blocks of these rows."""
-        stand, blocks = self._stand, self._stand.scan.blocks
+        position, blocks = self._position, self._position.scan.blocks
         which = self._read.window[rows]
         first, last = (times[which] for times in self._window_times)
         there = (blocks.earliest[:, None] <= last) & (blocks.latest[:, None] >= first)
         inside = (blocks.earliest[:, None] >= first) & (blocks.latest[:, None] <= last)
-        kinds = stand.kinds[:, None]
-        drawn = there[stand.phase[: stand.drawn]]
+        kinds = position.kinds[:, None]
+        drawn = there[position.phase[: position.drawn]]
         order = np.cumsum(drawn, axis=0) - 1
         unread = there & ((kinds == LEFT) | (kinds == LATER))
         phase = there & ((kinds == LEFT) | (kinds == DRAWN))
@@ -162,10 +162,10 @@ class Guaranteed:
         known = so_far - added.sum(axis=0) + np.where(blocks.phase, middle, 0.0).sum(axis=0)
         nothing = np.zeros(len(rows))
 
-        def lower(sign: float, least_adds: Array, max_adds: Array, certain: tuple[Array, Array]) -> Array:
+        def lower(sign: float, min_adds: Array, max_adds: Array, certain: tuple[Array, Array]) -> Array:
             drawn = RatioSample(sign * adds, drawn_shares, blocks.draws, blocks.units, nothing, nothing,
-                                _least(least_adds, blocks.phase), _least(shares, blocks.phase),
-                                -_least(-shares, blocks.phase), np.where(blocks.phase, max_adds, 0.0).sum(axis=0))
+                                _minimum(min_adds, blocks.phase), _minimum(shares, blocks.phase),
+                                -_minimum(-shares, blocks.phase), np.where(blocks.phase, max_adds, 0.0).sum(axis=0))
             low, high = certain
             return lower_ends(drawn, low - sign * known, high - sign * known, alpha)
 
@@ -187,14 +187,14 @@ class Guaranteed:
         adds, counts = self._by_draw(fields, rows, blocks), self._by_draw(of_rows, rows, blocks)
         left = np.where(blocks.unread, blocks.sizes, 0.0).sum(axis=0)
         low, high = (np.broadcast_to(end[:, None], blocks.sizes.shape) for end in ends[:2])
-        minimum, maximum = _least(low, blocks.unread), -_least(-high, blocks.unread)
+        minimum, maximum = _minimum(low, blocks.unread), -_minimum(-high, blocks.unread)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = so_far / count
             certain_low = np.where(left > 0, np.minimum(mean, (so_far + left * minimum) / (count + left)), mean)
             certain_high = np.where(left > 0, np.maximum(mean, (so_far + left * maximum) / (count + left)), mean)
         # What is staked must not depend on what was drawn later: these are ends of all blocks of the phase.
-        minimum, maximum = _least(low, blocks.phase), -_least(-high, blocks.phase)
-        largest = -_least(-blocks.sizes, blocks.phase)
+        minimum, maximum = _minimum(low, blocks.phase), -_minimum(-high, blocks.phase)
+        largest = -_minimum(-blocks.sizes, blocks.phase)
         known, known_count = so_far - adds.sum(axis=0), count - counts.sum(axis=0)
         nothing = np.zeros(len(rows))
 
@@ -216,7 +216,7 @@ class Guaranteed:
     def _rounding(self, value: int, maximum: Array) -> Array:
         """The largest difference of a value that is added up in another order."""
         counts = self._values.counts[value]
-        return 0.0 * maximum if counts else _ROUNDING * float(self._stand.scan.blocks.rows.sum()) * maximum
+        return 0.0 * maximum if counts else _ROUNDING * float(self._position.scan.blocks.rows.sum()) * maximum
 
     def _so_far(self, fields: Array, rows: Array) -> Array:
         """What was read adds up to, as these numbers for each of the fields say."""
@@ -229,12 +229,12 @@ class Guaranteed:
     def _of_draws(self, of_blocks: Array, blocks: _Blocks) -> Array:
         """Numbers of blocks, by draw and row."""
         found = np.zeros((int(blocks.draws.max(initial=0)), of_blocks.shape[1]))
-        phase = self._stand.phase[: self._stand.drawn]
+        phase = self._position.phase[: self._position.drawn]
         draw, row = np.nonzero((blocks.sizes[phase] > 0) & (blocks.draws > 0))
         found[blocks.order[draw, row], row] = of_blocks[phase[draw], row]
         return found
 
 
-def _least(numbers: Array, where: Array) -> Array:
+def _minimum(numbers: Array, where: Array) -> Array:
     """By row, the least of the numbers of these blocks; 0 of none."""
     return np.where(where.any(axis=0), np.where(where, numbers, np.inf).min(axis=0), 0.0)

@@ -14,7 +14,7 @@ from whimbrel.kernels.primitives.sampling.block_variance import between_blocks
 from whimbrel.kernels.primitives.sampling.confidence_intervals import half_widths
 from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.intervals.guaranteed import Guaranteed
-from whimbrel.progressive.intervals.linearization_check import bent
+from whimbrel.progressive.intervals.linearization_check import checked_widths
 from whimbrel.progressive.intervals.sample_values import SampleValues
 from whimbrel.progressive.thresholds import MIN_BLOCKS_OF_GROUP
 
@@ -56,7 +56,7 @@ class IntervalWidths:
             low, high = self._guaranteed.ends(alpha)
             self._known_ends[alpha] = np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
         if alpha not in self._known_ends:
-            values, known = self.values, self.values.division.values
+            values, known = self.values, self.values.split.values
             widths = self.widths(alpha) if known.adds_up.any() else np.full(values.numbers.shape, np.inf)
             widths = widths + np.where(widths > 0, values.rounding, 0.0)
             with np.errstate(invalid="ignore"):  # inf - inf: not known
@@ -67,7 +67,7 @@ class IntervalWidths:
         return self._known_ends[alpha]
 
     def _widths(self, alpha: float) -> Array:
-        state, read, values, known = self.state, self.state.read, self.values, self.values.division.values
+        state, read, values, known = self.state, self.state.read, self.values, self.values.split.values
         evidence = state.evidence_of(read)
         if (state.blocks if evidence is None else evidence.blocks).max(initial=0) < MIN_BLOCKS_OF_GROUP:
             return np.broadcast_to(np.where(read.exact, 0.0, np.inf), values.numbers.shape)
@@ -79,9 +79,9 @@ class IntervalWidths:
             with np.errstate(divide="ignore", invalid="ignore"):
                 more = mean**2 if isinstance(known.made_of[value], Var) else mean**2 / (2 * values.numbers[value])
             widths[value] = np.hypot(widths[value], np.where(np.isnan(more), 0.0, more))
-        if values.division.results is not None:
+        if values.split.results is not None:
             for value in np.flatnonzero(known.adds_up & ~known.straight).tolist():
-                widths[value] = bent(values, value, self._errors_of(value), widths[value])
+                widths[value] = checked_widths(values, value, self._errors_of(value), widths[value])
         return widths
 
     def _errors_of(self, value: int) -> Callable[[Array], Array]:
@@ -90,7 +90,7 @@ class IntervalWidths:
 
     def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
         """Half the intervals of these values, which have such errors."""
-        state, read, known = self.state, self.state.read, self.values.division.values
+        state, read, known = self.state, self.state.read, self.values.split.values
         widths, blocks, of_all = np.empty_like(errors), state.blocks, known.of_all[of]
         if (evidence := state.evidence_of(read)) is not None:
             degrees, blocks, of_all = evidence.degrees[of], evidence.blocks, np.zeros(len(of))
@@ -117,7 +117,7 @@ class IntervalWidths:
 
     def _errors(self, slopes: Array, of: Sequence[int]) -> tuple[Array, Array]:
         """The same of what grows so with the fields of these values."""
-        state, read, known = self.state, self.state.read, self.values.division.values
+        state, read, known = self.state, self.state.read, self.values.split.values
         errors, degrees = np.empty((2, len(of), len(state)))
         with state.waiting:
             _between_blocks(

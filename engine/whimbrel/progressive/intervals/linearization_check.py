@@ -23,7 +23,7 @@ _LITTLE = 0.05
 """Of an interval, what may be rounding."""
 
 
-def bent(values: SampleValues, value: int, errors: Errors, widths: Array) -> Array:
+def checked_widths(values: SampleValues, value: int, errors: Errors, widths: Array) -> Array:
     """Half the intervals of a value, as wide as it bends; infinite where it bends too much.
 
     Parameters
@@ -35,7 +35,7 @@ def bent(values: SampleValues, value: int, errors: Errors, widths: Array) -> Arr
     widths : numpy.ndarray of float64
         By row, to first order.
     """
-    own = np.flatnonzero(values.division.values.needed[value] & values.division.values.additive)
+    own = np.flatnonzero(values.split.values.needed[value] & values.split.values.additive)
     numbers = np.zeros((1 + len(own), *values.slopes[value].shape))  # the value, and each of its fields
     numbers[0] = values.slopes[value]
     numbers[np.arange(len(own)) + 1, own] = 1.0
@@ -47,9 +47,9 @@ def bent(values: SampleValues, value: int, errors: Errors, widths: Array) -> Arr
         alike = _correlations(numbers, sizes, errors)[:, :, rows]
         wide, with_value = widths[rows], alike[0]
         value_off, *fields_off = alike * sizes[1:, rows] * (wide / sizes[0, rows])
-        beside = value_off - with_value[:, None] * fields_off
+        extra = value_off - with_value[:, None] * fields_off
         moves = np.array([0 * value_off, value_off, -value_off, *fields_off, *np.negative(fields_off),
-                          *(fields_off + beside), *(beside - fields_off)])
+                          *(fields_off + extra), *(extra - fields_off)])
         once = 3 + 2 * len(own)
         found = _values_at(values, value, own, moves, rows)
         lines = wide * np.array([0 * wide, 0 * wide + 1, 0 * wide - 1, *with_value, *-with_value])

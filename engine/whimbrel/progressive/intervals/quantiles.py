@@ -25,7 +25,7 @@ from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +53,7 @@ class Quantiles(ValueState):
 
     Parameters
     ----------
-    measure : BagMeasure
+    measure : MultisetAccumulator
         The aggregate at work, of no values.
     usual : float
         Rows of a block, on the average.
@@ -63,8 +63,7 @@ class Quantiles(ValueState):
         self.name, self.usual, self.values = measure.name, usual, measure.values
         bag = measure.bag
         self.whole = pa.types.is_integer(self.values.type)
-        share = bag.numerator / bag.whole
-        self.share = share if bag.choice != multisets.NUMBER_FROM_TOP else 1 - share
+        self.fraction = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
         self.runs: list[ValueRuns] = []
         self.since = 0
         self.lock = threading.RLock()
@@ -80,7 +79,7 @@ class Quantiles(ValueState):
     def begin_phase(self) -> None:
         self.since = len(self.runs)
 
-    def snapshot(self, groups: int, stand: Stand) -> QuantileSnapshot:
+    def snapshot(self, groups: int, position: ScanPosition) -> QuantileSnapshot:
         return QuantileSnapshot(self, self.since, len(self.runs))
 
     def state_parts(self) -> dict[str, Any]:
@@ -112,7 +111,7 @@ class QuantileSnapshot(ValueSnapshot):
             weighted = (~read.exact_windows & (read.before.blocks > 0))[read.window]
             if not weighted.any() or not isinstance(of.values, FixedValues):
                 return shown
-            places = self._places(state, of.share * self._many(state))
+            places = self._places(state, of.fraction * self._many(state))
             found = of.values.decode(np.where(places < 0, 0, bag.items[places]))
         there = weighted & (places >= 0)
         kept = np.asarray(shown.values)
@@ -124,7 +123,7 @@ class QuantileSnapshot(ValueSnapshot):
         if not isinstance(of.values, FixedValues) or any(runs.rows is None for runs in of.runs[self.since : self.stop]):
             return low, high
         with of.lock:
-            middle = of.share * self._many(state)
+            middle = of.fraction * self._many(state)
             width = self._widths(state, self._places(state, middle), alpha)
             for away, ends in ((-1, low), (1, high)):
                 margin = away * (_ROUNDED_DOWN if away < 0 else _ROUNDED_UP)
@@ -140,11 +139,11 @@ class QuantileSnapshot(ValueSnapshot):
         with of.lock:
             encoded, many = of.values.encode(values), self._many(state)
             bag, _ = of.all.up_to(of.runs, 0, self.stop, len(state), of.values)
-            for share in (of.share, of.share / 2, (1 + of.share) / 2):  # ends of intervals lie farther out
+            for share in (of.fraction, of.fraction / 2, (1 + of.fraction) / 2):  # ends of intervals lie farther out
                 places = self._places(state, share * many)
                 at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
                 found.append(np.empty(len(ids)))
-                _beyond_share(ids, ends, encoded, at, of.share, found[-1])
+                _beyond_share(ids, ends, encoded, at, of.fraction, found[-1])
         return found
 
     def _reach(self, state: SampleState, middle: Array, away: int, width: Array, alpha: float) -> Array:
@@ -209,7 +208,7 @@ class QuantileSnapshot(ValueSnapshot):
         for runs in of.runs[self.since : self.stop]:
             assert runs.rows is not None
             numbers = np.empty(len(runs.ids))
-            _beyond_share(runs.ids, runs.ends, runs.values, at, of.share, numbers)
+            _beyond_share(runs.ids, runs.ends, runs.values, at, of.fraction, numbers)
             sums.add(runs.ids, numbers, runs.rows)
         return sums.widths(state, state.read, alpha, of.name)
 
@@ -219,7 +218,7 @@ class Pool:
 
     Parameters
     ----------
-    measure : BagMeasure
+    measure : MultisetAccumulator
         Of no values.
     """
 

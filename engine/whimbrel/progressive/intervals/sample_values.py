@@ -44,7 +44,7 @@ class SampleValues:
     """
 
     def __init__(self, state: SampleState, kept: Mapping[str, ValueSnapshot]) -> None:
-        self.state, self.division, self.kept = state, state.division, kept
+        self.state, self.split, self.kept = state, state.split, kept
         self.fields = state.fields
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class SampleValues:
 
     @cached_property
     def _scaled(self) -> tuple[list[Array], Array, Array]:
-        read, values = self.state.read, self.division.values
+        read, values = self.state.read, self.split.values
         shape = len(self.fields), len(self)
         scaled, unrounded, steps = np.empty((3, *shape))
         with self.state.waiting:
@@ -75,7 +75,7 @@ class SampleValues:
                            values.counted, values.whole, read.window, *read.growth, read.rows_left, read.exact_windows,
                            scaled.reshape(-1), unrounded.reshape(-1), steps.reshape(-1))
         state, kinds = self.state, self.state.kinds
-        known = state.statistics if state.stand.begins else None  # what is read first is unlike the others
+        known = state.statistics if state.position.begins else None  # what is read first is unlike the others
         left = None if known is None else known.left(state.keys, (kinds == LEFT) | (kinds == LATER))
         if left is not None:
             unrounded = np.array([now + more for now, more in zip(self.fields, left, strict=True)]).reshape(shape)
@@ -83,7 +83,7 @@ class SampleValues:
             scaled = np.where(values.whole[:, None], whole, unrounded)
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
-        if values.rows_alone and self.division.keeps_rows:  # a sample of few blocks says less than where all blocks lie
+        if values.rows_alone and self.split.keeps_rows:  # a sample of few blocks says less than where all blocks lie
             more, few = self._rows_to_come[read.window], self.state.blocks < MIN_BLOCKS_OF_GROUP
             fields = [np.where(few, now + more, grown) for now, grown in zip(self.fields, fields, strict=True)]
         if read.exact_windows.any():
@@ -104,22 +104,22 @@ class SampleValues:
     @cached_property
     def answer(self) -> Batch:
         """Keys and values, with scaled states."""
-        if self.division.results is not None:
+        if self.split.results is not None:
             return self._computed
-        return Batch(self.division.answer, self.state.starts, self.division.window.hop,
+        return Batch(self.split.answer, self.state.starts, self.split.window.hop,
                      (*self.state.keys[1:], *self._alone[0]))
 
     @property
     def names(self) -> Sequence[str]:
         """The names of the answer's values."""
-        return self.division.values.names
+        return self.split.values.names
 
     @cached_property
     def means(self) -> dict[int, Array]:
         """Of each value that is a variance or a standard deviation, how much the mean grows with fields, by row."""
-        values, found = self.division.values, {}
+        values, found = self.split.values, {}
         for value, aggregate in enumerate(values.made_of):
-            if isinstance(aggregate, Var | Std) and self.division.results is None:
+            if isinstance(aggregate, Var | Std) and self.split.results is None:
                 found[value] = np.zeros((len(self.fields), len(self)))
                 found[value][values.own[value]] = mean_slopes(list(self.unrounded[values.own[value]]))
         return found
@@ -137,14 +137,14 @@ class SampleValues:
 
     def numbers_of(self, batch: Batch, value: int) -> Array:
         """A value of a batch as :meth:`values_of` makes it."""
-        return as_floats(batch.columns[len(self.division.key_fields) + value])
+        return as_floats(batch.columns[len(self.split.key_fields) + value])
 
     @cached_property
     def slopes(self) -> Array:
         """By value, field and row: how much the value grows with the field, seen by changing it."""
-        if self.division.results is None:
+        if self.split.results is None:
             return self._alone[1]
-        values, numbers = self.division.values, self._rough[1]
+        values, numbers = self.split.values, self._rough[1]
         slopes = np.zeros((len(self.names), len(self.fields), len(self)))
         for place, (additive, field, step) in enumerate(zip(values.additive, self.scaled, self.steps, strict=True)):
             if additive and field.any():
@@ -174,7 +174,7 @@ class SampleValues:
     def _computed(self) -> Batch:
         """What is computed of several aggregates, as of states that were not rounded."""
         batch, numbers = self._rough
-        keys, columns = len(self.division.key_fields), list(batch.columns)
+        keys, columns = len(self.split.key_fields), list(batch.columns)
         for value in range(len(self.names)):
             column = columns[keys + value]
             if column.fixed and column.values.dtype.kind == "f":
@@ -185,11 +185,11 @@ class SampleValues:
     @cached_property
     def _integer_sums(self) -> dict[int, Array]:
         """Of each value that is a sum of integers, the estimate, which may be more than an integer holds."""
-        values, found = self.division.values, {}
+        values, found = self.split.values, {}
         for value, aggregate in enumerate(values.made_of):
             own = values.own[value]
             whole = values.adds_up[value] and values.whole[own].all()
-            if isinstance(aggregate, Sum) and whole and self.division.results is None:
+            if isinstance(aggregate, Sum) and whole and self.split.results is None:
                 total, wraps = self.unrounded[own]
                 found[value] = total + _WRAP * wraps
         return found
@@ -197,7 +197,7 @@ class SampleValues:
     @property
     def rounding(self) -> Array:
         """By value and row, how far off a value may still be because states were rounded."""
-        if self.division.results is None:
+        if self.split.results is None:
             off = np.zeros((len(self.names), len(self)))
             for value, total in self._integer_sums.items():
                 off[value] = np.where(np.abs(total) > _LARGEST, np.inf, 0.0)
@@ -209,12 +209,12 @@ class SampleValues:
     @cached_property
     def _alone(self) -> tuple[list[Column], Array]:
         """The columns of values that each are one aggregate, and their slopes."""
-        division, rows = self.division, len(self)
-        finish, = division.to_values
+        split, rows = self.split, len(self)
+        finish, = split.to_values
         assert isinstance(finish, FinishKernel)
         columns, slopes = [], np.zeros((len(finish.measures), len(self.fields), rows))
         for value, measure in enumerate(finish.measures):
-            own = division.values.own[value]
+            own = split.values.own[value]
             states = self.scaled[own]
             if measure.counts_rows:
                 slopes[value, own] = 1.0
@@ -235,7 +235,7 @@ class SampleValues:
                 if moments:  # a rounded number of rows would move them
                     states = list(self.unrounded[own])
                 with told_in_words(finish.measures), self.state.waiting:
-                    division.slopes[measure.name](
+                    split.slopes[measure.name](
                         *states, *(step.astype(state.dtype, copy=False)
                                    for step, state in zip(self.steps[own], states, strict=True)),
                         *(bool(state.any()) and not moments for state in states), out, valid, *slopes[value, own])
@@ -276,8 +276,8 @@ class SampleValues:
         if rows is not None:
             keys = [key.take(rows) for key in keys]
             kept = {name: column.take(rows) for name, column in kept.items()}
-        batch = states_batch(self.division.merged, fields, kept, keys, self.division.window.hop)
-        for step in self.division.to_values:
+        batch = states_batch(self.split.merged, fields, kept, keys, self.split.window.hop)
+        for step in self.split.to_values:
             batch = step.apply(batch)
         return batch
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ class ValueState(ABC):
         """What was read until now is known; what is read from now on is a sample again."""
 
     @abstractmethod
-    def snapshot(self, groups: int, stand: Stand) -> ValueSnapshot:
+    def snapshot(self, groups: int, position: ScanPosition) -> ValueSnapshot:
         """What is known now, of so many groups."""
 
     @abstractmethod

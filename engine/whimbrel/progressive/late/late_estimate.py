@@ -18,7 +18,7 @@ from whimbrel.progressive.estimation.compare import Comparison
 from whimbrel.progressive.estimation.estimate import Estimate, column_of, with_columns
 from whimbrel.progressive.estimation.sample import PendingSample, Sample
 from whimbrel.progressive.intervals.sample_values import as_floats
-from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, Late, PendingLateRows
+from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, LateRowsModel, PendingLateRows
 from whimbrel.run import Metrics, Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -31,24 +31,24 @@ class LateEstimate(Estimate):
     ----------
     metrics, version, confidence, moment, alpha, rows
         As of an estimate.
-    late : Late
+    late : LateRowsModel
     """
 
-    def __init__(self, metrics: Metrics, late: Late, **known: Any) -> None:
+    def __init__(self, metrics: Metrics, late: LateRowsModel, **known: Any) -> None:
         super().__init__(metrics, final=False, **known)
         self._late = late
         self._known: dict[float, tuple[Array, Array, Array]] = {}
 
     @property
     @abstractmethod
-    def _look(self) -> PendingLateRows:
+    def _pending_rows(self) -> PendingLateRows:
         """What late rows may still reach."""
 
     @abstractmethod
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
         """Values and their ends, by value and row."""
 
-    _complete = "complete as far as the model tells"
+    _complete = "complete according to the model"
 
     @property
     def numbers(self) -> Array:
@@ -56,18 +56,18 @@ class LateEstimate(Estimate):
 
     @property
     def late_summary(self) -> list[str]:
-        return self._look.words(self._alpha)
+        return self._pending_rows.summary(self._alpha)
 
     @property
     def _estimated(self) -> Array:
-        return np.asarray(~self.exact & ~self._look.to_come)
+        return np.asarray(~self.exact & ~self._pending_rows.to_come)
 
     @property
     def _value_names(self) -> list[str]:
         return list(self._late.values)
 
     @property
-    def _told(self) -> Mapping[str, str]:
+    def _result_columns(self) -> Mapping[str, str]:
         return dict(zip(self._value_names, self._value_names, strict=True))
 
     @property
@@ -100,16 +100,17 @@ class LateBlocks(LateEstimate):
     ----------
     metrics, version, confidence, moment, alpha, rows
         As of an estimate.
-    late : Late
+    late : LateRowsModel
     newest_tick : int
         The largest time of the log, whatever was read.
     last : bool
         Whether all of it was read.
     """
 
-    def __init__(self, metrics: Metrics, late: Late, newest_tick: int, *, version: int, last: bool, confidence: float,
-                 moment: PendingSample, alpha: float, rows: Callable[[], pa.Table] | None = None) -> None:
-        super().__init__(metrics, late, version=version, confidence=confidence, moment=moment, alpha=alpha, rows=rows)
+    def __init__(self, metrics: Metrics, late: LateRowsModel, newest_tick: int, *, version: int, last: bool,
+                 confidence: float, pending: PendingSample, alpha: float,
+                 rows: Callable[[], pa.Table] | None = None) -> None:
+        super().__init__(metrics, late, version=version, confidence=confidence, pending=pending, alpha=alpha, rows=rows)
         self.all_read, self._newest_tick = last, newest_tick
 
     @property
@@ -123,41 +124,41 @@ class LateBlocks(LateEstimate):
 
     @cached_property
     def exact(self) -> Array:
-        return np.asarray(super().exact & ~self._look.open)
+        return np.asarray(super().exact & ~self._pending_rows.open)
 
     @property
     def late_summary(self) -> list[str]:
-        return self._look.words((1 - SAMPLED) * self._alpha)
+        return self._pending_rows.summary((1 - SAMPLED) * self._alpha)
 
     @cached_property
-    def _look(self) -> PendingLateRows:
+    def _pending_rows(self) -> PendingLateRows:
         sample = self.sample
         assert sample is not None
         rows = sample.values.numbers[list(sample.values.names).index(ROWS)]
-        names = ["", *(field.name for field in sample.division.key_fields)]
+        names = ["", *(field.name for field in sample.split.key_fields)]
         keys = None if self._late.key is None else sample.state.keys[names.index(self._late.key)]
-        return self._late.look(self._newest_tick, sample.state.starts, rows, keys, (1 - SAMPLED) * self._alpha,
+        return self._late.pending_rows(self._newest_tick, sample.state.starts, rows, keys, (1 - SAMPLED) * self._alpha,
                                counted=False)
 
     @property
     def _columns(self) -> dict[str, Column]:
         columns = super()._columns
-        return {name: _moved(columns[name], numbers, self._look.reached)
+        return {name: _moved(columns[name], numbers, self._pending_rows.reached)
                 for name, numbers in zip(self._value_names, self.numbers, strict=True)}
 
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
-        sample, open_, shown = self.sample, self._look.open, slice(len(self._late.values))
+        sample, open_, shown = self.sample, self._pending_rows.open, slice(len(self._late.values))
         assert sample is not None
         low, high = (end.T[shown] for end in sample.bounds(alpha))
         if open_.any():
             sampled = (end.T[shown] for end in sample.bounds(SAMPLED * alpha))
             low, high = (np.where(open_, mine, end) for mine, end in zip(sampled, (low, high), strict=True))
         numbers = dict(zip(sample.values.names, sample.values.numbers, strict=True))
-        return self._look.widen(numbers, low, high, (1 - SAMPLED) * alpha)
+        return self._pending_rows.widen(numbers, low, high, (1 - SAMPLED) * alpha)
 
-    def _beside(self, table: pa.Table, sample: Sample) -> pa.Table:
+    def _with_intervals(self, table: pa.Table, sample: Sample) -> pa.Table:
         rows, table = self._placed(table, sample)
-        columns = {name: _moved(column_of(table, name), numbers[rows], self._look.reached[rows])
+        columns = {name: _moved(column_of(table, name), numbers[rows], self._pending_rows.reached[rows])
                    for name, numbers in zip(self._value_names, self.numbers, strict=True)}
         return with_columns(self._shown(table, columns), self._value_names, *(end[rows] for end in self.bounds))
 
@@ -169,17 +170,17 @@ class LateSnapshot(LateEstimate):
     ----------
     snapshot : Snapshot
         Of the query with what must be known beside its values.
-    late : Late
+    late : LateRowsModel
     confidence : float
     """
 
-    def __init__(self, snapshot: Snapshot, late: Late, confidence: float) -> None:
+    def __init__(self, snapshot: Snapshot, late: LateRowsModel, confidence: float) -> None:
         super().__init__(snapshot.metrics, late, version=snapshot.version, confidence=confidence, alpha=1 - confidence)
         self._snapshot = snapshot
 
     @cached_property
     def table(self) -> pa.Table:
-        table, scaled = self._snapshot.table, self._look.reached & ~self._promised
+        table, scaled = self._snapshot.table, self._pending_rows.reached & ~self._promised
         columns = {name: _moved(column_of(table, name), numbers, scaled)
                    for name, numbers in zip(self._value_names, self.numbers, strict=True)}
         return with_columns(self._shown(table, columns), self._value_names, *self.bounds)
@@ -187,11 +188,11 @@ class LateSnapshot(LateEstimate):
     @cached_property
     def exact(self) -> Array:
         """The first rows, up to the first that may change."""
-        return np.asarray(np.logical_and.accumulate(self._promised | ~self._look.open))
+        return np.asarray(np.logical_and.accumulate(self._promised | ~self._pending_rows.open))
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
-        raise PlanError("Rows of a feed are compared when they are exact.", where="compare(...)",
-                        hint="read the intervals beside the values of the table")
+        raise PlanError("Provisional rows of a feed cannot be compared.", where="compare(...)",
+                        hint="Use the interval columns of answer.table.")
 
     @property
     def _judged(self) -> bool:
@@ -203,18 +204,19 @@ class LateSnapshot(LateEstimate):
         return np.asarray(np.arange(self._snapshot.table.num_rows) < self._snapshot.settled)
 
     @cached_property
-    def _look(self) -> PendingLateRows:
+    def _pending_rows(self) -> PendingLateRows:
         table, newest = self._snapshot.table, self._snapshot.metrics.newest
         starts = column_of(table, "start")
         tick = 0 if newest is None else parse_instant(newest, *time_unit(starts.type, "start", ""))
         keys = None if self._late.key is None else column_of(table, self._late.key)
         rows = as_floats(column_of(table, ROWS))
-        return self._late.look(tick, np.asarray(starts.values), rows, keys, self._alpha, counted=True)
+        return self._late.pending_rows(tick, np.asarray(starts.values), rows, keys, self._alpha, counted=True)
 
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
         numbers = {name: as_floats(column_of(self._snapshot.table, name)) for name in self._late.columns}
         now = np.array([numbers[name] for name in self._value_names])
-        found, low, high = (np.where(self._promised, now, end) for end in self._look.widen(numbers, now, now, alpha))
+        ends = self._pending_rows.widen(numbers, now, now, alpha)
+        found, low, high = (np.where(self._promised, now, end) for end in ends)
         return found, low, high
 
 

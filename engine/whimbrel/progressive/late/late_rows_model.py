@@ -11,7 +11,7 @@ them, too, at every look. A mean is that of a sample without replacement, of whi
 :mod:`~whimbrel.progressive.intervals.confidence_sequence`.
 
 Squares and the largest number are those of the rows that came. Where the largest makes too much of the squares, one
-that is missing may be larger still, and nothing is said: ``2 Q / b**2`` is at most the degrees of freedom that the
+that is missing may be larger still, and nothing is parts: ``2 Q / b**2`` is at most the degrees of freedom that the
 fourth moment leaves the squares, of which as many are asked for as where blocks are sampled.
 """
 
@@ -33,7 +33,7 @@ from whimbrel.expr import Col, Expr, type_of
 from whimbrel.operators import GroupAggregate, Results, TopK, Where
 from whimbrel.plan import Aggregate, Node, Operator, Source
 from whimbrel.progressive.intervals.confidence_sequence import boundary
-from whimbrel.progressive.plan.query_split import Division, divide
+from whimbrel.progressive.plan.query_split import SplitQuery, split_query
 from whimbrel.progressive.thresholds import MIN_DEGREES
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +49,7 @@ _TWO_ENDED = ("rows", "count", "sum", "mean")
 
 
 @dataclass(frozen=True)
-class Reached:
+class LateValue:
     """What is known of one value while rows are missing.
 
     Attributes
@@ -76,7 +76,7 @@ class Reached:
         return [(f"{self.name}: {called}", aggregate) for called, aggregate in found.items()]
 
 
-class Late:
+class LateRowsModel:
     """A query over rows that may be late, and the model of how late they are.
 
     Parameters
@@ -103,45 +103,46 @@ class Late:
     """
 
     @classmethod
-    def of(cls, plan: Node, lateness: object) -> Late:
+    def of(cls, plan: Node, lateness: object) -> LateRowsModel:
         """With what was measured of a log."""
         arrived = getattr(lateness, "arrived", None)
         if not isinstance(arrived, Arrived):
-            raise PlanError(f"A {type(lateness).__name__} does not tell how late rows are.",
-                            where="progressive(late=...)", hint="measure earlier rows: late=wb.lateness(log)")
+            raise PlanError(f"`late` must be a result of wb.lateness(...), got a {type(lateness).__name__}.",
+                            where="progressive(late=...)", hint="Measure earlier rows: late=wb.lateness(log).")
         return cls(plan, arrived)
 
     def __init__(self, plan: Node, arrived: Arrived) -> None:
-        division = divide(plan)
-        if isinstance(division, str):
-            raise _refused(division)
-        rows_only = all(isinstance(step.op, TopK | Where) for step in division.tail)
-        if not division.keeps_time or not rows_only:
-            raise _refused("a step before its windows may move rows in time" if not division.keeps_time else
-                           "it goes on from its windows otherwise than with where() and top_k()")
+        split = split_query(plan)
+        if isinstance(split, str):
+            raise _unsupported(split)
+        rows_only = all(isinstance(step.op, TopK | Where) for step in split.tail)
+        if not split.keeps_time or not rows_only:
+            raise _unsupported("a step before its windows may move rows in time" if not split.keeps_time else
+                           "a step after its windows is neither where() nor top_k()")
         self.source = source = next(node.op for node in plan.walk() if isinstance(node.op, Source))
         disorder = source.disorder
         if disorder.partition is not None:
-            raise _refused(f"the time of {source.name} is that of each partition")
+            raise _unsupported(f"{source.name} has a watermark for each partition")
         if disorder.late == "adjust" and disorder.reorder_latency is not None:
-            raise _refused(f"rows of {source.name} that are later than promised are moved to other windows")
+            raise _unsupported(f'late="adjust" of {source.name} moves late rows to other windows')
         if arrived.unit != source.schema.unit:
             model, asked = (unit or "plain integers" for unit in (arrived.unit, source.schema.unit))
-            raise PlanError(f"The model counts in {model}, and {source.name} in {asked}.",
+            raise PlanError(f"The model of late rows counts in {model}, but {source.name} counts in {asked}.",
                             where="progressive(late=...)",
-                            hint="measure a log of the same feed: late=wb.lateness(log)")
-        self._division, self._arrived = division, arrived
-        keys = dict(division.finish.of.keys)
+                            hint="Measure a log of the same feed: late=wb.lateness(log).")
+        self._split, self._arrived = split, arrived
+        keys = dict(split.finish.of.keys)
         self.key = None if arrived.by is None else next(
             (name for name, expr in keys.items() if isinstance(expr, Col) and expr.name == arrived.by), None)
         if arrived.by is not None and self.key is None:
-            raise PlanError(f"The model is by {arrived.by!r}, and the query does not group by it.",
-                            where="progressive(late=...)", hint=f"group_by({arrived.by!r}), or wb.lateness(log)")
-        filtered = any(isinstance(node.op, Where) for node in division.states.walk())
+            raise PlanError(f"The model of late rows is by {arrived.by!r}, but the query does not group by it.",
+                            where="progressive(late=...)",
+                            hint=f"Add group_by({arrived.by!r}), or measure all rows with wb.lateness(log).")
+        filtered = any(isinstance(node.op, Where) for node in split.states.walk())
         self.whole = not filtered and list(keys) == ([] if self.key is None else [self.key])
-        self.values, self.columns, self.plan = _with_columns(plan, division, whole=self.whole)
-        window = division.window
-        first, _ = division.window_times(np.array([window.offset]))
+        self.values, self.columns, self.plan = _with_columns(plan, split, whole=self.whole)
+        window = split.window
+        first, _ = split.window_times(np.array([window.offset]))
         self._grid = window.size, window.hop, int(first[0])
         # Order within a log says nothing of what comes after it; with other promises it is read as a feed is.
         self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
@@ -153,13 +154,13 @@ class Late:
             self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
         return self._known[kind]
 
-    def look(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
+    def pending_rows(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
              counted: bool) -> PendingLateRows:
         """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
 
         These were counted, or are estimates; of what kind they are is told by the keys, if the model knows kinds.
         """
-        _, last = self._division.window_times(starts)
+        _, last = self._split.window_times(starts)
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
         if keys is not None:
             kinds = np.array([known.get(key, -1) for key in keys.to_arrow().to_pylist()], np.int64)
@@ -182,7 +183,7 @@ class PendingLateRows:
 
     Parameters
     ----------
-    late : Late
+    late : LateRowsModel
     ages_ticks : numpy.ndarray of int64
         By row of the answer: how far the newest time is past its window; below 0: not yet.
     starts : numpy.ndarray of int64
@@ -204,8 +205,8 @@ class PendingLateRows:
         By row, the share that is missing on the average.
     """
 
-    def __init__(self, late: Late, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float, *,
-                 counted: bool) -> None:
+    def __init__(self, late: LateRowsModel, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float,
+                 *, counted: bool) -> None:
         self._late, self._ages, self._starts, self._counted = late, ages_ticks, starts, counted
         _, window = np.unique(starts, return_inverse=True)
         _, self._first, which = np.unique(window * (kinds.max(initial=0) + 2) + kinds, return_index=True,
@@ -231,24 +232,24 @@ class PendingLateRows:
             maximum[places] = missing.maximum(self._ages[places], self._rows[places], _SHARE * alpha)
         return maximum
 
-    def words(self, alpha: float) -> list[str]:
+    def summary(self, alpha: float) -> list[str]:
         """What a reader should know of it."""
         windows = [len(np.unique(self._starts[rows])) for rows in (self.to_come, self.reached)]
-        said = [] if not windows[0] else [
-            "one window is not over" if windows[0] == 1 else f"{windows[0]:,} windows are not over"]
+        parts = [] if not windows[0] else [
+            "1 window still open" if windows[0] == 1 else f"{windows[0]:,} windows still open"]
         if not windows[1]:
-            return said
+            return parts
         places = self._first[self.reached[self._first]]
         rows, maximum = self._rows[places], self.maximum(alpha)[places]
         newest = "the newest window" if windows[1] == 1 else f"the newest {windows[1]:,} windows"
-        late = f"of {newest} {_percent(rows, self.expected[places])} of the rows are expected to be late"
+        late = f"in {newest}, {_percent(rows, self.expected[places])} of the rows are expected to be late"
         fewest = min((missing.windows for missing, _ in self._models), default=0)
         needed = MissingFractions.fewest(_SHARE * alpha)
         if fewest < needed:
-            known = f"the model has {fewest:,} whole windows, and {needed:,} are needed"
-            return [*said, late, f"how many at most is not known: {known}"]
-        limit = f"at most {_percent(rows, maximum)}" if maximum.max() < 1 else "of some windows maybe most"
-        return [*said, f"{late}, {limit}"]
+            known = f"the model has {fewest:,} complete windows, and {needed:,} are needed"
+            return [*parts, late, f"no upper bound: {known}"]
+        limit = f"at most {_percent(rows, maximum)}" if maximum.max() < 1 else "in some windows perhaps most of them"
+        return [*parts, f"{late}, {limit}"]
 
     def widen(self, numbers: Mapping[str, Array], low: Array, high: Array, alpha: float) -> tuple[Array, Array, Array]:
         """Values and ends of their intervals, by value and row, with the rows that are missing.
@@ -277,7 +278,7 @@ class PendingLateRows:
                 high[value, here] = np.floor(high[value, here] + 1e-6)
         return found, low, high
 
-    def _beyond(self, reached: Reached, numbers: Mapping[str, Array], high: Array, maximum: Array,
+    def _beyond(self, reached: LateValue, numbers: Mapping[str, Array], high: Array, maximum: Array,
                 alpha: float) -> tuple[Array, Array]:
         """How far above and below what came a value may be."""
         none, any_ = np.zeros(len(maximum)), np.full(len(maximum), np.inf)
@@ -354,13 +355,13 @@ def _percent(rows: Array, missing: Array) -> str:
     return f"{100 * late / (late + rows.sum()):.2g}%"
 
 
-def _refused(why: str) -> PlanError:
-    return PlanError(f"Nothing is known of the late rows of this query: {why}.", where="progressive(late=...)",
-                     hint="leave late= out, or aggregate tumbling or hopping windows of one source")
+def _unsupported(reason: str) -> PlanError:
+    return PlanError(f"Late rows cannot be modelled for this query: {reason}.", where="progressive(late=...)",
+                     hint="Remove late=, or aggregate tumbling or hopping windows of one source.")
 
 
-def _with_columns(plan: Node, division: Division, *, whole: bool) -> tuple[dict[str, Reached], list[str], Node]:
-    """What can be said of each value, and columns of the query that computes what is needed for that."""
+def _with_columns(plan: Node, split: SplitQuery, *, whole: bool) -> tuple[dict[str, LateValue], list[str], Node]:
+    """What can be parts of each value, and columns of the query that computes what is needed for that."""
     chain: list[Node] = [plan]
     while chain[-1].inputs:
         chain.append(chain[-1].inputs[0])
@@ -368,13 +369,13 @@ def _with_columns(plan: Node, division: Division, *, whole: bool) -> tuple[dict[
     aggregate = chain[place].op
     assert isinstance(aggregate, GroupAggregate)
     rows = chain[place].inputs[0].schema
-    results = division.results
+    results = split.results
     of: Sequence[tuple[str, Expr]] = aggregate.measures if results is None else results.columns
-    values: dict[str, Reached] = {}
+    values: dict[str, LateValue] = {}
     more: list[tuple[str, Aggregate]] = [(ROWS, Count())]
     for name, expr in of:
         made_of = expr if isinstance(expr, Aggregate) else None
-        values[name] = Reached(_kind(made_of, rows, whole=whole), name)
+        values[name] = LateValue(_kind(made_of, rows, whole=whole), name)
         more += values[name].columns(made_of)
     if results is None:
         node = Node(replace(aggregate, measures=(*aggregate.measures, *more)), chain[place].inputs)

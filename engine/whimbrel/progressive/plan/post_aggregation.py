@@ -11,27 +11,27 @@ from whimbrel.batch import Batch, Column, Field, table_from_batches
 from whimbrel.clock import INF
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, PushSource
-from whimbrel.progressive.plan.query_split import ROW, Division
+from whimbrel.progressive.plan.query_split import ROW, SplitQuery
 from whimbrel.run import Pipeline, in_order
 
 
-class Tail:
+class PostAggregation:
     """Answers the rest of a query for rows that are handed in: states of panes, or values of windows.
 
     What rows are looked up in, such as names of keys, is read once.
 
     Parameters
     ----------
-    division : Division
+    split : SplitQuery
     """
 
-    def __init__(self, division: Division) -> None:
-        self._division = division
+    def __init__(self, split: SplitQuery) -> None:
+        self._split = split
         self._pipelines: dict[bool, Pipeline] = {}
 
     def of_values(self, batch: Batch) -> pa.Table:
         """What the query makes of these rows; where each row of it is one of them, :data:`ROW` says which."""
-        if self._division.tail_keeps_rows:
+        if self._split.tail_keeps_rows:
             numbers = Column(pa.int64(), np.arange(len(batch)))
             schema = batch.schema.with_fields([*batch.schema, Field(ROW, pa.int64())])
             batch = batch.having(schema=schema, columns=(*batch.columns, numbers))
@@ -64,12 +64,12 @@ class Tail:
 
     @cached_property
     def _plans(self) -> dict[bool, Node]:
-        division = self._division
-        schema = division.answer
-        if division.tail_keeps_rows:
+        split = self._split
+        schema = split.answer
+        if split.tail_keeps_rows:
             schema = schema.with_fields([*schema, Field(ROW, pa.int64())])
-        return {False: division.behind(PushSource(_NAME, "", schema, division.window.size), states=False),
-                True: division.behind(PushSource(_NAME, "", division.merged, division.window.hop), states=True)}
+        return {False: split.after(PushSource(_NAME, "", schema, split.window.size), states=False),
+                True: split.after(PushSource(_NAME, "", split.merged, split.window.hop), states=True)}
 
 
-_NAME = "progress:handed in"
+_NAME = "progressive:input"

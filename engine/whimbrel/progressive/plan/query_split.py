@@ -47,11 +47,11 @@ from whimbrel.progressive.plan.subplan_source import SubplanSource
 
 Array = np.ndarray[Any, Any]
 
-ROW = "progress:row"
+ROW = "progressive:row"
 """The column that says which row below the tail a row of the answer is."""
 
 
-class PostStep(NamedTuple):
+class PostAggregationStep(NamedTuple):
     """An operator behind the last windows, and what it reads beside their rows."""
 
     op: Operator
@@ -64,7 +64,7 @@ _KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin, AlterLifetime, Shi
 
 
 @dataclass(frozen=True)
-class Division:
+class SplitQuery:
     """A query over one source whose first aggregate, over windows, may be made of blocks in any order.
 
     Parameters
@@ -77,7 +77,7 @@ class Division:
     finish : Finish
     results : Results, optional
         What is computed of several aggregates.
-    tail : tuple of Step
+    tail : tuple of PostAggregationStep
         What the query asks of that, as written. No nodes: they would keep the query for which this is known.
     keeps_time : bool
         Whether rows come to the window at the times at which the source has them.
@@ -92,7 +92,7 @@ class Division:
     merge: tuple[Operator, ...]
     finish: Finish
     results: Results | None
-    tail: tuple[PostStep, ...]
+    tail: tuple[PostAggregationStep, ...]
     keeps_time: bool
     keeps_rows: bool
     one_each: bool
@@ -197,7 +197,7 @@ class Division:
         return all(isinstance(step.op, _KEEPS_ROWS) for step in self.tail)
 
     @cached_property
-    def told(self) -> dict[str, str]:
+    def result_columns(self) -> dict[str, str]:
         """By column of the answer that is a value as it stands below the tail, the name that it has there."""
         names = {name: name for name in self.values.names}
         for step in self.tail:
@@ -206,7 +206,7 @@ class Division:
                          if isinstance(expr, Col) and expr.name in names}
         return names
 
-    def behind(self, source: Source, *, states: bool) -> Node:
+    def after(self, source: Source, *, states: bool) -> Node:
         """The rest of the query, over states of panes or over what stands below the tail, whose rows are numbered."""
         node = Node(source)
         if states:
@@ -258,11 +258,11 @@ def one_ended(plan: Node) -> dict[str, bool]:
             if isinstance(value, Count | CountDistinct | Max | Min | SumOfSquares)}
 
 
-_known: WeakKeyDictionary[Node, Division | str] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Node, SplitQuery | str] = WeakKeyDictionary()
 """Of queries that are still there: one that is asked again is not planned again."""
 
 
-def divide(plan: Node) -> Division | str:
+def split_query(plan: Node) -> SplitQuery | str:
     """The two parts of a query; or why it has none, as the rest of "no interval is known: ...".
 
     The division is that of the aggregates of bands and of Spark's stages: states are made where rows are, and merged.
@@ -273,23 +273,23 @@ def divide(plan: Node) -> Division | str:
     return found
 
 
-def _divided(plan: Node) -> Division | str:
+def _divided(plan: Node) -> SplitQuery | str:
     chain = chain_of(plan)
     if chain[-1].inputs:
-        return "the query reads more than one stream, or one of them twice"
+        return "the query reads several streams, or one of them twice"
     place = max((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), default=None)
     if place is None:
         return "the query has no aggregate over windows"
     node = chain[place]
     assert isinstance(node.op, GroupAggregate)
     if decimals := _of_decimals(node.op, node.inputs[0].schema):
-        return f"how far off {', '.join(decimals)} may be is not computed of decimals, but of floats: .cast(float)"
-    split = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)
-    if split is None:
+        return f"{', '.join(decimals)} reads decimals, and intervals need floats: use .cast(float)"
+    parts = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)
+    if parts is None:
         return _undivided(node)
-    below, states, (*merge, finish) = split
+    below, states, (*merge, finish) = parts
     if not takes_any_order(below):
-        return "what comes before the window needs rows in the order of time"
+        return "a step before the window needs rows in time order"
     window = node.inputs[0].op
     assert isinstance(finish, Finish)
     assert isinstance(window, HoppingWindow)
@@ -299,9 +299,9 @@ def _divided(plan: Node) -> Division | str:
     one_each = not isinstance(chain[-1].op, SubplanSource)
     keeps_rows = (one_each and keeps_time and not finish.of.keys
                   and not any(isinstance(step.op, Where) for step in below.walk()))
-    tail = tuple(PostStep(step.op, step.inputs[1:]) for step in behind[results is not None :]
+    tail = tuple(PostAggregationStep(step.op, step.inputs[1:]) for step in behind[results is not None :]
                  if isinstance(step.op, Operator))
-    division = Division(states, window, tuple(merge), finish, results, tail, keeps_time, keeps_rows, one_each)
-    if division.kept and window.size > window.hop:
-        return "its windows overlap, and each would keep all of its values"
-    return division
+    split = SplitQuery(states, window, tuple(merge), finish, results, tail, keeps_time, keeps_rows, one_each)
+    if split.kept and window.size > window.hop:
+        return "its windows overlap, and each would keep all values"
+    return split

@@ -98,7 +98,7 @@ class Values:
         self.straight = np.array([isinstance(aggregate, Count | Sum | SumOfSquares) for aggregate in self.made_of],
                                  np.bool_)
         self.whole_inputs = np.array([aggregate is not None and aggregate.expr is not None and not pa.types.is_floating(
-            type_of(aggregate.expr, finish.rows, where="progress")) for aggregate in self.made_of], np.bool_)
+            type_of(aggregate.expr, finish.rows, where="progressive()")) for aggregate in self.made_of], np.bool_)
         self.rows_alone = all(aggregate is not None and aggregate.counts_rows for aggregate in self.made_of)
 
 

@@ -20,7 +20,7 @@ from whimbrel.progressive.estimation.estimate import Estimate
 from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.late.late_estimate import LateBlocks
 from whimbrel.progressive.late.late_rows_model import SAMPLED
-from whimbrel.progressive.plan.post_aggregation import Tail
+from whimbrel.progressive.plan.post_aggregation import PostAggregation
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.pending_estimates import PendingEstimates
 from whimbrel.progressive.query.plan_progressive import BlockPlan, Options
@@ -61,7 +61,7 @@ class BlockRun:
         As planned.
     scan : Scan
     merged : Merged
-    moments : PendingEstimates
+    pending_estimates : PendingEstimates
     phases : int
         The number of phases that have begun.
     without_intervals : str
@@ -72,23 +72,23 @@ class BlockRun:
 
     def __init__(self, plan: Node, planned: BlockPlan, options: Options, schedule: UpdateSchedule) -> None:
         self.plan, self.schedule, self.options, begin = plan, schedule, options, planned.begin
-        self.division, self.states, self.blocks = planned.division, planned.states, planned.blocks
+        self.split, self.states, self.blocks = planned.split, planned.states, planned.blocks
         self.without_intervals = planned.without_intervals
         self._begun = np.empty(0, np.int64) if begin is None else begin
         bounds = None
         if options.intervals == GUARANTEED:
-            bounds = BlockBounds(self.division, self.states.source, self.blocks, self._begun)
+            bounds = BlockBounds(self.split, self.states.source, self.blocks, self._begun)
             begin = self._begun
         order: Order = "random" if options.order is None or options.order == "time" else options.order
         self.scan = Scan(self.blocks, order, options.seed, begin=begin)
-        self._tail = Tail(self.division)
+        self._tail = PostAggregation(self.split)
         self._total = int(self.blocks.rows.sum())
         self.schedule.begin(self._total)
         self.phases = 1
-        self.merged = Merged(self.division, float(self.blocks.rows.mean()), bounds)
-        if len(starts := windows_with_rows(self.division, self.scan)):
+        self.merged = Merged(self.split, float(self.blocks.rows.mean()), bounds)
+        if len(starts := windows_with_rows(self.split, self.scan)):
             self.merged.windows.expect(starts)
-        self.moments = PendingEstimates(self.states, self.merged)
+        self.pending_estimates = PendingEstimates(self.states, self.merged)
         self.hurries = False
 
     def read(self, latest: Estimate | None, version: int, began: float) -> Estimate | None:
@@ -132,29 +132,29 @@ class BlockRun:
         block = self.scan.rows
         assert block is not None
         then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
-        self._take_in(block[1] - block[0], lambda: self.states.read(block, then), self.scan.took)
+        self._take_in(block[1] - block[0], lambda: self.states.read(block, then), self.scan.mark_read)
         return self.schedule.due(self.scan.rows_read, self._total)
 
     def _read_rest(self) -> None:
         """Read all that is left as one, in the order of time: nobody looks before it is exact."""
         rest = self._total - self.scan.rows_read
         if rest > _MANY_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
-            self.moments.merge()
-        self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.took_all)
+            self.pending_estimates.merge()
+        self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.mark_all_read)
 
-    def _take_in(self, rows: int, read: Callable[[], int], took: Callable[[], None]) -> None:
+    def _take_in(self, rows: int, read: Callable[[], int], mark_read: Callable[[], None]) -> None:
         """Make states of so many rows and count them as read: both or neither, whenever it is interrupted."""
-        with self.moments.lock, Interrupts() as interrupts:
+        with self.pending_estimates.lock, Interrupts() as interrupts:
             before = self.states.waiting
             try:
                 states = interrupts.let_through(read)
             except BaseException:
-                self.states.forget(before)
+                self.states.discard(before)
                 raise
-            self.moments.read(rows, len(self.scan.drawn), states)
-            took()
+            self.pending_estimates.read(rows, len(self.scan.drawn), states)
+            mark_read()
             if self.merged.overlap or self.states.waiting >= MAX_WAITING:
-                self.moments.merge()
+                self.pending_estimates.merge()
 
     def _next_phase(self) -> bool:
         with Interrupts():
@@ -163,7 +163,7 @@ class BlockRun:
             if self.scan.begins and not self.hurries and len(first := self.read_statistics()):
                 self.scan.read_first(first)
                 return True
-            return self.scan.go_on()
+            return self.scan.next_phase()
 
     def read_statistics(self) -> Array:
         """Look at rows of all blocks, once; the blocks that are read before a sample of the others is drawn."""
@@ -172,12 +172,12 @@ class BlockRun:
         if self.merged.bounds is not None:
             first = self.merged.bounds.certain
             return first[~self.scan.read[first]]
-        found = self.merged.statistics = statistics_of(self.division, self.states, self.blocks, self._begun,
+        found = self.merged.statistics = statistics_of(self.split, self.states, self.blocks, self._begun,
                                                        self.options.block_rows)
         if found is not None:
             return found.certain
         source = self.states.source
-        first = np.empty(0, np.int64) if source.in_memory else wide_blocks(self.division, source, self.blocks)
+        first = np.empty(0, np.int64) if source.in_memory else wide_blocks(self.split, source, self.blocks)
         return first[~self.scan.read[first]]
 
     def end_phase(self) -> None:
@@ -188,9 +188,9 @@ class BlockRun:
         if not len(self.scan.drawn):
             return
         if self.scan.begins:
-            self.moments.merge()
+            self.pending_estimates.merge()
         else:
-            sample = self.moments.now(self.scan.stand).sample
+            sample = self.pending_estimates.now(self.scan.position).sample
             if len(sample):
                 self.merged.before = sample.bounds(self._alpha * (1 if self.options.late is None else SAMPLED))
             self.phases += 1
@@ -208,30 +208,30 @@ class BlockRun:
         rate = rows / max(elapsed, 1e-9)
         metrics = Metrics(rows=rows, fraction_read=rows / total, elapsed_s=elapsed, rows_per_s=rate)
         final = rows == total
-        moments, merged, tail = self.moments, self.merged, self._tail
-        moment = moments.now(self.scan.stand, last=final)
-        if self.division.kept:  # values are many while they wait
-            moments.merge()
+        pending_estimates, merged, tail = self.pending_estimates, self.merged, self._tail
+        pending = pending_estimates.now(self.scan.position, last=final)
+        if self.split.kept:  # values are many while they wait
+            pending_estimates.merge()
         finished = None
         if final and merged.overlap:
             def finished() -> pa.Table:
-                moments.merge()
+                pending_estimates.merge()
                 return tail.of_states(merged.states)
-        elif self.division.tail:
+        elif self.split.tail:
             def finished() -> pa.Table:
-                return tail.of_values(moment.sample.values.answer)
+                return tail.of_values(pending.sample.values.answer)
         if self.without_intervals:
             return Estimate(metrics, version=version, final=final, confidence=confidence, rows=finished,
                             fallback_reason=self.without_intervals, settled=0)
         if late is not None:
             return LateBlocks(metrics, late, int(self.blocks.latest.max()), version=version, last=final,
-                              confidence=confidence, moment=moment, alpha=self._alpha, rows=finished)
-        return Estimate(metrics, version=version, final=final, confidence=confidence, moment=moment,
+                              confidence=confidence, pending=pending, alpha=self._alpha, rows=finished)
+        return Estimate(metrics, version=version, final=final, confidence=confidence, pending=pending,
                         alpha=self._alpha, rows=finished)
 
     def state(self) -> dict[str, Any]:
         """What was read, and the order of the blocks that follow."""
-        self.moments.merge()
+        self.pending_estimates.merge()
         merged, known = self.merged, self.merged.before is not None
         low, high = merged.before or (np.empty((0, 0)), np.empty((0, 0)))
         return {"of": self._identity, "rows": self._rows_of(self.scan.read), "panes": merged.panes,
@@ -248,11 +248,11 @@ class BlockRun:
             When the state is of another query, or rows that were read have changed since.
         """
         if state["of"] != self._identity:
-            raise CheckpointError("It was kept by another query, or of other rows.", where=where,
-                                  hint="ask the same query of the same rows, with the same confidence and intervals=")
+            raise CheckpointError("The saved state belongs to another query or other rows.", where=where,
+                                  hint="Use the same query, rows, confidence and intervals.")
         if state.get("rows") != self._rows_of(state["scan"]["read"]):
-            raise CheckpointError("Rows that were read then are not what they were.", where=where,
-                                  hint="ask anew, without resume=; a file that was copied counts as another one")
+            raise CheckpointError("Rows that were read before the save have changed since.", where=where,
+                                  hint="Start again without resume=. A copied file counts as changed.")
         merged = self.merged
         restored(merged.panes, state["panes"])
         if merged.overlap:

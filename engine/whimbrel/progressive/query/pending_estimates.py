@@ -13,7 +13,7 @@ from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.query.interrupts import Interrupts
-from whimbrel.progressive.sampling.block_scan import Stand
+from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.block_states import BlockStates
 
 _INTERPRETED_S = 2e-5
@@ -44,19 +44,19 @@ class PendingEstimates:
         self.lock = threading.RLock()
         self.states, self._merged = states, merged
         self._blocks: list[tuple[int, int, int]] = []
-        self._open: list[weakref.ref[Moment]] = []
+        self._open: list[weakref.ref[PendingEstimate]] = []
         self._failed: Exception | None = None
 
     def read(self, rows: int, before: int, states: int) -> None:
         """Count a block of so many rows, after so many of its phase, of which so many states were made."""
         self._blocks.append((rows, before, states))
 
-    def now(self, stand: Stand, *, last: bool = False) -> Moment:
+    def now(self, position: ScanPosition, *, last: bool = False) -> PendingEstimate:
         """Give this moment, whose sample can be asked for at any time; after the last one nothing is left to read."""
         with self.lock:
-            moment = Moment(self, stand, len(self._blocks), last=last)
-            self._open.append(weakref.ref(moment))
-        return moment
+            pending = PendingEstimate(self, position, len(self._blocks), last=last)
+            self._open.append(weakref.ref(pending))
+        return pending
 
     def merge(self) -> None:
         """Merge all blocks that wait."""
@@ -64,7 +64,7 @@ class PendingEstimates:
             if self._failed is not None:  # some states are merged and some are not: nothing can be said of them
                 raise self._failed
             found = (each() for each in self._open)
-            asked = [moment for moment in found if moment is not None]
+            asked = [pending for pending in found if pending is not None]
             blocks, self._blocks, self._open = self._blocks, [], []
             try:
                 self._merge(blocks, asked)
@@ -72,30 +72,30 @@ class PendingEstimates:
                 self._failed = error
                 raise
 
-    def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[Moment]) -> None:
+    def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[PendingEstimate]) -> None:
         """Merge blocks up to each moment, make its sample, and merge the others."""
         states = self.states.take() if blocks else None
         merged = begun = 0
-        for upto, moment in [*((moment.blocks, moment) for moment in asked), (len(blocks), None)]:
+        for upto, pending in [*((pending.blocks, pending) for pending in asked), (len(blocks), None)]:
             if states is not None and upto > merged:
                 *drawn, counts = np.array(blocks[merged:upto]).T
                 end = begun + int(counts.sum())
-                last = moment is not None and moment.last
-                told = None if last else Drawn(*(np.repeat(each, counts) for each in drawn))
-                with wait_for_compiler(_INTERPRETED_S * (end - begun)):
-                    self._merged.add(states.slice(begun, end), told)
+                last = pending is not None and pending.last
+                result_columns = None if last else Drawn(*(np.repeat(each, counts) for each in drawn))
+                with patience(_INTERPRETED_S * (end - begun)):
+                    self._merged.add(states.slice(begun, end), result_columns)
                 merged, begun = upto, end
-            if moment is not None:
-                moment.tell(self._merged.sample(moment.stand))
+            if pending is not None:
+                pending.tell(self._merged.sample(pending.position))
 
 
-class Moment:
+class PendingEstimate:
     """Where a scan stood when an answer was given.
 
     Parameters
     ----------
-    of : Moments
-    stand : Stand
+    of : PendingEstimates
+    position : ScanPosition
     blocks : int
         How many blocks waited then.
     last : bool
@@ -103,9 +103,9 @@ class Moment:
 
     """
 
-    def __init__(self, of: PendingEstimates, stand: Stand, blocks: int, *, last: bool) -> None:
+    def __init__(self, of: PendingEstimates, position: ScanPosition, blocks: int, *, last: bool) -> None:
         self._of: PendingEstimates | None = of
-        self.stand, self.blocks, self.last = stand, blocks, last
+        self.position, self.blocks, self.last = position, blocks, last
         self._sample: Sample | None = None
 
     @property

@@ -10,8 +10,8 @@ import numpy as np
 from whimbrel.errors import PlanError
 from whimbrel.plan import Blocks, Node
 from whimbrel.progressive.estimation.estimate import check_ends
-from whimbrel.progressive.late.late_rows_model import Late
-from whimbrel.progressive.plan.query_split import Division, one_ended
+from whimbrel.progressive.late.late_rows_model import LateRowsModel
+from whimbrel.progressive.plan.query_split import SplitQuery, one_ended
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.blocks import read_in_blocks
 from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
@@ -32,7 +32,7 @@ class Options:
     order : {"random", "newest", "oldest", "time"} or None
         None: random if the query allows it, else time order.
     block_rows : int or None
-    late : Late or None
+    late : LateRowsModel or None
         The model of late rows, for intervals that allow for rows still to come.
     intervals : {"approximate", "guaranteed"}
     """
@@ -41,7 +41,7 @@ class Options:
     seed: int = 0
     order: Literal["random", "newest", "oldest", "time"] | None = None
     block_rows: int | None = None
-    late: Late | None = None
+    late: LateRowsModel | None = None
     intervals: Intervals = "approximate"
 
 
@@ -56,7 +56,7 @@ class BlockPlan(NamedTuple):
 
     Attributes
     ----------
-    division : Division
+    split : SplitQuery
     states : BlockStates
     blocks : Blocks
     begin : numpy.ndarray of int64 or None
@@ -65,7 +65,7 @@ class BlockPlan(NamedTuple):
         Why there are no intervals before the end; empty if there are.
     """
 
-    division: Division
+    split: SplitQuery
     states: BlockStates
     blocks: Blocks
     begin: Array | None
@@ -90,31 +90,31 @@ def plan_progressive(plan: Node, options: Options, *, resumes: bool = False) -> 
     """
     planned = _planned(plan, options)
     if isinstance(planned, BlockPlan):
-        check_ends(plan, () if planned.without_intervals else planned.division.told)
+        check_ends(plan, () if planned.without_intervals else planned.split.result_columns)
         return planned
     late, order = options.late, options.order
     if late is not None and order is None and not late.live:
-        raise PlanError(f"It is not clear when {late.source.name} ends: {planned.reason}.",
+        raise PlanError(f"It is unclear when {late.source.name} ends: {planned.reason}.",
                         where="progressive(late=...)",
-                        hint='order="random": it ends now; order="time": its rows come as they lie, to its end')
+                        hint='Use order="random" if it ends now, or order="time" to read to its end.')
     check_ends(plan, one_ended(plan))
     if resumes:
-        raise PlanError(f"Rows are read in the order of time: {planned.reason}.", where="progressive(resume=...)",
-                        hint='query.start(checkpoints=wb.Checkpoints("folder"))')
+        raise PlanError(f"Rows are read in time order: {planned.reason}.", where="progressive(resume=...)",
+                        hint='Use the checkpoints of a run: query.start(checkpoints=wb.Checkpoints("folder")).')
     if order in ORDERS:
         raise PlanError(f"Rows cannot be read in the order {order!r}: {planned.reason}.",
                         where=f"progressive(order={order!r})",
-                        hint='order="time" answers early, without intervals')
+                        hint='Use order="time" for estimates without intervals.')
     return planned
 
 
 def _planned(plan: Node, options: Options) -> BlockPlan | Fallback:
     if options.order == "time":
-        return Fallback("it was asked for in the order of time")
+        return Fallback('order="time" was set')
     found = read_in_blocks(plan if options.late is None else options.late.plan, options.block_rows)
     if isinstance(found, str):
         return Fallback(found)
     planned = BlockPlan(*found)
     if options.order is None and len(planned.blocks) < MIN_BLOCKS_TO_SAMPLE:
-        return Fallback(f"its source has no more than {len(planned.blocks)} blocks, too few for a sample")
+        return Fallback(f"its source has only {len(planned.blocks)} blocks, too few for a sample")
     return planned

@@ -19,7 +19,7 @@ from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
 from whimbrel.progressive.estimation.estimate import Estimate, check_value
 from whimbrel.progressive.estimation.notebook_claims import Verdicts, claims_in, read, written
-from whimbrel.progressive.late.late_rows_model import Late
+from whimbrel.progressive.late.late_rows_model import LateRowsModel
 from whimbrel.progressive.query.block_run import BlockRun
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.persistence import load, write
@@ -31,8 +31,8 @@ from whimbrel.progressive.query.plan_progressive import (
     Options,
     plan_progressive,
 )
-from whimbrel.progressive.query.stopping_rule import Rule, rule
-from whimbrel.progressive.query.time_ordered import snapshots
+from whimbrel.progressive.query.stopping_rule import StoppingRule, stopping_rule
+from whimbrel.progressive.query.time_ordered import time_ordered_estimates
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
 from whimbrel.progressive.sampling.block_scan import Order
 from whimbrel.progressive.validation import (
@@ -51,7 +51,7 @@ _INTERPRETED_S = 1e-5
 """What a row takes about where nothing is compiled: so long even a first answer waits for what an earlier process left,
 which is sooner there than rows are worked on beside it."""
 _MANY_ROWS = 1 << 20
-_LEAST_CLAIMED = 0.5
+_MIN_CLAIMED = 0.5
 _FIRST_PHASE = 0.95
 """Of what may go wrong, the part that the first phase may use; the others share the rest."""
 
@@ -77,7 +77,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         Why rows are read in the order of time and no interval is known; empty where that is not so.
     latest : Estimate or None
         The last answer that was given.
-    rule : Rule
+    rule : StoppingRule
         When an answer is good enough.
     """
 
@@ -86,7 +86,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         self.plan, self.schedule, self.confidence, self.late = plan, schedule, options.confidence, options.late
         self.latest: Estimate | None = None
         self.added_claims: list[Comparison] = []
-        self.rule = Rule()
+        self.rule = StoppingRule()
         self._turn = threading.RLock()
         self._options = options
         self._began: float | None = None
@@ -99,7 +99,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         with self._turn:
             began = self._began = time.perf_counter() if self._began is None else self._began
             if self.latest is not None and not self.latest.all_read and self._stop():
-                self.rule = Rule()  # iterating again goes on
+                self.rule = StoppingRule()  # iterating again goes on
                 raise StopIteration
             try:
                 answer = (next(self._snapshots, None) if self._block_run is None else
@@ -141,8 +141,8 @@ class ProgressiveQuery(Iterator[Estimate]):
             The order of blocks from now on.
         """
         if self.fallback_reason:
-            raise PlanError(f"Rows are read in the order of time: {self.fallback_reason}.", where="prioritize(...)",
-                            hint="narrow the query with where(...) instead")
+            raise PlanError(f"Rows are read in time order: {self.fallback_reason}.", where="prioritize(...)",
+                            hint="Narrow the query with where(...).")
         run = self.block_run
         wanted = np.ones(len(run.blocks), np.bool_)
         check_order(order, (None, *ORDERS), call="prioritize")
@@ -153,17 +153,17 @@ class ProgressiveQuery(Iterator[Estimate]):
             schema = run.states.source.schema
             where = f"prioritize(between={between!r})"
             if not isinstance(between, tuple | list) or len(between) != 2:
-                raise PlanError(f"{between!r} is no range of time.", where=where,
-                                hint="between=(begin, end), the end not included")
+                raise PlanError(f"`between` must be a pair of times, got {between!r}.", where=where,
+                                hint="Use between=(begin, end); the end is excluded.")
             first, end = (parse_instant(time, schema.unit, schema.zone, name=run.states.source.time, where=where,
                                         rounding="up") for time in between)
             if first >= end:
-                raise PlanError("The range of time is empty: its end is not behind its begin.", where=where,
-                                hint="between=(begin, end), the end not included")
+                raise PlanError(f"`between` must end after it begins, got {between!r}.", where=where,
+                                hint="Use between=(begin, end); the end is excluded.")
             within = (run.blocks.latest >= first) & (run.blocks.earliest < end)
             if not within.any():
-                raise PlanError("No row lies in that range of time.", where=where,
-                                hint="choose one within the times of the source")
+                raise PlanError("No row of the source lies in this time range.", where=where,
+                                hint="Choose a range within the times of the source.")
             wanted &= within
         with self._turn, Interrupts():
             run.end_phase()
@@ -188,8 +188,9 @@ class ProgressiveQuery(Iterator[Estimate]):
         """
         if value is not None:
             run = self._block_run
-            check_value(value, self.plan.schema.names if run is None or run.without_intervals else run.division.told)
-        self.rule = rule(error, ranking_stable, seconds, value)
+            sampled = run is not None and not run.without_intervals
+            check_value(value, self.block_run.split.result_columns if sampled else self.plan.schema.names)
+        self.rule = stopping_rule(error, ranking_stable, seconds, value)
         return self
 
     def add_claim(self, claim: Comparison) -> Comparison:
@@ -201,14 +202,14 @@ class ProgressiveQuery(Iterator[Estimate]):
             When it is not known which of the two is larger, or it is of another query.
         """
         if not isinstance(claim, Comparison):
-            raise PlanError(f"{claim!r} is no claim.", where="add_claim(...)",
-                            hint="remember what answer.compare(...) gives")
+            raise PlanError(f"`claim` must be a Comparison, got {claim!r}.", where="add_claim(...)",
+                            hint="Pass the result of answer.compare(...).")
         if not self._is_of(claim):
-            raise PlanError(f"{claim.summary}: this query has no such values.", where="add_claim(...)",
-                            hint="remember what an answer of this query compares")
-        if claim.confidence < _LEAST_CLAIMED:
-            raise PlanError(f"{claim.summary}: there is no claim to keep.", where="add_claim(...)",
-                            hint="read on until the intervals lie apart")
+            raise PlanError(f"This query has no such values: {claim.summary}.", where="add_claim(...)",
+                            hint="Compare rows of an estimate of this query.")
+        if claim.confidence < _MIN_CLAIMED:
+            raise PlanError(f"The comparison is undecided: {claim.summary}.", where="add_claim(...)",
+                            hint="Read on until the intervals do not overlap.")
         self.added_claims.append(claim)
         return claim
 
@@ -223,8 +224,8 @@ class ProgressiveQuery(Iterator[Estimate]):
         where = f"load_claims({notebook!r})"
         found = [claim for claim in claims_in(path_of(notebook, where=where), where=where) if self._is_of(claim)]
         if not found:
-            raise PlanError("None of the claims there is of values of this query.", where=where,
-                            hint="its values and keys must have the names they had")
+            raise PlanError("None of the claims in the notebook is about values of this query.", where=where,
+                            hint="Use the names of values and keys that the notebook used.")
         self.added_claims += [claim for claim in found if claim not in self.added_claims]
         return found
 
@@ -244,8 +245,8 @@ class ProgressiveQuery(Iterator[Estimate]):
             When rows are read in the order of time; a run has checkpoints of its own.
         """
         if self.fallback_reason:
-            raise PlanError(f"Rows are read in the order of time: {self.fallback_reason}.", where="save(...)",
-                            hint='query.start(checkpoints=wb.Checkpoints("folder"))')
+            raise PlanError(f"Rows are read in time order: {self.fallback_reason}.", where="save(...)",
+                            hint='Use the checkpoints of a run: query.start(checkpoints=wb.Checkpoints("folder")).')
         with self._turn:
             write(path, self.state())
 
@@ -297,15 +298,15 @@ class ProgressiveQuery(Iterator[Estimate]):
         return display.mimebundle(self) if self.latest is None else ({"text/plain": repr(self)}, {})
 
     def __repr__(self) -> str:
-        return f"Progress: {'nothing was read yet' if self.latest is None else self.latest.summary}"
+        return f"ProgressiveQuery: {'nothing read yet' if self.latest is None else self.latest.summary}"
 
     def _is_of(self, claim: Comparison) -> bool:
         """Whether answers can be held to a claim."""
         if self._block_run is None or self._block_run.without_intervals:
             return False
-        division = self._block_run.division
-        keys = {"start", *(name for name, _ in division.finish.of.keys)}
-        return claim.value in division.told and {*claim.left, *claim.right} <= keys
+        split = self._block_run.split
+        keys = {"start", *(name for name, _ in split.finish.of.keys)}
+        return claim.value in split.result_columns and {*claim.left, *claim.right} <= keys
 
     # How it goes on.
 
@@ -315,7 +316,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self.rule.met(self.latest, time.perf_counter() - self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
-        return snapshots(self.plan, self.schedule, self.confidence, self.fallback_reason, self.late)
+        return time_ordered_estimates(self.plan, self.schedule, self.confidence, self.fallback_reason, self.late)
 
 def progressive(plan: Node, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
@@ -323,17 +324,18 @@ def progressive(plan: Node, every: Duration | None = None, *, seconds: float | N
              late: object = None, intervals: Intervals = "approximate") -> ProgressiveQuery:
     """Answers that refine, and can be steered."""
     if isinstance(at, str) or not isinstance(at, Iterable):
-        raise PlanError(f"{at!r} are no shares.", where=f"progressive(at={at!r})", hint="such as at=[0.01, 0.1, 0.5]")
-    model = None if late is None else Late.of(plan, late)
+        raise PlanError(f"`at` must hold fractions above 0 and at most 1, got {at!r}.",
+                        where=f"progressive(at={at!r})", hint="Use at=[0.01, 0.1, 0.5].")
+    model = None if late is None else LateRowsModel.of(plan, late)
     schedule = UpdateSchedule(every, seconds, tuple(at))
     check_intervals(intervals, late=late is not None)
     check_confidence(confidence, where=f"progressive(confidence={confidence!r})")
-    check_number(seed, what="whole number from 0 on", above=-1, whole=True, where=f"progressive(seed={seed!r})",
-                 hint="such as seed=1")
+    check_number(seed, name="seed", must="an integer of at least 0", above=-1, whole=True,
+                 where=f"progressive(seed={seed!r})", hint="Use seed=1.")
     check_order(order, (None, *ORDERS, "time"), call="progressive")
     if block_rows is not None:
-        check_number(block_rows, what="number of rows above 0", whole=True,
-                     where=f"progressive(block_rows={block_rows!r})", hint="such as block_rows=10_000")
+        check_number(block_rows, name="block_rows", must="an integer of at least 1", whole=True,
+                     where=f"progressive(block_rows={block_rows!r})", hint="Use block_rows=10_000.")
     where = f"progressive(resume={resume!r})"
     if resume is not None:
         path_of(resume, where=where)

@@ -11,7 +11,7 @@ from whimbrel.progressive.validation import check_number
 
 
 @dataclass(frozen=True)
-class Rule:
+class StoppingRule:
     """Conditions of which any one ends the reading, for now.
 
     Parameters
@@ -32,12 +32,12 @@ class Rule:
     value: str | None = None
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What is asked for, such as ``error at most 2%``; empty if nothing is."""
         error = None if self.error is None else 100 * self.error
         asked = (("error at most {:.3g}%", error), ("the first {} certain", self.ranking_stable),
                  ("{:g} s", self.seconds))
-        return ", or ".join(words.format(number) for words, number in asked if number is not None)
+        return ", or ".join(summary.format(number) for summary, number in asked if number is not None)
 
     def met(self, answer: Estimate, elapsed_s: float) -> bool:
         """Whether to stop at this answer."""
@@ -46,7 +46,8 @@ class Rule:
                 or (self.ranking_stable is not None and answer.ranking(self.ranking_stable, self.value)[0]))
 
 
-def rule(error: str | float | None, ranking_stable: int | None, seconds: float | None, value: str | None) -> Rule:
+def stopping_rule(error: str | float | None, ranking_stable: int | None, seconds: float | None,
+                  value: str | None) -> StoppingRule:
     """A rule as a user writes it.
 
     Raises
@@ -54,19 +55,21 @@ def rule(error: str | float | None, ranking_stable: int | None, seconds: float |
     PlanError
         For a share that cannot be read, or numbers that are not above zero.
     """
-    share = percent(error, where=f"until(error={error!r})") if isinstance(error, str) else error
-    asked = {"error": share, "ranking_stable": ranking_stable, "seconds": seconds}
+    fraction = percent(error, name="error", where=f"until(error={error!r})") if isinstance(error, str) else error
+    asked = {"error": fraction, "ranking_stable": ranking_stable, "seconds": seconds}
     for name, number in asked.items():
         if number is not None:
             whole = name == "ranking_stable"
-            check_number(number, what=f"{'whole ' * whole}number above 0", whole=whole,
-                         where=f"until({name}={number!r})", hint='such as until(error="2%") or until(ranking_stable=3)')
-    return Rule(share, ranking_stable, seconds, value)
+            check_number(number, name=name, must="an integer of at least 1" if whole else "a positive number",
+                         whole=whole, where=f"until({name}={number!r})",
+                         hint='Use until(error="2%") or until(ranking_stable=3).')
+    return StoppingRule(fraction, ranking_stable, seconds, value)
 
 
-def percent(text: str, *, where: str) -> float:
-    """A share written in percent."""
+def percent(text: str, *, name: str, where: str) -> float:
+    """The fraction that a percentage stands for."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if found is None or not 0 < float(found[1]) <= 100:
-        raise PlanError(f"Cannot read {text!r} as a share.", where=where, hint='such as "1%"')
+        raise PlanError(f"`{name}` must be a percentage above 0% and at most 100%, got {text!r}.", where=where,
+                        hint=f'Use {name}="1%".')
     return float(found[1]) / 100

@@ -36,40 +36,40 @@ class UpdateSchedule:
     def __post_init__(self) -> None:
         given = [value for value in (self.every, self.seconds, *([self.at] if self.at else [])) if value is not None]
         if len(given) > 1:
-            raise PlanError("An answer is due every so many rows, every so many seconds, or at some shares.",
-                            where="progressive(every=, seconds=, at=)", hint="give one of them")
+            raise PlanError("Only one of `every`, `seconds` and `at` can be set.",
+                            where="progressive(every=, seconds=, at=)", hint="Set one of them.")
         where = f"progressive(every={self.every!r})"
         if isinstance(self.every, bool | float):
-            raise PlanError(f"{self.every!r} is neither a share, nor a span of time, nor a number of rows.",
-                            where=where, hint='such as every="1%", every="50ms" or every=10_000; shares: at=[0.1, 0.5]')
+            raise PlanError(f"`every` must be a percentage, a duration or a number of rows, got {self.every!r}.",
+                            where=where,
+                            hint='Use every="1%", every="50ms" or every=10_000, or fractions: at=[0.1, 0.5].')
         if isinstance(self.every, str) and "%" in self.every:
-            percent(self.every, where=where)
+            percent(self.every, name="every", where=where)
         elif is_whole(self.every):
             self.every = int(cast(int, self.every))
         elif self.every is not None:
             try:
                 self.seconds = duration_seconds(self.every, where=where)
             except PlanError:
-                raise PlanError(f"Cannot read {self.every!r} as a share or as a span of time.", where=where,
-                                hint='such as every="1%" or every="50ms"') from None
+                raise PlanError(f"`every` must be a percentage or a duration, got {self.every!r}.", where=where,
+                                hint='Use every="1%" or every="50ms".') from None
             self.every = None
         if self.seconds is not None:
             asked = f"progressive(seconds={self.seconds!r})"
-            check_number(self.seconds, what="number of seconds above 0", where=asked,
-                         hint="such as seconds=0.5")
-        if not all(isinstance(share, float | int) and 0 < share <= 1 for share in self.at):
-            raise PlanError(f"{list(self.at)!r} are no shares.", where=f"progressive(at={list(self.at)!r})",
-                            hint="such as at=[0.01, 0.1, 0.5]")
+            check_number(self.seconds, name="seconds", where=asked, hint="Use seconds=0.5.")
+        if not all(isinstance(fraction, float | int) and 0 < fraction <= 1 for fraction in self.at):
+            raise PlanError(f"`at` must hold fractions above 0 and at most 1, got {list(self.at)!r}.",
+                            where=f"progressive(at={list(self.at)!r})", hint="Use at=[0.01, 0.1, 0.5].")
         if isinstance(self.every, int) and self.every <= 0:
-            raise PlanError(f"An answer every {self.every} rows never ends.",
-                            where=f"progressive(every={self.every!r})",
-                            hint='such as every="1%"')
+            raise PlanError(f"`every` must be an integer of at least 1, got {self.every}.",
+                            where=f"progressive(every={self.every!r})", hint='Use every="1%".')
 
     def begin(self, total: int) -> None:
         """Of so many rows."""
         where = f"progressive(every={self.every!r})"
         self._rows = max(1, self.every if isinstance(self.every, int) else
-                         round(total * percent(self.every if isinstance(self.every, str) else "1%", where=where)))
+                         round(total * percent(self.every if isinstance(self.every, str) else "1%", name="every",
+                                               where=where)))
 
     def before(self, total: int) -> bool:
         """Whether an answer is due before the last row of so many."""
@@ -88,8 +88,8 @@ class UpdateSchedule:
         if self.at:
             if rows < self._next * total:
                 return False
-            passed = [share for share in self.at if share * total <= rows]
-            self._next = min((share for share in self.at if share * total > rows), default=2.0)
+            passed = [fraction for fraction in self.at if fraction * total <= rows]
+            self._next = min((fraction for fraction in self.at if fraction * total > rows), default=2.0)
             return bool(passed)
         if rows < self._next:
             return False

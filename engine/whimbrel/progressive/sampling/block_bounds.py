@@ -14,7 +14,7 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Expr, columns_of, evaluate, substitute, type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Select, SetDuration, Shift, Where
 from whimbrel.plan import Aggregate, Blocks, Source
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,7 @@ class BlockBounds:
 
     Parameters
     ----------
-    division : Division
+    split : SplitQuery
     source : Source
     blocks : Blocks
     begun : numpy.ndarray of int64
@@ -71,13 +71,13 @@ class BlockBounds:
         Values of which it is known only as long as no number is NaN.
     """
 
-    def __init__(self, division: Division, source: Source, blocks: Blocks, begun: Ticks) -> None:
+    def __init__(self, split: SplitQuery, source: Source, blocks: Blocks, begun: Ticks) -> None:
         self.ends: dict[int, Ends] = {}
         reasons: dict[str, list[str]] = {}
         found: dict[str, Ends | str] = {}
-        for value, (name, aggregate) in enumerate(zip(division.values.names, division.values.made_of, strict=True)):
+        for value, (name, aggregate) in enumerate(zip(split.values.names, split.values.made_of, strict=True)):
             ends: Ends | str
-            if reason := _without_sum(division, aggregate):
+            if reason := _without_sum(split, aggregate):
                 ends = reason
             elif isinstance(aggregate, Count):
                 rows = np.ones(len(blocks))
@@ -87,23 +87,23 @@ class BlockBounds:
                 assert aggregate.expr is not None
                 shown = aggregate.expr.show()
                 if shown not in found:
-                    found[shown] = _ends(division, aggregate.expr, source, blocks)
+                    found[shown] = _ends(split, aggregate.expr, source, blocks)
                 ends = found[shown]
             if isinstance(ends, str):
                 reasons.setdefault(ends, []).append(name)
             else:
                 self.ends[value] = ends
         self.unknown = list(reasons.items())
-        names = division.values.names
+        names = split.values.names
         self.not_nan = tuple(names[value] for value, ends in self.ends.items() if ends.footers)
         self.certain = _certain(self.ends.values(), blocks, begun)
 
 
-def wide_blocks(division: Division, source: Source, blocks: Blocks) -> Ticks:
+def wide_blocks(split: SplitQuery, source: Source, blocks: Blocks) -> Ticks:
     """The blocks that may add far more to an aggregate than others, by their statistics, widest first."""
-    inputs = {aggregate.expr.show(): aggregate.expr for _, aggregate in division.finish.of.measures
+    inputs = {aggregate.expr.show(): aggregate.expr for _, aggregate in split.finish.of.measures
               if aggregate.expr is not None}
-    found = [_ends(division, expr, source, blocks) for expr in inputs.values()] if division.one_each else []
+    found = [_ends(split, expr, source, blocks) for expr in inputs.values()] if split.one_each else []
     return _certain([ends for ends in found if isinstance(ends, Ends)], blocks, np.empty(0, np.int64))
 
 
@@ -118,27 +118,27 @@ def _certain(known: Iterable[Ends], blocks: Blocks, begun: Ticks) -> Ticks:
     return np.asarray(order[wide[order] > _WIDE])
 
 
-def _without_sum(division: Division, aggregate: Aggregate | None) -> str:
+def _without_sum(split: SplitQuery, aggregate: Aggregate | None) -> str:
     """Why the value is no sum, mean or count of rows that are counted; empty where it is one."""
     if aggregate is None:
         return "it is computed of several aggregates"
     if not isinstance(aggregate, Count | Sum | Mean):
         return f"{aggregate.name} is not made of a sum"
-    if not division.one_each:
-        return "how many events a range of time has is not known"
+    if not split.one_each:
+        return "the number of events in a time range is unknown"
     if isinstance(aggregate, Sum) and aggregate.widen:
         return "its sum is a decimal"
     return ""
 
 
-def _ends(division: Division, expr: Expr, source: Source, blocks: Blocks) -> Ends | str:
+def _ends(split: SplitQuery, expr: Expr, source: Source, blocks: Blocks) -> Ends | str:
     """Of what an aggregate reads, as the rows of the source tell; or why nothing is known."""
-    type_ = type_of(expr, division.finish.rows, where="progress")
+    type_ = type_of(expr, split.finish.rows, where="progressive()")
     if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
-        return f"{type_} has no bounds here"
+        return f"values of type {type_} have no bounds"
     if pa.types.is_uint64(type_):
-        return "unsigned integers of 64 bits have no bounds here"
-    below = _of_source(division, expr)
+        return "unsigned integers of 64 bits have no bounds"
+    below = _of_source(split, expr)
     if below is not None and source.in_memory:
         found = _in_memory(below, source, blocks)
         if found is not None:
@@ -152,15 +152,15 @@ def _ends(division: Division, expr: Expr, source: Source, blocks: Blocks) -> End
         low, high = (np.full(len(blocks), end) for end in by_type)
         return Ends(low, high, np.zeros(len(blocks), np.bool_))
     if below is None:
-        return f"what {expr.show()} is of the rows of the source is not known"
+        return f"{expr.show()} is not computed from rows of the source"
     if source.in_memory:
         return f"{expr.show()} is not a finite number in all rows"
     return f"there are no statistics of the smallest and largest {expr.show()}"
 
 
-def _of_source(division: Division, expr: Expr) -> Expr | None:
+def _of_source(split: SplitQuery, expr: Expr) -> Expr | None:
     """The same of columns of the source; None where some operator makes other rows."""
-    node = division.states
+    node = split.states
     while node.inputs:
         if isinstance(node.op, Select):
             expr = substitute(expr, dict(node.op.columns))

@@ -35,7 +35,7 @@ _AT_ONCE = nullcontext()
 _blocks_of_windows = Compiled(blocks_of_windows)
 
 
-class Stand(NamedTuple):
+class ScanPosition(NamedTuple):
     """How far a phase of a scan had come.
 
     Attributes
@@ -104,7 +104,7 @@ class Scan:
         if begin is None or order != "random":
             self._begin(every, np.empty(0, np.int64))
         else:
-            self._come_to(begin)
+            self._set_phase(begin)
             self.later, self._read_before = np.delete(every, begin), self.read.copy()
 
     @property
@@ -123,27 +123,27 @@ class Scan:
     @property
     def rows(self) -> tuple[int, int] | None:
         """Where the block that is next lies in the source; None at the end of a phase."""
-        return self._stretches[self._at] if self._at < len(self._stretches) else None
+        return self._ranges[self._at] if self._at < len(self._ranges) else None
 
     @property
     def coming(self) -> list[tuple[int, int]]:
         """Where some of those lie that come after it in this phase."""
-        return self._stretches[self._at + 1 : self._at + 1 + _COMING]
+        return self._ranges[self._at + 1 : self._at + 1 + _COMING]
 
-    def go_on(self) -> bool:
+    def next_phase(self) -> bool:
         """Begin the phase of those that were not preferred, when one has ended; False if there are none."""
         if len(self.later):
             self._begin(self.later, np.empty(0, np.int64))
         return self.next is not None
 
-    def took(self) -> None:
+    def mark_read(self) -> None:
         """Count the block that was next as read."""
-        first, stop = self._stretches[self._at]
+        first, stop = self._ranges[self._at]
         self.read[self._phase[self._at]] = True
         self.rows_read += stop - first
         self._at += 1
 
-    def took_all(self) -> None:
+    def mark_all_read(self) -> None:
         """Count all blocks as read."""
         self.read[:] = True
         self.rows_read = int(self.blocks.rows.sum())
@@ -171,7 +171,7 @@ class Scan:
     def read_first(self, blocks: Array) -> None:
         """Read these before a sample of the others is drawn, in this order."""
         self._read_before = self.read.copy()
-        self._come_to(blocks[~self.read[blocks]])
+        self._set_phase(blocks[~self.read[blocks]])
         self.later, self.begins = np.setdiff1d(np.flatnonzero(~self.read), blocks), True
 
     def state_parts(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Scan:
     def restore_state(self, parts: dict[str, Any]) -> None:
         """Stand where an equal one stood, whose state this is."""
         self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
-        self._come_to(parts["phase"], parts["at"])
+        self._set_phase(parts["phase"], parts["at"])
         self.begins = parts.get("begins", False)
         self._read_before = self.read.copy()
         self._read_before[self._phase] = False
@@ -191,23 +191,23 @@ class Scan:
 
     def _begin(self, blocks: Array, later: Array) -> None:
         self.begins = False
-        self._come_to(self._chance.permutation(blocks) if self.order == "random" else (
+        self._set_phase(self._chance.permutation(blocks) if self.order == "random" else (
             blocks[np.argsort(-self.blocks.latest[blocks], kind="stable")] if self.order == "newest"
             else blocks[np.argsort(self.blocks.earliest[blocks], kind="stable")]))
         self.later = later
         self._read_before = self.read.copy()
 
-    def _come_to(self, phase: Array, at: int = 0) -> None:
+    def _set_phase(self, phase: Array, at: int = 0) -> None:
         """A phase of these blocks, of which so many were read."""
         self._phase, self._at = phase, at
         first, stop = self.blocks.first[phase].tolist(), self.blocks.stop[phase].tolist()
-        self._stretches = list(zip(first, stop, strict=True))  # asked for at every block: numbers that are made once
+        self._ranges = list(zip(first, stop, strict=True))  # asked for at every block: numbers that are made once
 
     @property
-    def stand(self) -> Stand:
+    def position(self) -> ScanPosition:
         """How far it has come, whatever is read later."""
         random = self.order == "random" and not self.begins
-        return Stand(self, self._phase, self._at, self._read_before, random, self.begins)
+        return ScanPosition(self, self._phase, self._at, self._read_before, random, self.begins)
 
     def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
         """What is known of each range of time, ends included: see :func:`blocks_of_windows`.

@@ -48,7 +48,7 @@ class BlockStates:
         self._whole: Batch | None = None
         self._parts: PaneParts | None = None
         self._panes: PaneKernel | None = None
-        self._set_to_work()
+        self._start()
         seen, = self.pipeline.sources
         self.columns = seen.schema.names
         self.source = _unwrapped(seen)
@@ -103,7 +103,7 @@ class BlockStates:
             assert self._panes is not None
             self._parts = self._panes.parts_of(self._whole)
 
-    def _news(self) -> int:
+    def _count_new(self) -> int:
         """How many states were made since it was last asked."""
         before = self.waiting
         self.waiting = sum(map(len, self._made)) + (0 if self._panes is None else self._panes.waiting)
@@ -115,23 +115,23 @@ class BlockStates:
         self._made, self.waiting = [], 0
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
 
-    def forget(self, states: int) -> None:
+    def discard(self, states: int) -> None:
         """Begin anew after so many that wait: a block was interrupted, and its rows will be read once more."""
         self._made, self.waiting = [self.take().slice(0, states)], states
-        self._set_to_work()
+        self._start()
 
     def _read_part(self, first: int, stop: int) -> int | None:
         """Make states of a whole block of rows in order, of those that lie in memory; None if that is not so simple."""
         assert self._panes is not None
         assert self._parts is not None
-        return self._news() if self._parts.take_in(first, stop) else None
+        return self._count_new() if self._parts.take_in(first, stop) else None
 
     def _read_straight(self, batches: Sequence[Batch]) -> int:
         """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
         assert self._panes is not None
         self._panes.push_whole(batches)
         self._look_for_parts()
-        return self._news()
+        return self._count_new()
 
     def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
         """Make states of rows that begin at these rows of the source."""
@@ -143,9 +143,9 @@ class BlockStates:
                 if batch is not None:
                     self._made += self.pipeline.push(0, batch)[0]
         self._made += self.pipeline.finish(0)[0]
-        return self._news()
+        return self._count_new()
 
-    def _set_to_work(self) -> None:
+    def _start(self) -> None:
         """Make what makes states; they are gathered in it, since making a batch of each block takes time."""
         self.pipeline = Pipeline(self._plan)
         self._parts = None

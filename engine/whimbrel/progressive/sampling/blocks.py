@@ -8,7 +8,7 @@ import numpy as np
 
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.plan import Blocks, Node, Source
-from whimbrel.progressive.plan.query_split import Division, divide
+from whimbrel.progressive.plan.query_split import SplitQuery, split_query
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.time_range_blocks import in_ranges
 from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
@@ -19,7 +19,7 @@ _BLOCKS = 200
 """Of a table: an answer every hundredth of it is due after two."""
 _IN_A_WINDOW, _MAX_BLOCKS = 32, 1024
 """Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
-_FEWEST_ROWS, _MAX_ROWS = 64, 1 << 20
+_MIN_ROWS, _MAX_ROWS = 64, 1 << 20
 _FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
 """Rows that a first answer needs; of so many times more a part is read first."""
 _APART = 20
@@ -28,51 +28,52 @@ _MAX_HELD = 1 << 24
 """Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
 
 
-def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[Division, BlockStates, Blocks, Array | None, str] | str:
+def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[
+        SplitQuery, BlockStates, Blocks, Array | None, str] | str:
     """How a query is answered block by block, the blocks to begin with, and why there are no intervals, if so.
 
     Or why it is not answered so.
     """
-    division, vague = divide(plan), ""
-    if isinstance(division, str) or not division.tail_keeps_rows:
+    split, vague = split_query(plan), ""
+    if isinstance(split, str) or not split.tail_keeps_rows:
         ranged = in_ranges(plan)
         said = f", and {ranged}" if isinstance(ranged, str) and ranged else ""
-        found = divide(ranged) if isinstance(ranged, Node) else division
+        found = split_query(ranged) if isinstance(ranged, Node) else split
         if isinstance(found, str):
-            division = found + said
+            split = found + said
         else:
-            division = found if isinstance(division, str) or found.tail_keeps_rows else division
-            vague = "" if division.tail_keeps_rows else (
-                f"the query goes on from its windows otherwise than row by row{said}")
-    if isinstance(division, str):
-        return division
-    states, known = BlockStates(division.plan), division.known_blocks.get(block_rows)
+            split = found if isinstance(split, str) or found.tail_keeps_rows else split
+            vague = "" if split.tail_keeps_rows else (
+                f"a step after the windows combines several rows{said}")
+    if isinstance(split, str):
+        return split
+    states, known = BlockStates(split.plan), split.known_blocks.get(block_rows)
     if known is not None:
-        return division, states, *known, vague
+        return split, states, *known, vague
     rows = states.source.rows
     if rows == 0:
         return "its source has no rows"
     if rows is None or states.source.live or states.source.edges:
-        return "its source has no end, or no blocks"
-    size = min(max(_FEWEST_ROWS, -(-rows // _BLOCKS)), _MAX_ROWS)
-    blocks = states.blocks(block_rows or size, division.cuts)
-    held = (division.one_each and blocks is not None and rows * len(states.columns) <= _MAX_HELD
+        return "its source is unbounded or has no blocks"
+    size = min(max(_MIN_ROWS, -(-rows // _BLOCKS)), _MAX_ROWS)
+    blocks = states.blocks(block_rows or size, split.cuts)
+    held = (split.one_each and blocks is not None and rows * len(states.columns) <= _MAX_HELD
             and len(blocks) < MIN_BLOCKS_TO_SAMPLE <= rows // (block_rows or size))
     if held:
         states.hold()
-        blocks = states.blocks(block_rows or size, division.cuts)
+        blocks = states.blocks(block_rows or size, split.cuts)
     if blocks is None:
-        return "its source cannot be read block by block: rows may be late, or nobody knows the times of its blocks"
-    windows = _span(blocks) // division.window.size + 1
-    if windows > 1 and rows * len(division.kept) > _MAX_HELD:
-        return f"all its {windows:,} windows would keep their values at once"
-    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MAX_BLOCKS and division.cuts is not None:
-        finer = states.blocks(max(_FEWEST_ROWS, rows // (windows * _IN_A_WINDOW)), division.cuts)
+        return "its source cannot be read block by block: rows may be late, or the times of its blocks are unknown"
+    windows = _span(blocks) // split.window.size + 1
+    if windows > 1 and rows * len(split.kept) > _MAX_HELD:
+        return f"all {windows:,} windows would keep their values at once"
+    if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MAX_BLOCKS and split.cuts is not None:
+        finer = states.blocks(max(_MIN_ROWS, rows // (windows * _IN_A_WINDOW)), split.cuts)
         blocks = blocks if finer is None else finer
-    blocks, begin = _beginning(blocks, windows if division.keeps_time else 1, states.source)
+    blocks, begin = _beginning(blocks, windows if split.keeps_time else 1, states.source)
     if not held:  # rows do not change, but are not kept for the next one to ask
-        division.known_blocks[block_rows] = blocks, begin
-    return division, states, blocks, begin, vague
+        split.known_blocks[block_rows] = blocks, begin
+    return split, states, blocks, begin, vague
 
 
 def _span(blocks: Blocks) -> int:

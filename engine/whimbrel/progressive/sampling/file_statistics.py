@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_scan import Scan
 
 Array = np.ndarray[Any, Any]
@@ -15,14 +15,14 @@ Array = np.ndarray[Any, Any]
 _MAX_WINDOWS = 4_096
 
 
-def windows_with_rows(division: Division, scan: Scan) -> Array:
+def windows_with_rows(split: SplitQuery, scan: Scan) -> Array:
     """The starts of windows in each of which some block lies whole; none where other than counts of all rows is asked.
 
     Sums of no rows are 0, which would look like a value; where rows are left out, or in groups, nothing is known.
     """
     nothing = np.empty(0, np.int64)
-    blocks, window = scan.blocks, division.window
-    if division.tail or not (division.keeps_rows and division.values.rows_alone):
+    blocks, window = scan.blocks, split.window
+    if split.tail or not (split.keeps_rows and split.values.rows_alone):
         return nothing
     early, late = int(blocks.earliest.min()), int(blocks.latest.max())
     reach = window.size + 2 * window.hop
@@ -30,5 +30,5 @@ def windows_with_rows(division: Division, scan: Scan) -> Array:
         return nothing
     begin = early - reach
     starts = np.arange(begin - (begin - window.offset) % window.hop, late + reach, window.hop)
-    _, (inside, *_), _ = scan.overlapping(scan.stand.kinds, *division.window_times(starts), random=False)
+    _, (inside, *_), _ = scan.overlapping(scan.position.kinds, *split.window_times(starts), random=False)
     return starts[inside > 0]

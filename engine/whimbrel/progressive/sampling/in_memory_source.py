@@ -56,9 +56,9 @@ class InMemorySource(Source):
         return self._of(self._batch.slice(first, stop), self.disorder)
 
     def _of(self, rows: Batch, disorder: OrderingSpec) -> InMemorySource:
-        twin = object.__new__(InMemorySource)
-        vars(twin).update(vars(self), _batch=rows, rows=len(rows), disorder=disorder)
-        return twin
+        copy = object.__new__(InMemorySource)
+        vars(copy).update(vars(self), _batch=rows, rows=len(rows), disorder=disorder)
+        return copy
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         yield self._batch.slice(offset, self.rows).select(columns)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from whimbrel.plan import Node, Source
-from whimbrel.progressive.plan.query_split import divide
+from whimbrel.progressive.plan.query_split import split_query
 
 
 def in_parts(plan: Node, order: str | None) -> Node:
     """The plan over sources as they are best read block by block; as it is, where that will not be asked of them."""
-    if order == "time" or isinstance(divide(plan), str):
+    if order == "time" or isinstance(split_query(plan), str):
         return plan
 
     def looked_at(place: Node) -> Node:

@@ -19,7 +19,7 @@ from whimbrel.expr import Col, Expr, columns_of, evaluate
 from whimbrel.kernels import KeyTable
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Blocks, Operator, reads_lifetime
-from whimbrel.progressive.plan.query_split import Division
+from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 
@@ -30,7 +30,7 @@ KINDS = 3
 """Of rows that are looked at: two halves of those of which there are more, and those that lie far out."""
 _LOOKED_AT = 1 << 17
 """Rows that are enough."""
-_FEWEST, _MOST = 2, 16
+_MIN_EVERY, _MAX_EVERY = 2, 16
 """Of so many rows one is looked at."""
 _FAR_OUT = 0.02
 """Of the rows that are looked at, how many are beyond each end of what is not far out."""
@@ -42,7 +42,7 @@ _COMPUTED = 1 << 22
 """Rows up to which what aggregates read, and groups, are computed of all of them."""
 
 
-class Thinned(NamedTuple):
+class PilotSample(NamedTuple):
     """States of some rows of each block.
 
     Attributes
@@ -72,44 +72,44 @@ class Thinned(NamedTuple):
     far: Ticks
 
 
-def thinned(division: Division, states: BlockStates, blocks: Blocks) -> Thinned | None:
+def draw_pilot(split: SplitQuery, states: BlockStates, blocks: Blocks) -> PilotSample | None:
     """Look at rows of all blocks; None where rows do not lie in memory, or each is not answered for itself."""
-    source, cuts = states.source, division.cuts
-    if not source.in_memory or cuts is None or not division.one_each or _reads_lifetimes(division):
+    source, cuts = states.source, split.cuts
+    if not source.in_memory or cuts is None or not split.one_each or _reads_lifetimes(split):
         return None
     first, last = ((int(time) - cuts.offset) // cuts.hop for time in (blocks.earliest.min(), blocks.latest.max()))
     span = last - first + 1
     if KINDS * len(blocks) * span * cuts.hop >= INF // 2:
         return None
     rows = int(blocks.rows.sum())
-    every = min(max(rows // _LOOKED_AT, _FEWEST), _MOST)
-    places, kinds, chosen = _chosen(division, states, rows, every)
+    every = min(max(rows // _LOOKED_AT, _MIN_EVERY), _MAX_EVERY)
+    places, kinds, chosen = _chosen(split, states, rows, every)
     # Times that tell the block, the kind of its rows, and the pane.
     which = np.searchsorted(blocks.stop, places, "right")
     numbers = (KINDS * which + kinds) * span
     numbers += (chosen.sync - cuts.offset) // cuts.hop - first
     order = np.argsort(numbers, kind="stable")
-    twin = BlockStates(division.plan)
-    twin.source = InMemorySource.of(states.source, Batch(
+    copy = BlockStates(split.plan)
+    copy.source = InMemorySource.of(states.source, Batch(
         chosen.schema, frozen(numbers[order] * cuts.hop + cuts.offset), 1,
         tuple(column.take(order) for column in chosen.columns)))
-    twin.read((0, len(order)), ())
-    found = twin.take()
-    offset, late = division.window.offset, int(division.window.label == "end")
+    copy.read((0, len(order)), ())
+    found = copy.take()
+    offset, late = split.window.offset, int(split.window.label == "end")
     numbers = (found.sync - offset) // cuts.hop - late
     sync = (numbers % span + first + late) * cuts.hop + offset
     stand_for = np.bincount(which, np.where(kinds == FAR, 1, every), len(blocks)).astype(np.int64)
     far = np.bincount(which[kinds == FAR], minlength=len(blocks))
     kinds = numbers // span % KINDS
-    return Thinned(found.having(sync=frozen(sync)), numbers // span // KINDS, kinds, np.where(kinds == FAR, 1, every),
-                   every, stand_for, far)
+    return PilotSample(found.having(sync=frozen(sync)), numbers // span // KINDS, kinds,
+                       np.where(kinds == FAR, 1, every), every, stand_for, far)
 
 
-def _reads_lifetimes(division: Division) -> bool:
-    return any(reads_lifetime(node.op) for node in division.states.walk() if isinstance(node.op, Operator))
+def _reads_lifetimes(split: SplitQuery) -> bool:
+    return any(reads_lifetime(node.op) for node in split.states.walk() if isinstance(node.op, Operator))
 
 
-def _chosen(division: Division, states: BlockStates, rows: int, every: int) -> tuple[Ticks, Ticks, Batch]:
+def _chosen(split: SplitQuery, states: BlockStates, rows: int, every: int) -> tuple[Ticks, Ticks, Batch]:
     """One of so many rows, and all that lie far out: their places, what kind they are of, and the rows themselves."""
     steps = np.arange(0, rows, every)
     places = steps + np.random.default_rng(0).integers(0, every, len(steps))
@@ -117,14 +117,14 @@ def _chosen(division: Division, states: BlockStates, rows: int, every: int) -> t
     batches = [batch for batch in states.source.read(states.columns) if batch is not None]
     parts = list(itertools.pairwise(np.cumsum([0, *map(len, batches)]).tolist()))
     far = np.zeros(rows, np.bool_)
-    groups = _groups(division, batches, rows)
+    groups = _groups(split, batches, rows)
     count = 1 if groups is None else int(groups.max()) + 1
     seen_of = np.zeros(len(places), np.int32) if groups is None else groups[places]
     if groups is not None:
         rare = (np.bincount(seen_of, minlength=count) < _RARE)[groups]
         if rare.sum() <= _FAR_OUT * rows:  # they are few among the others' too
             far |= rare
-    for expr in _inputs(division, rows):
+    for expr in _inputs(split, rows):
         columns = [_numbers(expr, batch) for batch in batches]
         numbers = [column for column in columns if column is not None]
         if len(numbers) == len(batches):
@@ -168,9 +168,9 @@ def _limits(seen: Array, groups: Array, count: int, far_out: float) -> tuple[Arr
     return low, high
 
 
-def _groups(division: Division, batches: Sequence[Batch], rows: int) -> Array | None:
+def _groups(split: SplitQuery, batches: Sequence[Batch], rows: int) -> Array | None:
     """The number of each row's group; None where there is one, or that would take long."""
-    op = division.plan.op
+    op = split.plan.op
     assert isinstance(op, GroupAggregate)
     names = [expr.name for _, expr in op.keys if isinstance(expr, Col)]
     if rows > _COMPUTED or not op.keys or len(names) < len(op.keys):
@@ -179,9 +179,9 @@ def _groups(division: Division, batches: Sequence[Batch], rows: int) -> Array | 
     return np.concatenate([keys.ids([batch.column(name) for name in names], len(batch)) for batch in batches])
 
 
-def _inputs(division: Division, rows: int) -> list[Expr]:
+def _inputs(split: SplitQuery, rows: int) -> list[Expr]:
     """What aggregates read, of which it is looked how far out it lies; of many rows only columns as they are."""
-    op = division.plan.op
+    op = split.plan.op
     assert isinstance(op, GroupAggregate)
     exprs = [aggregate.expr for _, aggregate in op.measures if aggregate.expr is not None]
     found = {expr.show(): expr for expr in exprs if isinstance(expr, Col) or (columns_of(expr) and rows <= _COMPUTED)}

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.kernels import patience
-from whimbrel.progressive.plan.query_split import Division
-from whimbrel.progressive.sampling.block_scan import Scan, Stand
+from whimbrel.progressive.plan.query_split import SplitQuery
+from whimbrel.progressive.sampling.block_scan import Scan, ScanPosition
 from whimbrel.progressive.sampling.evidence import Evidence, Statistics
 from whimbrel.progressive.sampling.read_blocks import Part, Read
 
@@ -55,9 +55,9 @@ class SampleState:
 
     Attributes
     ----------
-    division : Division
+    split : SplitQuery
     rows : WindowRows
-    stand : Stand
+    position : ScanPosition
         Of the scan, when the totals were those of what it had read.
     statistics : Statistics or None
         What is known of all blocks.
@@ -69,9 +69,9 @@ class SampleState:
         As those of :class:`~whimbrel.progressive.estimation.block_totals.Totals`.
     """
 
-    division: Division
+    split: SplitQuery
     rows: WindowRows
-    stand: Stand
+    position: ScanPosition
     statistics: Statistics | None
     fields: list[Array]
     known: Array
@@ -92,7 +92,7 @@ class SampleState:
 
     @property
     def scan(self) -> Scan:
-        return self.stand.scan
+        return self.position.scan
 
     @property
     def keys(self) -> Sequence[Column]:
@@ -106,12 +106,12 @@ class SampleState:
     @cached_property
     def kinds(self) -> Array:
         """By block, what the phase knows of it."""
-        return self.stand.kinds
+        return self.position.kinds
 
     @property
     def window_times(self) -> tuple[Array, Array]:
         """The first and the last time of an event of each window."""
-        return self.division.window_times(self.rows.starts)
+        return self.split.window_times(self.rows.starts)
 
     @cached_property
     def read(self) -> Read:
@@ -121,7 +121,7 @@ class SampleState:
     def read_of(self, kinds: Array) -> Read:
         """The blocks of each window, if this is known of them."""
         found, (inside, rows_left, phase, share, more, density), flags = self.scan.overlapping(
-            kinds, *self.window_times, random=self.stand.random)
+            kinds, *self.window_times, random=self.position.random)
         drawn, left, later, before = (Part(*each) for each in found)
         exact, sampled = flags
         return Read(self.rows.which, drawn, left, later, before, inside, rows_left, phase, share, (more, density),
@@ -141,13 +141,13 @@ class SampleState:
     def max_left(self) -> Array:
         """By window, the largest number of its events in unread blocks."""
         read = self.read
-        return read.rows_left if self.division.one_each else np.where(read.exact_windows, 0.0, np.inf)
+        return read.rows_left if self.split.one_each else np.where(read.exact_windows, 0.0, np.inf)
 
     @property
     def max_in_block(self) -> float:
         """The largest number of events of a group in a block; infinite: not known."""
-        division = self.division
-        return float(self.scan.max_rows) if division.one_each else division.max_in_range
+        split = self.split
+        return float(self.scan.max_rows) if split.one_each else split.max_in_range
 
     @property
     def waiting(self) -> AbstractContextManager[None]:

@@ -54,18 +54,18 @@ def in_ranges(plan: Node) -> Node | str:
     if below is None:
         return ""
     if any(isinstance(node.op, LatenessBand | LateRows | Changelog) for node in below.walk()):
-        return "which rows are late depends on all that came before them"
+        return "whether a row is late depends on all rows before it"
     sources = below.sources()
     if not all(source.rows is not None and not (source.live or source.edges) for source in sources):
-        return "nobody knows how many rows one of its sources has, or it has no end or has edges"
+        return "one of its sources is unbounded, has edges, or an unknown number of rows"
     if not all(source.rows for source in sources):
         return "one of its sources has no rows"
     log = max(sources, key=lambda source: source.rows or 0)
     if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # else nothing need be read to know
-        ranged = Ranged(below)
+        ranged = TimeRangeSource(below)
         if ranged.can_be_cut:
             return plan.rewrite(lambda node: Node(ranged) if node is below else node)
-    return "ranges of its time need rows from all over its source"
+    return "its time ranges need rows from all over its source"
 
 
 def _part(plan: Node) -> Node | None:
@@ -75,7 +75,7 @@ def _part(plan: Node) -> Node | None:
     return window.inputs[0] if window is not None and isinstance(window.op, HoppingWindow) else None
 
 
-class Ranged(SubplanSource):
+class TimeRangeSource(SubplanSource):
     """What a plan answers, as a source that is read in ranges of time; its rows are counted by those of a log of it.
 
     Parameters
@@ -202,7 +202,7 @@ class _Range(Source):
 
     longest = 1
 
-    def __init__(self, of: Ranged, first: int, stop: int) -> None:
+    def __init__(self, of: TimeRangeSource, first: int, stop: int) -> None:
         self._of, self._first, self._stop = of, first, stop
         self.name, self.time, self.schema, self.rows = of.name, of.time, of.schema, stop - first
 

@@ -14,7 +14,7 @@ def unseen_fraction(state: SampleState, alpha: float) -> float:
     So many draws without replacement all miss it with probability alpha (hypergeometric).
     """
     drawn, left, later, _ = np.bincount(state.kinds, minlength=KINDS).tolist()
-    if not state.stand.random or later or not drawn:
+    if not state.position.random or later or not drawn:
         return 1.0
     total, missed = drawn + left, 1.0
     for number in range(left + 1):
@@ -27,7 +27,7 @@ def unseen_fraction(state: SampleState, alpha: float) -> float:
 def unseen_rows(state: SampleState, alpha: float) -> float:
     """The largest number of rows that a group may have, and be in none of the blocks that were drawn."""
     kinds = state.kinds
-    if not state.division.one_each and ((kinds == LEFT) | (kinds == LATER)).any():
+    if not state.split.one_each and ((kinds == LEFT) | (kinds == LATER)).any():
         return float("inf")
     blocks = round(unseen_fraction(state, alpha) * (kinds != BEFORE).sum())
     left = state.scan.blocks.rows[(kinds == LEFT) | (kinds == LATER)].sum()
