@@ -1,4 +1,4 @@
-"""Early answers with intervals: blocks of a source in any order, an estimate at every look, the answer at the end."""
+"""Progressive queries: estimates with confidence sequences that converge to the exact result."""
 
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
 from whimbrel.progressive.estimation.estimate import Estimate

@@ -1,7 +1,7 @@
-"""What is known of all blocks before a sample of them is drawn: which can move the answer, and how heavy tails are.
+"""Statistics of all blocks before a sample is drawn, from a pilot sample.
 
-Whether a value has an interval is decided by that, and not by the blocks that happened to be read. Samples that met an
-incident would lose theirs, and those that did not would keep a false one.
+They decide whether a value has an interval; the blocks that happened to be drawn do not. Otherwise, samples with an
+outlier would lose their interval, and samples without it would keep a false one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the blocks read so far add up to, group by group: merged states, and how much they differ between blocks."""
+"""Merged states of the blocks read so far, and their variance between blocks."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Totals:
     known : list of numpy.ndarray
         The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
     blocks, sums, products, crosses, powers : numpy.ndarray
-        Of the phase: blocks with rows of the group, sums of its fields, sums of their products with each other and with
-        the sizes of blocks, and of the first four powers of what they would be in a block of the usual size.
+        Of the phase, by group: blocks with its rows, sums of its fields, and sums of their products with each other and
+        with the sizes of blocks. The powers are sums of the first four powers of fields, scaled to the usual size.
     """
 
     def __init__(self, split: SplitQuery, *, compares: bool, usual: float = 1.0, keeps_blocks: bool = False) -> None:
@@ -113,7 +113,7 @@ class Totals:
 
     @property
     def fields(self) -> list[Array]:
-        """Arrays of the merged states, by row; there is room for more rows than there are."""
+        """Arrays of the merged states, by row; longer than the number of rows."""
         return [array for measure in self.measures for array in measure.state]
 
     def known_of(self, rows: int) -> Array:

@@ -1,4 +1,4 @@
-"""Whether one group is larger than another, how sure that is, and whether it stays so."""
+"""Compare the values of two rows of an estimate, with a confidence."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _MIN_ALPHA = 1e-4
 
 
 class NoSuchRowError(PlanError):
-    """No row was read that has these keys."""
+    """No row with these keys was read."""
 
 
 class SeveralRowsError(PlanError):
-    """These keys are those of several rows."""
+    """Several rows have these keys."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One value beside another.
+    """Which of two rows has the larger value.
 
     Attributes
     ----------
     value : str
     left, right : mapping
-        What tells the rows.
+        The keys of the rows.
     difference : float
-        Of the left value and the right one, as estimated; NaN where one of them is not there.
+        The left value minus the right one, as estimated; NaN if a row is missing.
     confidence : float
-        With which the sign of the difference is that of the whole, at every look; 1 when both are exact.
+        Of the sign of the difference, valid at every update; 1 if both values are exact.
     """
 
     value: str
@@ -64,18 +64,18 @@ class Comparison:
         return self.summary
 
     def unknown(self, *, certain: bool = False) -> Comparison:
-        """The same of which nothing is known; or never will be, because there is no such row."""
+        """The same comparison, undecided; or certainly without such a row."""
         return replace(self, difference=math.nan, confidence=float(certain))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of something that was remembered.
+    """A claim, and whether it still holds.
 
     Attributes
     ----------
     claim, now : Comparison
-        As it was when it was remembered, and now.
+        As it was when it was added, and now.
     """
 
     claim: Comparison
@@ -83,13 +83,13 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the difference has the sign it had, or it is not known yet what it has."""
+        """Whether the difference has the same sign as in the claim, or is undecided."""
         unknown = math.isnan(self.now.difference) and self.now.confidence < 1
         return unknown or bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
 
     @property
     def summary(self) -> str:
-        """What changed."""
+        """The claim, and its state: holds, undecided or overturned."""
         found = "holds" if not math.isnan(self.now.difference) else "undecided"
         return f"{self.claim.summary}: {found if self.holds else f'overturned, {self.now.summary}'}"
 
@@ -100,10 +100,10 @@ class Verdict:
 def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
              numbers: Array, whole: Array | None, exact: Array,
              ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
-    """Compare a value of two rows: each interval may fail with half of what the comparison may.
+    """Compare a value of two rows: each of the two intervals has half of alpha.
 
-    Values, and their ends at a probability, are by value and row of the sample; `exact` is by row, and so is `whole`,
-    the value itself where it is an integer: floats tell no large ones apart.
+    `numbers` and `ends` are by value and row of the sample, `exact` and `whole` by row. `whole` has the value itself if
+    it is an integer, because floats cannot distinguish large integers.
     """
     for row in (left, right):
         if not isinstance(row, Mapping):

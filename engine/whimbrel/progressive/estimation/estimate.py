@@ -1,4 +1,4 @@
-"""An early answer: values scaled to the whole, intervals that hold at every look, and words."""
+"""Estimates: values scaled to all rows, their intervals and a summary."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FLOAT = pa.float64()
 _OF_DRAWN = "unread blocks are assumed to resemble the blocks read"
 _OF_ALL = "a pilot sample of all blocks shows how much unread blocks may differ"
 """What intervals rest on."""
-_TOLD_APART = 2**53
-"""Integers up to it are told apart by floats."""
+_MAX_EXACT_INTEGER = 2**53
+"""Floats represent all integers up to this one."""
 
 
 class Estimate:
-    """What is known of an answer before all rows were read.
+    """The result of a sample, scaled to all rows; exact when all rows were read.
 
     Parameters
     ----------
@@ -40,24 +40,24 @@ class Estimate:
     final : bool
     confidence : float
     fallback_reason : str
-        Why there are no intervals; empty where there are.
+        Why there are no intervals; empty if there are.
 
     Attributes
     ----------
     table : pyarrow.Table
         start, end, keys; then each value, scaled to all rows, with its interval in ``<value>_low`` and ``<value>_high``
-        (null: not known). First the rows that are exact, then those that are not, each in the order of start.
+        (null: no bound). Exact rows come first, then the others, each by start.
     settled : int
-        How many rows of the table are exact.
+        The number of exact rows in the table.
     fraction_read : float or None
-        Of the source's rows, how many were read.
+        The fraction of the source's rows that was read.
     relative_error : float
-        How far the farther end of an interval is from its value, at most, as a share of the value; infinite where one
-        is not known, 0 at the end.
+        The largest distance of an end of an interval from its value, as a fraction of the value. Infinite if an
+        interval is missing, 0 at the end.
     summary : str
-        What a reader should know beside the table.
+        How much was read, the relative errors, and what the intervals rest on.
     all_read : bool
-        Nothing is left to read.
+        Whether all rows were read.
     """
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, fallback_reason: str = "",
@@ -73,7 +73,7 @@ class Estimate:
 
     @property
     def sample(self) -> Sample | None:
-        """What it is computed of; None where no interval is known."""
+        """The sample of the estimate; None if there are no intervals."""
         return None if self._pending is None else self._pending.sample
 
     @property
@@ -94,7 +94,7 @@ class Estimate:
 
     @property
     def raw_table(self) -> pa.Table:
-        """At the end, the answer of the rows that were read, whatever rows are late."""
+        """At the end, the result of the rows that were read, without allowance for late rows."""
         return self.table
 
     @property
@@ -122,7 +122,7 @@ class Estimate:
         return self._known_sample("exact").state.read.exact
 
     _complete = "exact"
-    """What is parts of these."""
+    """What the summary calls exact rows."""
 
     @property
     def _estimated(self) -> Array:
@@ -135,7 +135,7 @@ class Estimate:
         return self._known_sample("numbers").values.numbers
 
     def _known_sample(self, asked: str) -> Sample:
-        """What is known of how far off values are, for who asks for this."""
+        """The sample, for an attribute that needs intervals."""
         if self.sample is None:
             raise PlanError(f"This estimate has no intervals: {self.fallback_reason}.", where=asked,
                             hint="Use the first answer.settled rows of answer.table: they are exact.")
@@ -148,7 +148,7 @@ class Estimate:
 
     @property
     def _judged(self) -> bool:
-        """Whether something is known of how far off values are."""
+        """Whether values have error bounds."""
         return self.sample is not None
 
     @cached_property
@@ -169,13 +169,13 @@ class Estimate:
         return self._known_sample("bounds").bounds(alpha)
 
     def _ends_at(self, alpha: float) -> tuple[Array, Array]:
-        """What tells rows apart: ends by value and row."""
+        """Ends of intervals for comparisons, by value and row."""
         assert self.sample is not None
         return self.sample.intervals.ends(alpha)
 
     @cached_property
     def errors(self) -> Array:
-        """How far off each value may be, as a share of it, by row and value; NaN where no interval can be."""
+        """The relative error of each value, by row and value; NaN for values that cannot have an interval."""
         (low, high), numbers, two_ended = self.bounds, self.numbers, self._two_ended
         out = np.empty(low.shape)
         for value in range(low.shape[1]):
@@ -190,7 +190,7 @@ class Estimate:
         return 0.0 if self.final else self.error_of(None)
 
     def error_of(self, value: str | None) -> float:
-        """The largest error of one value, or of all."""
+        """The largest relative error of one value, or of all."""
         asked = [] if value is None or not self._judged else [self._value(value)]
         if self.final:
             return 0.0
@@ -205,12 +205,12 @@ class Estimate:
         return self._judged and value in self._result_columns and bool(self._two_ended[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
-        """Which of two rows has the larger value, and how sure that is.
+        """Compare the values of two rows: which is larger, and with what confidence.
 
         Parameters
         ----------
         left, right : mapping of str to value
-            What tells a row: keys, and ``start`` where there are several windows.
+            The row: its keys, and ``start`` if there are several windows.
         value : str, optional
             Default: the first value.
         """
@@ -222,7 +222,7 @@ class Estimate:
                         whole=self._integers(number), exact=self.exact | self.final, ends=self._ends_at)
 
     def verdict(self, claim: Comparison) -> Verdict:
-        """What has become of a claim; of rows that were not read yet nothing is known."""
+        """Check a claim against this estimate; it is undecided while its rows were not read."""
         try:
             now = self.compare(claim.left, claim.right, claim.value)
         except (NoSuchRowError, SeveralRowsError) as error:
@@ -230,9 +230,9 @@ class Estimate:
         return Verdict(claim, now)
 
     def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
-        """The keys of the k largest values, and whether their order is certain: each interval above the next one.
+        """The keys of the k largest values, and whether their order is certain: each interval is above the next.
 
-        Of groups that were not seen only counts can be bounded; what is certain of other values is so of those seen.
+        Unseen groups are bounded for counts only. For other values, the order is certain among the groups seen.
         """
         check_number(k, name="k", must="an integer of at least 1", whole=True, where=f"ranking({k!r})",
                      hint="Use ranking(3).")
@@ -298,12 +298,12 @@ class Estimate:
 
     @property
     def late_summary(self) -> list[str]:
-        """What is parts of rows that are late, where somebody asked."""
+        """The part of the summary about late rows, with ``late=``."""
         return []
 
     @cached_property
     def unseen(self) -> float:
-        """A group that is in more than this share of the blocks was seen with this confidence, at this look."""
+        """Groups in a larger fraction of the blocks were seen, with the confidence of the estimate."""
         return 0.0 if self.all_read or self.sample is None else unseen_fraction(self.sample.state, 1 - self.confidence)
 
     @property
@@ -392,14 +392,14 @@ def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[s
 
 
 def check_value(name: str, known: Collection[str]) -> None:
-    """Refuse what is not the name of one of these values."""
+    """Check that a name is one of these values."""
     if name not in known:
         raise PlanError(f"There is no value {name!r} with an estimate.", where=f"value={name!r}",
                         hint=near_match(str(name), known, noun="value"))
 
 
 def check_ends(plan: Node, values: Iterable[str]) -> None:
-    """Refuse columns of the names that intervals of values will have, where these are numbers or times."""
+    """Check that no column has the name of an interval column of another value."""
     types = {field.name: field.type for field in plan.schema}
     for name in {*values} & {*types}:
         number = pa.types.is_primitive(types[name]) and not pa.types.is_boolean(types[name])
@@ -415,7 +415,7 @@ def end_names(name: str) -> tuple[str, str]:
 
 def _outward(values: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Ends that are the value itself, as floats on its either side where there is none that is it."""
-    if values.dtype.kind == "f" or not (np.abs(values.astype(np.float64)) > _TOLD_APART).any():
+    if values.dtype.kind == "f" or not (np.abs(values.astype(np.float64)) > _MAX_EXACT_INTEGER).any():
         return low, high
     rounded = values.astype(np.float64)
     off = [int(near) - value for near, value in zip(rounded.tolist(), values.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""What the blocks read so far say together: of windows, and where these overlap of their panes."""
+"""Merge the states of blocks into windows, and into panes if windows overlap."""
 
 from __future__ import annotations
 

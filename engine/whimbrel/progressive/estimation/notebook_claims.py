@@ -1,4 +1,4 @@
-"""Claims that outlive their session: in the metadata of a notebook's outputs, and beside what was kept."""
+"""Save claims in the metadata of notebook outputs, and load them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample behind an estimate: its state, its values and their intervals."""
+"""A sample at one update: its state, its values and their intervals."""
 
 from __future__ import annotations
 

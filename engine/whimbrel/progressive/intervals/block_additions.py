@@ -1,4 +1,4 @@
-"""What each block that was drawn in a phase of a scan added to the states of groups, kept as it was."""
+"""Keep what each block of a phase added to the states of groups."""
 
 from __future__ import annotations
 

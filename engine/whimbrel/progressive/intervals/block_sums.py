@@ -1,4 +1,4 @@
-"""One number that each block adds to each group: what it adds up to, and how far off the rest may be."""
+"""Confidence sequences for the sum of one number of each block, by group."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BlockSums:
         _add_block(ids, numbers, rows, self.usual, 1, self.blocks, self.sums, self.products, self.crosses, self.powers)
 
     def grow(self, groups: int) -> None:
-        """Have room for so many groups."""
+        """Make the arrays long enough for these groups."""
         if groups > len(self.blocks):
             self.blocks = extend(self.blocks, groups, 0)
             self.sums, self.products, self.crosses = (
@@ -62,11 +62,10 @@ class BlockSums:
         return copy
 
     def widths(self, state: SampleState, read: Read, alpha: float, name: str) -> Array:
-        """Half the intervals of the sums of all blocks, at every look; infinite where too little is known.
+        """Half the intervals of the sums of all blocks, valid at every update; infinite if too little is known.
 
-        They are those of :class:`~whimbrel.progressive.intervals.interval_widths.IntervalWidths`, of a value that is
-        one sum,
-        of this aggregate.
+        As in :class:`~whimbrel.progressive.intervals.interval_widths.IntervalWidths`, for a value of this aggregate
+        that is one sum.
         """
         groups, scan = len(self.blocks), state.scan
         errors, degrees, widths = np.empty((3, groups))

@@ -1,4 +1,4 @@
-"""Ends of values that are certain, whatever the unread rows hold."""
+"""Certain ends of values, for any content of the unread rows."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Confidence sequences for what a growing sample without replacement says of a finite population.
+"""Confidence sequences for the mean of a finite population, sampled without replacement.
 
-Let y be the totals of N blocks with mean m and variance S² (divisor N - 1), read in random order. With S_n the sum of
-the first n, the process ``(S_n - n m) / (N - n)`` is a martingale (Serfling 1974; Waudby-Smith and Ramdas, "Confidence
-sequences for sampling without replacement", NeurIPS 2020). Its variance ``v = S² n / (N (N - n))`` grows from look to
-look and is infinite at the end, so that a boundary which a Brownian motion crosses with probability alpha, at any time
-whatever, gives an interval for m that shrinks to nothing:
+Let y be the totals of N blocks with mean m and variance S² (divisor N - 1), read in random order. Let S_n be the sum of
+the first n. The process ``(S_n - n m) / (N - n)`` is a martingale (Serfling 1974; Waudby-Smith and Ramdas, "Confidence
+sequences for sampling without replacement", NeurIPS 2020). Its variance ``v = S² n / (N (N - n))`` grows from update to
+update and is infinite at the end. A Brownian motion crosses the boundary at any time with probability alpha. The
+boundary therefore gives an interval for m that shrinks to nothing:
 
     |mean of n blocks - m|  <=  c(n / N) S sqrt((1 - n / N) / n)
 
 Here c comes from a mixture of exponential martingales (Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon,
-"Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 2021). S is not known and is
-taken from the blocks that were read; that the boundary then still holds is a limit theorem in n (Waudby-Smith, Arbour,
+"Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 2021). S is unknown, and is
+estimated from the blocks that were read. The boundary is then valid by a limit theorem in n (Waudby-Smith, Arbour,
 Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", Annals of Statistics
-2024), and for few blocks c is widened as Student's t is wider than the normal.
+2024). For few blocks, c is widened as Student's t is wider than the normal distribution.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Array = np.ndarray[Any, Any]
 
 _FRACTIONS = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.8, 0.97)
 _WEIGHTS = (0.02, 0.02, 0.03, 0.04, 0.02, 0.82, 0.03, 0.02)
-"""Shares of the data for which the boundary is drawn tight, and how much of alpha each may use."""
+"""Fractions of the data at which the boundary is tight, and how much of alpha each may use."""
 _GRID = np.linspace(-14.0, 14.0, 1121)
-"""Logits of shares between which the boundary is interpolated."""
+"""Logits of fractions between which the boundary is interpolated."""
 
 
 @functools.lru_cache(maxsize=64)
 def boundary(alpha: float) -> tuple[Array, Array]:
-    """How many standard errors wide a sequence of intervals is, to hold at every look with probability 1 - alpha.
+    """The half-width of the intervals in standard errors, for a confidence sequence of level 1 - alpha.
 
-    Given by the logit of the share of blocks that was drawn: where the mixture reaches 1 / alpha, found by bisection.
+    By the logit of the fraction of blocks that was drawn: where the mixture reaches 1 / alpha, found by bisection.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
-"""Distinct counts of blocks in any order: exact at the end; before that at least what was seen, and so much at most.
+"""Distinct counts of a sample of blocks: the estimate of Chao and Lin, with bounds.
 
-A value that was not seen lies in blocks that are left, and is in none of the first ones that were drawn. Once so many
-were drawn, the reference, each other block has a number of values that are in none of these: fixed numbers, of which
-what is drawn afterwards is a sample. Their sum over the blocks that are left, which a confidence sequence bounds as it
-does any sum, is at least the number of values not seen: it counts a value once for each block it is in. Several
-references share what may go wrong, and the least bound counts: early ones have a larger sample, late ones leave fewer
-values to count twice.
+An unseen value lies in unread blocks, and in none of the blocks drawn first. The blocks drawn first are a *reference*.
+Each other block has a fixed number of values that are in no block of the reference. The blocks drawn later are a sample
+of these numbers. A confidence sequence bounds the sum of the numbers of all unread blocks, as it does any sum. That sum
+is at least the number of unseen values, because it counts a value once for each block that has it. Several references
+share alpha, and the smallest bound counts: early references have a larger sample, late ones have fewer values left to
+count twice.
 
 The estimate is that of Chao and Lin ("Nonparametric lower bounds for species richness and shared species richness under
-sampling without replacement", Biometrics 2012), of values that were seen in one block and in two.
+sampling without replacement", Biometrics 2012), from the values that were seen in one block and in two.
 """
 
 from __future__ import annotations

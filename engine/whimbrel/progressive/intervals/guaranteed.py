@@ -1,4 +1,4 @@
-"""Intervals that hold for any data within known bounds, whatever blocks hold that were not read."""
+"""Guaranteed intervals: valid for any data within known bounds of all blocks."""
 
 from __future__ import annotations
 

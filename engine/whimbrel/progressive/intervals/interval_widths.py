@@ -1,4 +1,4 @@
-"""How far estimates may be off, from how much blocks differ; and where blocks tell too little to say."""
+"""Interval widths from the variance between blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _between_blocks, _half_widths = Compiled(between_blocks), Compiled(half_widths)
 
 
 class IntervalWidths:
-    """Errors of the values of a sample, computed once for all that ask.
+    """Intervals of the values of a sample, computed once for each level.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class IntervalWidths:
         self._known_ends: dict[float, tuple[Array, Array]] = {}
 
     def widths(self, alpha: float) -> Array:
-        """Half the intervals, by value and row, that each hold at every look with probability 1 - alpha.
+        """Half the intervals, by value and row: a confidence sequence of level 1 - alpha for each.
 
-        Infinite where too few blocks have rows of the group, or few of them make most of what blocks differ by, or none
-        has differed: what is rare may not have been seen. Where rows of all blocks were looked at, that is known of all
-        blocks; elsewhere only of those that were drawn.
+        Infinite if too few blocks have rows of the group, if few of them make most of the variance between blocks, or
+        if no block has differed: rare rows may be unseen. With a pilot sample, this is decided for all blocks, else
+        only for the drawn ones.
         """
         if alpha not in self._known_widths:
             self._known_widths[alpha] = self._widths(alpha)

@@ -1,10 +1,10 @@
-"""Values that are computed of several aggregates are not straight lines: how far they bend within their intervals.
+"""Check the delta method for intervals of expressions of several aggregates.
 
-An interval is as wide as what blocks differ by, to first order. Of a ratio whose denominator may be 0, or the square of
-what may be 0, that says nothing. So such a value is computed once more where its sums would be if each were off by as
-much as it may be, the others with it as blocks say (a regression); and what is left of its own error then beside that.
-Where it is farther from a straight line than its interval is wide, as on the other side of a pole, nothing is known of
-it; where it is somewhat farther away than the interval says, the interval is as wide.
+The width of an interval comes from the variance between blocks, to first order. That fails where the expression is
+strongly nonlinear, such as a ratio whose denominator may be 0. The check computes the value again where each of its
+sums is off by as much as its own error, and the others are off with it, by a regression over blocks. It then adds what
+is left of the value's own error. If a result is farther from the linear approximation than the interval is wide, as
+beyond a pole, the value has no interval. If a result is somewhat outside the interval, the interval is widened to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How much means, variances and standard deviations grow with the sums that they are made of.
+"""Gradients of means, variances and standard deviations by the sums in their states.
 
-Seen by changing the sums, as of other values, it would be lost: of numbers far from 0 a variance is the small
-difference of two large sums.
+Numerical differences, as for other values, would lose them: for numbers far from 0, a variance is the small difference
+of two large sums.
 """
 
 from __future__ import annotations

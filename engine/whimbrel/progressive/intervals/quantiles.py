@@ -1,9 +1,9 @@
-"""Quantiles of blocks in any order: exact at the end, and before that where the distribution function may cross q.
+"""Quantiles of a sample of blocks: Woodruff intervals from the distribution function.
 
-The quantile is at most v exactly if the values up to v are at least the share q of all: if the sum over blocks of
-``(values up to v) - q * (values)`` is not below 0. Of that sum the confidence sequence of any sum speaks (Woodruff,
-"Confidence intervals for medians and other position measures", JASA 1952, for one look; here the sequence's width is in
-place of his: an end is where the sum differs from 0 by the width of the sum there).
+The quantile is at most v exactly if at least the fraction q of the values is at most v. That means that the sum over
+blocks of ``(values up to v) - q * (values)`` is not below 0. A confidence sequence bounds that sum, as it does any sum.
+An end of the interval is where the sum differs from 0 by its own width (Woodruff, "Confidence intervals for medians and
+other position measures", JASA 1952, for one update).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Quantiles(ValueState):
     Parameters
     ----------
     measure : MultisetAccumulator
-        The aggregate at work, of no values.
+        The accumulator of the aggregate, without values.
     usual : float
         Rows of a block, on the average.
     """
@@ -199,7 +199,7 @@ class QuantileSnapshot(ValueSnapshot):
         return bag, drawn, 1 + density[window], more[window]
 
     def _widths(self, state: SampleState, places: Array, alpha: float) -> Array:
-        """How far off, in rows, the number of values up to that of each place may be, beyond the share of them all."""
+        """Half the interval, in rows, of the number of values up to each place, beyond the fraction of them all."""
         of, groups = self.of, len(state)
         bag, _ = of.all.up_to(of.runs, 0, self.stop, groups, of.values)
         at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])

@@ -196,7 +196,7 @@ class SampleValues:
 
     @property
     def rounding(self) -> Array:
-        """By value and row, how far off a value may still be because states were rounded."""
+        """By value and row, the error from rounded states."""
         if self.split.results is None:
             off = np.zeros((len(self.names), len(self)))
             for value, total in self._integer_sums.items():

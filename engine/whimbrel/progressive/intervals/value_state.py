@@ -1,4 +1,4 @@
-"""Aggregates that keep values, over blocks in any order: what all of them share."""
+"""Interface of aggregates whose states are their values: quantiles, distinct counts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ValueState(ABC):
     def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
         """Take in the values of blocks: a list, in order, for each block and group, of so many groups in all.
 
-        Without `drawn` they are all that was left, of which nobody asks any more how much blocks differ.
+        Without `drawn`, they are the last rows; the variance between blocks is not needed any more.
         """
 
     @abstractmethod
@@ -62,7 +62,7 @@ class ValueSnapshot(ABC):
 
     @abstractmethod
     def ends(self, state: SampleState, alpha: float) -> tuple[Array, Array]:
-        """By group, ends of intervals that hold at every look with probability 1 - alpha; infinite: not known."""
+        """By group, ends of confidence sequences of level 1 - alpha; infinite: no bound."""
 
     def adds(self, state: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
         """What lists of values of these rows, of some blocks, add to sums of which intervals are; none where unknown.

@@ -1,4 +1,4 @@
-"""Early answers whose intervals allow for rows that are late, beside those that were not read."""
+"""Estimates whose intervals allow for unread rows and for late rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 class LateEstimate(Estimate):
-    """What is known of an answer while rows are late.
+    """An estimate that allows for late rows.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class LateEstimate(Estimate):
 
 
 class LateBlocks(LateEstimate):
-    """Of a log that ends now, of which some blocks were read: late rows come after its end.
+    """An estimate of a log that ends now: late rows come after its end.
 
     Parameters
     ----------
@@ -164,12 +164,12 @@ class LateBlocks(LateEstimate):
 
 
 class LateSnapshot(LateEstimate):
-    """Of a feed of which all was read that came: values of windows that have passed, but for late rows.
+    """An estimate of a feed: all rows that arrived were read, and late rows are estimated.
 
     Parameters
     ----------
     snapshot : Snapshot
-        Of the query with what must be known beside its values.
+        Of the query with the additional columns that the model needs.
     late : LateRowsModel
     confidence : float
     """

@@ -1,18 +1,18 @@
-"""Values of windows that late rows may still reach: scaled by what is expected, between ends that allow for the worst.
+"""Scale values of windows for late rows, with bounds from a model of lateness.
 
-The model says which share m of a window's rows is missing, and that it is at most M, at every age together
-(:class:`~whimbrel.disorder.late_fraction_model.MissingFractions`). Late rows are taken to be like those that came: of a
-group, and of
-what its rows add to a value, each row is missing with the same probability. So what is missing of an amount A, a sum of
-numbers from 0 to b whose squares add up to Q, is above ``m A + sqrt(2 m Q L) + b L / 3`` with probability at most
-``exp(-L)`` (Bernstein; Hoeffding 1963 for draws without replacement). What is missing can only become less. So it is
-enough that this holds when M falls below each of the powers of 2 / 3, which share the error out: then it holds between
-them, too, at every look. A mean is that of a sample without replacement, of which the rows that came are drawn:
-:mod:`~whimbrel.progressive.intervals.confidence_sequence`.
+The model gives the fraction m of a window's rows that is missing on average, and its upper bound M, at every age
+simultaneously (:class:`~whimbrel.disorder.late_fraction_model.MissingShares`). Late rows are assumed to resemble those
+that came: within a group, and by what a row adds to a value, each row is missing with the same probability.
 
-Squares and the largest number are those of the rows that came. Where the largest makes too much of the squares, one
-that is missing may be larger still, and nothing is parts: ``2 Q / b**2`` is at most the degrees of freedom that the
-fourth moment leaves the squares, of which as many are asked for as where blocks are sampled.
+Let an amount A be a sum of numbers from 0 to b whose squares add up to Q. What is missing of it is above
+``m A + sqrt(2 m Q L) + b L / 3`` with probability at most ``exp(-L)`` (Bernstein; Hoeffding 1963 for draws without
+replacement). What is missing can only become less. It is therefore enough that the bound is valid when M falls below
+each of the powers of 2 / 3, which share alpha. Then it is valid between them, too, at every update. The rows that came
+are a sample without replacement for a mean: :mod:`~whimbrel.progressive.intervals.confidence_sequence`.
+
+Squares and the largest number are those of the rows that came. If the largest makes too much of the squares, a missing
+one may be larger still, and there is no interval. The limit is that of sampled blocks: ``2 Q / b**2`` is at most the
+number of degrees of freedom that the fourth moment leaves the squares.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LateRowsModel:
     Attributes
     ----------
     plan : Node
-        The query with what must be known beside its values, in columns behind them.
+        The query with the additional columns that the model needs, after its own.
     values : dict of str to Reached
         Of the columns of the query as written that are no keys.
     columns : list of str
@@ -158,7 +158,7 @@ class LateRowsModel:
              counted: bool) -> PendingLateRows:
         """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
 
-        These were counted, or are estimates; of what kind they are is told by the keys, if the model knows kinds.
+        The rows were counted or estimated. The keys give their kinds, if the model knows kinds.
         """
         _, last = self._split.window_times(starts)
         kinds, known = np.zeros(len(starts), np.int64), self._arrived.kinds
@@ -221,7 +221,7 @@ class PendingLateRows:
 
     @property
     def open(self) -> Array:
-        """By row, whether it may still change."""
+        """By row, whether it is provisional."""
         return np.asarray(self.to_come | self.reached)
 
     def maximum(self, alpha: float) -> Array:
@@ -233,7 +233,7 @@ class PendingLateRows:
         return maximum
 
     def summary(self, alpha: float) -> list[str]:
-        """What a reader should know of it."""
+        """The part of the summary about late rows."""
         windows = [len(np.unique(self._starts[rows])) for rows in (self.to_come, self.reached)]
         parts = [] if not windows[0] else [
             "1 window still open" if windows[0] == 1 else f"{windows[0]:,} windows still open"]
@@ -340,7 +340,7 @@ def _grown(rows: Array, maximum: Array) -> Array:
 
 
 def _max_missing(share: Array, alpha: float, amount: Array, squares: Array, largest: Array) -> Array:
-    """How much may be missing of an amount, at every look, beside what came of it, where at most this share is."""
+    """How much of an amount may be missing, at every update, if at most this fraction of its rows is."""
     level = np.floor(-np.log(share) / math.log(_STEP))
     begun, odds = _STEP**-level, np.log((level + 1) * (level + 2) / alpha)
     came = squares / largest

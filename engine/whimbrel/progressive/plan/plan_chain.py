@@ -1,4 +1,4 @@
-"""The steps of a query, from its answer back to the rows of its source."""
+"""The operators of a query, from its result back to its source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from whimbrel.operators import AsofJoin, Join, SemiJoin
 from whimbrel.plan import Node
 
 _MAX_LOOKED_UP = 1 << 20
-"""Rows that what an answer is looked up in has at most: it is read beside the log, and kept."""
+"""The largest number of rows of a lookup table, which is read in addition to the log, and kept."""
 
 
 def chain_of(plan: Node) -> list[Node]:

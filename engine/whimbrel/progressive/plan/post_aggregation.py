@@ -1,4 +1,4 @@
-"""The rest of a query, behind its last aggregate over windows."""
+"""Evaluate the operators after the last aggregate over windows."""
 
 from __future__ import annotations
 

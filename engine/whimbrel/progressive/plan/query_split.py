@@ -1,4 +1,4 @@
-"""A query cut in two: what makes states of the rows of a block, and what makes the answer of states."""
+"""Split a query: from rows to partial states, and from merged states to the result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ROW = "progressive:row"
 
 
 class PostAggregationStep(NamedTuple):
-    """An operator behind the last windows, and what it reads beside their rows."""
+    """An operator after the last windows, and its other inputs."""
 
     op: Operator
     tables: tuple[Node, ...]
@@ -246,7 +246,7 @@ def _of_decimals(aggregate: GroupAggregate, rows: Schema) -> list[str]:
 def one_ended(plan: Node) -> dict[str, bool]:
     """Values that rows to come can only raise (True) or lower (False), of a query answered in the order of time.
 
-    Known of aggregates over windows of rows that each stand for themselves: none is taken back.
+    Known for aggregates over windows of independent rows: no row is removed.
     """
     results = plan.op if isinstance(plan.op, Results) else None
     node = plan if results is None else plan.inputs[0]
@@ -263,7 +263,7 @@ _known: WeakKeyDictionary[Node, SplitQuery | str] = WeakKeyDictionary()
 
 
 def split_query(plan: Node) -> SplitQuery | str:
-    """The two parts of a query; or why it has none, as the rest of "no interval is known: ...".
+    """The two parts of a query; or why it has none, as the rest of "no error bound: ...".
 
     The division is that of the aggregates of bands and of Spark's stages: states are made where rows are, and merged.
     """

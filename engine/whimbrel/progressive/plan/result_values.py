@@ -1,4 +1,4 @@
-"""What the values of an answer are made of: which aggregates, and which fields of their states."""
+"""The aggregates and state fields that each value of the result depends on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Values:
-    """Values, aggregates and fields by number: the same at every look.
+    """Values, aggregates and fields by number: the same at every update.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class Values:
     own : list of slice
         By value that is one aggregate, the fields of that; of others from the first to the last that they need.
     adds_up, two_ended, squares, counts, straight : numpy.ndarray of bool
-        By value: whether it is made of states that add up, so that there is an interval; whether there is one for that
-        or another reason; whether it is made of squares; whether it is a count; whether it is one of these sums.
+        By value. `adds_up`: it is made of states that add up, so it has an interval. `two_ended`: it has an interval,
+        for that or another reason. `squares`: it is made of squares. `counts`: it is a count. `straight`: it is a sum.
     whole_inputs : numpy.ndarray of bool
         By value, whether it is one aggregate of what is no float.
     enough : tuple of numpy.ndarray of float64

@@ -1,4 +1,4 @@
-"""The contract of sources that evaluate a part of a query by ranges of time."""
+"""Interface of sources that evaluate a part of a query by time ranges."""
 
 from __future__ import annotations
 

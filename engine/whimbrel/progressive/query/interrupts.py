@@ -1,4 +1,4 @@
-"""Ctrl-C waits while what was read is counted: a block is counted whole, or not at all."""
+"""Delay Ctrl-C while a block is counted: it counts completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class Interrupts:
-    """Holds back ctrl-C from where it is entered to where it is left; there it is raised if it came meanwhile.
+    """Delays Ctrl-C while the context is active, and raises it on exit.
 
     Only the main thread is ever interrupted; on others, and where ctrl-C has no handler in Python, it does nothing.
     """
@@ -37,7 +37,7 @@ class Interrupts:
         self._tell(handler)
 
     def let_through(self, read: Callable[[], int]) -> int:
-        """Call what takes long and can be taken back: in it ctrl-C is raised after all."""
+        """Call a long function that can be undone: Ctrl-C is raised in it."""
         handler = self._handler
         if handler is None:
             return read()

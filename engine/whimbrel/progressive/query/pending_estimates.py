@@ -1,4 +1,4 @@
-"""Answers whose values are computed when somebody asks, of the blocks that had been read by then and of no others."""
+"""Estimates that are computed on first use, from the blocks read until then."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _INTERPRETED_S = 2e-5
 
 
 class PendingEstimates:
-    """Blocks that were read and not merged yet, and the moments between them that may still be asked for.
+    """Blocks that were read but not merged, and the estimates between them.
 
-    States of many blocks are merged faster together, and an answer that nobody looks at costs nothing but its blocks.
-    Before what came after a moment is merged, its sample is made, unless nobody has it any more.
+    Merging the states of many blocks at once is faster, and an unused estimate costs only its blocks. The sample of an
+    estimate is made before later blocks are merged, unless the estimate was garbage-collected.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class PendingEstimates:
 
 
 class PendingEstimate:
-    """Where a scan stood when an answer was given.
+    """An estimate whose sample is not made yet.
 
     Parameters
     ----------

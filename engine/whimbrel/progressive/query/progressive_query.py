@@ -1,4 +1,4 @@
-"""A query that is answered while its rows are read, in an order that can be changed."""
+"""Progressive queries: iterate, prioritize, stop, save and compare estimates."""
 
 from __future__ import annotations
 
@@ -46,21 +46,15 @@ from whimbrel.progressive.validation import (
 
 Array = np.ndarray[Any, Any]
 
-_WORTH_COMPILING_ROWS = 50_000
-_INTERPRETED_S = 1e-5
-"""What a row takes about where nothing is compiled: so long even a first answer waits for what an earlier process left,
-which is sooner there than rows are worked on beside it."""
-_MANY_ROWS = 1 << 20
 _MIN_CLAIMED = 0.5
-_FIRST_PHASE = 0.95
-"""Of what may go wrong, the part that the first phase may use; the others share the rest."""
+"""The smallest confidence of a claim."""
 
 
 class ProgressiveQuery(Iterator[Estimate]):
-    """Estimates of an answer, each better than the one before; the last is the answer.
+    """A query whose estimates converge to the exact result (online aggregation).
 
-    Iterate over it; stop whenever you like, and go on by iterating again: no row is read twice. It may be asked and
-    steered from several threads, so that a view can read on while a cell steers.
+    Iterate over it to read rows. Stop at any estimate, and iterate again to resume: no row is read twice. Several
+    threads may use it, so that a cell can prioritize blocks while a view reads.
 
     Parameters
     ----------
@@ -74,11 +68,11 @@ class ProgressiveQuery(Iterator[Estimate]):
     Attributes
     ----------
     fallback_reason : str
-        Why rows are read in the order of time and no interval is known; empty where that is not so.
+        Why rows are read in time order, without intervals; empty if blocks are sampled.
     latest : Estimate or None
-        The last answer that was given.
+        The last estimate.
     rule : StoppingRule
-        When an answer is good enough.
+        When to stop.
     """
 
     def __init__(self, plan: Node, schedule: UpdateSchedule, options: Options,
@@ -99,12 +93,12 @@ class ProgressiveQuery(Iterator[Estimate]):
         with self._turn:
             began = self._began = time.perf_counter() if self._began is None else self._began
             if self.latest is not None and not self.latest.all_read and self._stop():
-                self.rule = StoppingRule()  # iterating again goes on
+                self.rule = StoppingRule()  # iterating again resumes
                 raise StopIteration
             try:
                 answer = (next(self._snapshots, None) if self._block_run is None else
                           self._block_run.read(self.latest, self._version, began))
-            except BaseException:  # interrupted, maybe: who iterates again goes on
+            except BaseException:  # interrupted, perhaps: iterating again resumes
                 self._snapshots = self._in_order_of_time()
                 raise
             if answer is None:
@@ -121,22 +115,22 @@ class ProgressiveQuery(Iterator[Estimate]):
         assert self._block_run is not None
         return self._block_run
 
-    # What can be asked of it.
+    # Public operations.
 
     def prioritize(self, *conditions: Expr, between: tuple[Instant, Instant] | None = None,
                order: Order | None = None) -> ProgressiveQuery:
-        """Read first what may hold rows that meet all conditions; from now on, every row still once.
+        """Read blocks first that may hold rows that meet all conditions.
 
-        Where rows lie is known block by block, from the smallest and largest value of a column in it: it helps as far
-        as rows of a kind lie together. Windows and groups in the preferred part become exact early. Meanwhile the
-        intervals of others stay what they were.
+        Each row is still read once. Blocks are chosen by the smallest and the largest value of a column in each block,
+        so this helps if similar rows lie together. Windows and groups in the prioritized blocks become exact early. The
+        intervals of the others do not change meanwhile.
 
         Parameters
         ----------
         *conditions : Expr
-            That compare columns of the source with values, such as ``col.origin == "JFK"``.
+            Comparisons of source columns with values, such as ``col.origin == "JFK"``.
         between : tuple of (time, time), optional
-            A range of time, its end not included: ISO texts, datetimes or ticks.
+            A time range, its end excluded: ISO strings, datetimes or ticks.
         order : {"random", "newest", "oldest"}, optional
             The order of blocks from now on.
         """
@@ -173,18 +167,18 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
               seconds: float | None = None, value: str | None = None) -> ProgressiveQuery:
-        """Stop at the first answer for which one of these is true. Iterating once more goes on from there.
+        """Stop at the first estimate that meets one of these conditions. Iterate again to resume.
 
         Parameters
         ----------
         error : str or float, optional
-            Such as ``"2%"``: no interval ends farther from its value than that share of it.
+            The largest relative error of all values, such as ``"2%"``.
         ranking_stable : int, optional
-            The order of so many largest values is certain.
+            The order of this many largest values is certain.
         seconds : float, optional
-            So much time has passed since the first answer was asked for.
+            The time since the first estimate was requested.
         value : str, optional
-            Of which value. Default: error of all, ranking of the first.
+            The value to check. Default: all for `error`, the first for `ranking_stable`.
         """
         if value is not None:
             run = self._block_run
@@ -194,12 +188,12 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self
 
     def add_claim(self, claim: Comparison) -> Comparison:
-        """Keep a claim, such as ``answer.compare(...)`` makes, to see what becomes of it.
+        """Add a claim, such as ``answer.compare(...)`` returns, to check it against later estimates.
 
         Raises
         ------
         PlanError
-            When it is not known which of the two is larger, or it is of another query.
+            When the comparison is undecided, or belongs to another query.
         """
         if not isinstance(claim, Comparison):
             raise PlanError(f"`claim` must be a Comparison, got {claim!r}.", where="add_claim(...)",
@@ -214,12 +208,12 @@ class ProgressiveQuery(Iterator[Estimate]):
         return claim
 
     def load_claims(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
-        """Remember the claims of this query that a saved notebook shows, where cells ended with :attr:`claims`.
+        """Load the claims of this query from a saved notebook, in which cells ended with :attr:`claims`.
 
         Raises
         ------
         PlanError
-            When there is none.
+            When the notebook has none.
         """
         where = f"load_claims({notebook!r})"
         found = [claim for claim in claims_in(path_of(notebook, where=where), where=where) if self._is_of(claim)]
@@ -231,18 +225,18 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     @property
     def claims(self) -> Verdicts:
-        """What became of every claim by the latest answer. At the end of a cell it is saved with the notebook."""
+        """The state of each claim by the latest estimate. At the end of a cell, it is saved with the notebook."""
         answer = self.latest
         return Verdicts(Verdict(claim, claim.unknown()) if answer is None else answer.verdict(claim)
                         for claim in self.added_claims)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write down what was read, so that ``query.progressive(resume=path)`` goes on from here, in any process.
+        """Save what was read, so that ``query.progressive(resume=path)`` can resume in any process.
 
         Raises
         ------
         PlanError
-            When rows are read in the order of time; a run has checkpoints of its own.
+            When rows are read in time order. Use the checkpoints of a run instead.
         """
         if self.fallback_reason:
             raise PlanError(f"Rows are read in time order: {self.fallback_reason}.", where="save(...)",
@@ -266,10 +260,10 @@ class ProgressiveQuery(Iterator[Estimate]):
         self.added_claims = read(state["claims"])
 
     def finish(self) -> pa.Table:
-        """Read what is left, and give the exact answer, as ``collect()`` does; rows that were read are not read again.
+        """Read the remaining rows, and return the exact result, as ``collect()`` does.
 
-        Rows are the same; those of one start may come in another order, and the last digit of a sum of floats may
-        differ.
+        The rows are those of ``collect()``. Rows of one start may come in another order, and the last digit of a sum of
+        floats may differ.
         """
         self.until()
         if self._block_run is not None:
@@ -284,31 +278,31 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self.latest.raw_table.select(["start", "end", *self.plan.schema.names])
 
     def restart(self) -> ProgressiveQuery:
-        """The same question once more, of which nothing was read yet."""
+        """The same query again, before anything is read."""
         schedule = UpdateSchedule(self.schedule.every, self.schedule.seconds, self.schedule.at)
         return ProgressiveQuery(self.plan, schedule, self._options, plan_progressive(self.plan, self._options))
 
     @property
     def view(self) -> display.Views:
-        """A live view that reads on by itself: ``view()``, or by kind, as ``view.bar()`` (needs the workbench)."""
+        """A live view that reads in the background: ``view()``, or by kind: ``view.bar()`` (needs the workbench)."""
         return display.Views(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        # What was begun elsewhere is told in words: a second view of it would read on by itself.
+        # A query that has begun shows text only: a second view would read on by itself.
         return display.mimebundle(self) if self.latest is None else ({"text/plain": repr(self)}, {})
 
     def __repr__(self) -> str:
         return f"ProgressiveQuery: {'nothing read yet' if self.latest is None else self.latest.summary}"
 
     def _is_of(self, claim: Comparison) -> bool:
-        """Whether answers can be held to a claim."""
+        """Whether a claim is about values of this query."""
         if self._block_run is None or self._block_run.without_intervals:
             return False
         split = self._block_run.split
         keys = {"start", *(name for name, _ in split.finish.of.keys)}
         return claim.value in split.result_columns and {*claim.left, *claim.right} <= keys
 
-    # How it goes on.
+    # Iteration.
 
     def _stop(self) -> bool:
         assert self.latest is not None
@@ -322,7 +316,7 @@ def progressive(plan: Node, every: Duration | None = None, *, seconds: float | N
              confidence: float = 0.95, order: Order | Literal["time"] | None = None, seed: int = 0,
              block_rows: int | None = None, resume: str | os.PathLike[str] | None = None,
              late: object = None, intervals: Intervals = "approximate") -> ProgressiveQuery:
-    """Answers that refine, and can be steered."""
+    """Start a progressive query: check the options, plan it, and resume it if asked."""
     if isinstance(at, str) or not isinstance(at, Iterable):
         raise PlanError(f"`at` must hold fractions above 0 and at most 1, got {at!r}.",
                         where=f"progressive(at={at!r})", hint="Use at=[0.01, 0.1, 0.5].")

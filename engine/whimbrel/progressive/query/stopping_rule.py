@@ -1,4 +1,4 @@
-"""When a progressive answer is good enough."""
+"""Stopping rules of progressive queries."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from whimbrel.progressive.validation import check_number
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Conditions of which any one ends the reading, for now.
+    """Conditions, any of which ends a progressive query.
 
     Parameters
     ----------
     error : float, optional
-        The ends of every interval are at most that share of its value away from it.
+        The largest relative error.
     ranking_stable : int, optional
-        The order of so many largest values is certain.
+        The order of this many largest values is certain.
     seconds : float, optional
-        So much time has passed.
+        The time that has passed.
     value : str, optional
-        The value that error and ranking speak of. Default: all, and the first.
+        The value to check. Default: all for `error`, the first for `ranking_stable`.
     """
 
     error: float | None = None
@@ -33,14 +33,14 @@ class StoppingRule:
 
     @property
     def summary(self) -> str:
-        """What is asked for, such as ``error at most 2%``; empty if nothing is."""
+        """The conditions, such as ``error at most 2%``; empty if there are none."""
         error = None if self.error is None else 100 * self.error
         asked = (("error at most {:.3g}%", error), ("the first {} certain", self.ranking_stable),
                  ("{:g} s", self.seconds))
         return ", or ".join(summary.format(number) for summary, number in asked if number is not None)
 
     def met(self, answer: Estimate, elapsed_s: float) -> bool:
-        """Whether to stop at this answer."""
+        """Whether to stop at this estimate."""
         return ((self.seconds is not None and elapsed_s >= self.seconds)
                 or (self.error is not None and answer.error_of(self.value) <= self.error)
                 or (self.ranking_stable is not None and answer.ranking(self.ranking_stable, self.value)[0]))
@@ -53,7 +53,7 @@ def stopping_rule(error: str | float | None, ranking_stable: int | None, seconds
     Raises
     ------
     PlanError
-        For a share that cannot be read, or numbers that are not above zero.
+        For a percentage that cannot be read, or numbers that are not positive.
     """
     fraction = percent(error, name="error", where=f"until(error={error!r})") if isinstance(error, str) else error
     asked = {"error": fraction, "ranking_stable": ranking_stable, "seconds": seconds}

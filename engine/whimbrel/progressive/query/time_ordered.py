@@ -1,4 +1,4 @@
-"""Answers of a query that is answered in the order of time, by the rows read so far."""
+"""Estimates of a query that runs in time order."""
 
 from __future__ import annotations
 

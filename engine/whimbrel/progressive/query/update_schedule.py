@@ -1,4 +1,4 @@
-"""When an early answer is due."""
+"""When an update is due: by rows, by time, or at fractions of the rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from whimbrel.progressive.validation import check_number
 
 @dataclass
 class UpdateSchedule:
-    """Shares of the rows, or moments, at which an answer is due.
+    """The fractions of the rows, or the times, at which an update is due.
 
     Parameters
     ----------
     every : str, timedelta or int, optional
-        A share such as "1%", a span of time such as "50ms", or a number of rows.
+        A percentage such as "1%", a duration such as "50ms", or a number of rows.
     seconds : float, optional
     at : sequence of float
-        Shares of the rows.
+        Fractions of the rows.
     """
 
     every: Duration | None = None
@@ -65,18 +65,18 @@ class UpdateSchedule:
                             where=f"progressive(every={self.every!r})", hint='Use every="1%".')
 
     def begin(self, total: int) -> None:
-        """Of so many rows."""
+        """Set the number of rows."""
         where = f"progressive(every={self.every!r})"
         self._rows = max(1, self.every if isinstance(self.every, int) else
                          round(total * percent(self.every if isinstance(self.every, str) else "1%", name="every",
                                                where=where)))
 
     def before(self, total: int) -> bool:
-        """Whether an answer is due before the last row of so many."""
+        """Whether an update is due before the last row."""
         return self.seconds is not None or (self._next < 1 if self.at else max(self._rows, self._next) < total)
 
     def due(self, rows: int, total: int) -> bool:
-        """Whether an answer is due after so many rows; asked after every block, and after the last."""
+        """Whether an update is due after these rows; called after each block."""
         if rows >= total:
             return True
         if self.seconds is not None:

@@ -1,4 +1,4 @@
-"""What is known of all blocks for certain: between what the numbers lie that their rows may add."""
+"""Certain bounds of what the rows of each block may add to aggregates."""
 
 from __future__ import annotations
 

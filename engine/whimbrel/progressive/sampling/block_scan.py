@@ -1,4 +1,4 @@
-"""Which block of a source is read next: every block once, whatever is preferred on the way."""
+"""The order in which blocks are read, in phases; each block once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 Order = Literal["random", "newest", "oldest"]
 
 _COMING = 4
-"""Blocks that are told beforehand: two may be read at a time, and none waits for the other."""
+"""Blocks that are announced in advance: two are read at a time, and neither waits for the other."""
 _WORTH_ONE_PART = 8
 """Blocks that lie side by side, on the average."""
 _FEW_WINDOWS = 500
@@ -36,7 +36,7 @@ _blocks_of_windows = Compiled(blocks_of_windows)
 
 
 class ScanPosition(NamedTuple):
-    """How far a phase of a scan had come.
+    """The position in a phase of a scan.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Scan:
 
     @property
     def rest_in_few_parts(self) -> bool:
-        """Whether to read these as one is worth while: each begins anew what decodes rows."""
+        """Whether to read these as one saves time: each part starts a decoder."""
         return self.blocks.in_order and len(self.rest) * _WORTH_ONE_PART <= int((~self.read).sum())
 
     def prioritize(self, wanted: Mask, order: Order | None = None) -> None:

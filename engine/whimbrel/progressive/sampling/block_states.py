@@ -1,4 +1,4 @@
-"""Blocks of rows become states of panes: the engine's kernels, on one block after the other."""
+"""Evaluate blocks of rows to states of panes, with the engine's kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_WAITING = 1 << 18
 
 
 class BlockStates:
-    """A pipeline that answers each block of a source alone, and remembers nothing of it but the keys.
+    """A pipeline that evaluates each block of a source alone, and keeps only the keys.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class BlockStates:
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
 
     def discard(self, states: int) -> None:
-        """Begin anew after so many that wait: a block was interrupted, and its rows will be read once more."""
+        """Keep only these waiting states: a block was interrupted, and its rows will be read again."""
         self._made, self.waiting = [self.take().slice(0, states)], states
         self._start()
 
@@ -127,7 +127,7 @@ class BlockStates:
         return self._count_new() if self._parts.take_in(first, stop) else None
 
     def _read_straight(self, batches: Sequence[Batch]) -> int:
-        """Make states of a whole block of rows in order: there is nothing to judge, and nobody to be told of time."""
+        """Make states of a whole block of ordered rows: no late rows, no watermark."""
         assert self._panes is not None
         self._panes.push_whole(batches)
         self._look_for_parts()
@@ -169,7 +169,7 @@ def _in_order(batches: Sequence[Batch | None]) -> TypeGuard[Sequence[Batch]]:
 
 
 def _unwrapped(source: Source) -> Source:
-    """Behind what the planner put before it."""
+    """The source itself, without the wrappers of the planner."""
     while isinstance(source, (FilteredSource, UnsortedSource)):
         source = source.source
     return source

@@ -1,8 +1,8 @@
-"""What blocks add to values, as far as some of their rows tell: how heavy the tails of these numbers are.
+"""What blocks add to values, estimated from a pilot sample, and its kurtosis.
 
-Of the rows of a block that do not lie far out one in so many was looked at, so that these numbers are off by chance,
-which makes tails look lighter than they are. What lies far out is known exactly. It is compared with the variance that
-is left when that of chance is taken off. Two halves of the rows tell how much of it is the blocks' own.
+Only one of several rows of a block was evaluated, except for outliers. The estimated numbers therefore vary by chance,
+which makes tails look lighter than they are. Outliers are known exactly. They are compared with the variance that is
+left without that of chance. Two halves of the rows show how much of the variance is that of the blocks themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A source cut into blocks that a query is answered from in any order."""
+"""Cut a source into blocks, and choose those to read first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much blocks tell of values, whichever of them were drawn."""
+"""Interface of statistics of all blocks: degrees of freedom, whichever blocks are drawn."""
 
 from __future__ import annotations
 

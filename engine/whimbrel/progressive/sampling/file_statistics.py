@@ -1,4 +1,4 @@
-"""What is known of windows before a row is read: which of them have rows, from where blocks lie in time."""
+"""Find windows that have rows from the times of blocks, before any row is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells whether rows that were read are still what they were."""
+"""Fingerprints that show whether rows have changed since they were read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source of few, large blocks, read once and kept in memory, so that its blocks may be of any size."""
+"""A source that is read into memory once, to have blocks of any size."""
 
 from __future__ import annotations
 

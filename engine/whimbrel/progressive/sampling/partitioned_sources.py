@@ -1,4 +1,4 @@
-"""Sources that first have to look where their rows lie, before they can be read in any order."""
+"""Prepare partitioned sources for reading in any order."""
 
 from __future__ import annotations
 

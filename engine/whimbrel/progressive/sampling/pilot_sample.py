@@ -1,7 +1,7 @@
-"""A look at rows of all blocks of a source in memory: one of some, and all that lie far out, in one pass.
+"""Draw a pilot sample from all blocks of a source in memory, with all outliers.
 
-Rows of a block are answered as if each block was a time of its own, so that one run of the query's own kernels gives
-the states of all blocks. Which rows are looked at does not depend on the order in which blocks are read.
+Each block is evaluated as if it were a time of its own, so one run of the query's kernels gives the states of all
+blocks. The rows of the pilot sample do not depend on the order in which blocks are read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A source of a query that is run over one range of time after the other."""
+"""A source of a query that runs over one time range after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of each window, the blocks that may hold events of it, and what follows from that."""
+"""The read and unread blocks of each window, and the sampling fractions."""
 
 from __future__ import annotations
 

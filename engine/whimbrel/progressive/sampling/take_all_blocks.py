@@ -1,4 +1,4 @@
-"""Blocks that can move an answer are read first, all of them: they are known then, and no sample of the others."""
+"""Choose a take-all stratum: blocks with outliers, which are read completely first."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Queries whose rows do not stand for themselves, answered range of time by range of time, in any order.
+"""Evaluate a part of a query by time ranges, and use the ranges as blocks.
 
-An operator says which times of its inputs a range of its output needs, so a part of a query can be run over a range of
-time alone: with what is near it of a large source, and with the whole of a small one, such as the table that a log is
-joined with. What the part answers is then a source as any other, and its ranges are the blocks of a sample.
+In joins and nested aggregates, one result row depends on many input rows. An operator knows which times of its inputs a
+range of its output needs. A part of a query can therefore run over one time range: with the rows near it of a large
+source, and with all rows of a small one, such as a lookup table. The results of that part are a source like any other,
+and its ranges are the blocks of a sample.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from whimbrel.run import Pipeline, SourceReader
 _COUNTS = (200, 100, 50, 32)
 """Into how many ranges a log is cut: as many as what lies around them allows."""
 _MAX_BESIDE = 1.0
-"""Most rows that are read beside those of a range, as a share of all rows of the log, over all ranges."""
+"""The largest number of additional rows of all ranges, as a fraction of the rows of the log."""
 _TRIED = 5
 """Ranges of which it is looked at how many rows they need."""
 
@@ -100,7 +101,7 @@ class TimeRangeSource(SubplanSource):
 
     @cached_property
     def can_be_cut(self) -> bool:
-        """Whether ranges need little beside their own rows; then it is settled how many rows they have at least."""
+        """Whether ranges need few additional rows; sets the smallest number of rows of a range."""
         for count in _COUNTS if self._log.cut else ():
             self._least_rows = -(-self._log.rows // count)
             blocks = self.blocks(self._least_rows)
