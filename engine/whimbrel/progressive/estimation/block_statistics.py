@@ -32,18 +32,18 @@ from whimbrel.progressive.sampling.take_all_blocks import certain_blocks
 Array = np.ndarray[Any, Any]
 
 _LIGHT = 4.0
-"""Tails of what blocks add that leave enough degrees of freedom from half of the blocks on, and mostly before."""
+"""The largest kurtosis that leaves enough degrees of freedom once half of the blocks are drawn, and mostly before."""
 _MAX_COMPARED = 1 << 19
-"""Numbers, by value, group and block, of which it is asked which blocks can move them."""
+"""The largest number of combinations of value, group and block that are checked for outliers."""
 _MAX_KEPT = 1 << 23
-"""Numbers of states that are kept, to say what is left before a sample is drawn."""
+"""The largest number of state numbers to keep; they give the remaining rows before a sample is drawn."""
 _IN_FEW = 20
-"""Groups that are in fewer than so many blocks, of all, are not compared."""
+"""Groups in less than one of this many blocks are not checked for outliers."""
 _LARGEST = 2.0**62
 
 
 class _Parts(NamedTuple):
-    """What blocks add to rows: the row and block of each part, and what it adds to fields, by field."""
+    """What blocks add to result rows: the row and block of each part, and its fields, by field."""
 
     rows: Array
     blocks: Array
@@ -51,27 +51,26 @@ class _Parts(NamedTuple):
 
 
 class BlockStatistics(Statistics):
-    """Of a query and the blocks of its source.
+    """Statistics of the blocks of a query's source, from a pilot sample.
 
     Parameters
     ----------
     totals : Totals
-        Of the rows that were looked at, each as many as it stands for.
+        Of the rows of the pilot sample, by weight.
     sample : Sample
         Of the totals.
     parts : _Parts
     numbers : BlockNumbers
-        What blocks add to sums that values are made of, to first order, as if all had the same size.
+        What blocks add to values, to first order, scaled to blocks of one size.
     of : numpy.ndarray of int64
-        The value that each of these sums is of.
+        The value of each of these numbers.
     begun : numpy.ndarray of int64
-        Blocks that are read before others anyway.
+        Blocks that are read first in any case.
 
     Attributes
     ----------
     tails, present : numpy.ndarray of float64
-        Of the other blocks: by value and row how heavy the tails are of what they add; by row, the share with rows of
-        the group.
+        Of the other blocks: the kurtosis of what they add, by value and row; the fraction with rows of it, by row.
     """
 
     def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
@@ -93,7 +92,7 @@ class BlockStatistics(Statistics):
 
     @staticmethod
     def of(split: SplitQuery, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
-        """Look at rows of all blocks; None where that cannot be done at once."""
+        """Draw a pilot sample from all blocks; None if one pass is not enough."""
         found = draw_pilot(split, states, blocks) if split.values.two_ended.any() else None
         if found is None:
             return None
@@ -140,14 +139,14 @@ class BlockStatistics(Statistics):
         return found[:, np.minimum(self._ids(keys, len(keys[0])), self._rows)]
 
     def _ids(self, keys: Sequence[Column], rows: int) -> Array:
-        """Rows with these starts and keys as they are numbered here; those that were not seen have numbers beyond."""
+        """The indexes of rows with these starts and keys; unseen rows have indexes after the last one."""
         with self._lock:
             return np.asarray(self._totals.keys.ids(list(keys), rows))
 
 
 def statistics_of(split: SplitQuery, states: BlockStates, blocks: Blocks, begun: Ticks,
                   block_rows: int | None) -> Statistics | None:
-    """Those of a query, found once; but where rows were read into memory for one run, each time."""
+    """The statistics of a query, computed once; again for each run if its rows were read into memory."""
     known = split.known_statistics
     if block_rows in known:
         return known[block_rows]
@@ -158,7 +157,7 @@ def statistics_of(split: SplitQuery, states: BlockStates, blocks: Blocks, begun:
 
 
 def _numbers(adds: Array, parts: _Parts, found: PilotSample, kinds: Array) -> BlockNumbers:
-    """What blocks add to rows, of parts that add so much to values."""
+    """What blocks add to rows, by value."""
     count = len(found.rows)
     which, place = np.unique(parts.rows.astype(np.int64) * count + parts.blocks, return_inverse=True)
     size = found.rows.mean() / np.maximum(found.rows[which % count], 1)
@@ -177,7 +176,7 @@ def _numbers(adds: Array, parts: _Parts, found: PilotSample, kinds: Array) -> Bl
 
 
 def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
-    """The blocks that can move values of the groups that are in most of them."""
+    """The blocks with outliers, for groups that are in most blocks."""
     count, blocks, values = len(known), sample.state.scan.blocks, len(numbers.body)
     there = np.bincount(numbers.rows, minlength=len(sample))
     rows = np.argsort(-there, kind="stable")[: max(1, _MAX_COMPARED // max(1, values * count))]
@@ -200,14 +199,14 @@ def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
 
 
 def _all_read(totals: Totals, blocks: Blocks) -> Sample:
-    """What would be known if the totals were those of all blocks."""
+    """A sample as if the totals were those of all blocks."""
     scan = Scan(blocks)
     scan.mark_all_read()
     return Sample(totals, scan.position)
 
 
 def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array, Array]:
-    """Of each state, in each window it is in, the row; and which state it is."""
+    """The row of each state in each of its windows, and the index of the state."""
     names = [field.name for field in totals.key_fields]
     which = np.arange(len(batch)) if shifts is None else np.repeat(np.arange(len(batch)), len(shifts))
     starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
@@ -216,7 +215,7 @@ def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array,
 
 
 def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
-    """What each part adds to sums that values are made of, to first order, and which value each of these is of."""
+    """What each part adds to values, to first order, and the index of the value."""
     values, found, of = sample.split.values, [], []
     for value in np.flatnonzero(values.adds_up).tolist():
         adds = np.zeros(len(parts.rows))

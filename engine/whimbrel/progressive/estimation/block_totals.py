@@ -44,23 +44,22 @@ class Totals:
     Parameters
     ----------
     split : SplitQuery
-        It knows the aggregates, and keys and fields of their states.
     compares : bool
-        Whether it also keeps what says how much blocks differ: of each phase of a scan, the sums and the sums of
-        products of the fields that add up.
+        Whether to keep the variance between blocks: for each phase of a scan, sums and sums of products of additive
+        fields.
     usual : float
-        Rows of a block, on the average.
+        The average number of rows of a block.
     keeps_blocks : bool
-        Whether it also keeps what each block of a phase added.
+        Whether to keep what each block of a phase added.
 
     Attributes
     ----------
     added : Additions or None
         What blocks of the phase added.
     kept : list of ValueState
-        What is kept of the values of those aggregates that are not made of a few numbers.
+        The states of aggregates that keep their values.
     known : list of numpy.ndarray
-        The fields, as they were when the phase began: rows of earlier phases are known, not a sample.
+        The fields when the phase began: rows of earlier phases are known, not a sample.
     blocks, sums, products, crosses, powers : numpy.ndarray
         Of the phase, by group: blocks with its rows, sums of its fields, and sums of their products with each other and
         with the sizes of blocks. The powers are sums of the first four powers of fields, scaled to the usual size.
@@ -98,7 +97,7 @@ class Totals:
 
     @property
     def rows(self) -> WindowRows:
-        """What tells the rows; the same ones until there are more."""
+        """Starts and keys of the rows; the same object until there are more rows."""
         if self._rows is None or len(self._rows.which) < len(self):
             self._rows = self._look_up()
         return self._rows
@@ -117,15 +116,15 @@ class Totals:
         return [array for measure in self.measures for array in measure.state]
 
     def known_of(self, rows: int) -> Array:
-        """The fields of so many rows as they were when the phase began, one after the other, as floats."""
+        """The fields of the first rows when the phase began, concatenated, as floats."""
         if len(self._known) != rows * self.width:
             self._known = np.concatenate([_NO_NUMBERS, *(array[:rows] for array in self.known)], dtype=np.float64)
         return self._known
 
     def add(self, batch: Batch, drawn: Drawn | None, *, shifts: Array | None = None) -> None:
-        """Merge states of blocks; of one block, shifted in time by each of these, if there are any.
+        """Merge states of blocks; with `shifts`, states of one block, shifted in time by each of them.
 
-        Without `drawn` they are states of all that was left, of which nobody asks any more how much blocks differ.
+        Without `drawn`, they are the states of all remaining rows, and the variance between blocks is not needed.
         """
         copies = 1 if shifts is None else len(shifts)
         starts = batch.sync if shifts is None else (batch.sync[:, None] + shifts).reshape(-1)
@@ -144,12 +143,12 @@ class Totals:
             self._compare(ids, fields, drawn, alone=copies == 1)
 
     def expect(self, starts: Array) -> None:
-        """Have rows of one group for these starts, of which nothing was read yet."""
+        """Add rows of one group for these starts, before any of their rows was read."""
         self.keys.ids([Column(pa.int64(), starts)], len(starts))
         self._grow(len(self.keys))
 
     def begin_phase(self) -> None:
-        """What was read until now is known; what is read from now on is a sample again."""
+        """Start a phase: rows read until now are known, and a new sample begins."""
         self.known, self._known = [array.copy() for array in self.fields], np.empty(0)
         for kept in self.kept:
             kept.begin_phase()
@@ -159,7 +158,7 @@ class Totals:
             array[:] = 0
 
     def state(self, position: ScanPosition, statistics: Statistics | None) -> SampleState:
-        """Copies of these totals, for a scan that stands there."""
+        """Copies of these totals, for this position of the scan."""
         rows, width = len(self), self.width
         sums, products, crosses, powers = (array[: rows * numbers].copy() for array, numbers in (
             (self.sums, width), (self.products, self._triangle), (self.crosses, width), (self.powers, width * 4)))
@@ -168,7 +167,7 @@ class Totals:
                            self.blocks[:rows].copy(), sums, products, crosses, powers)
 
     def state_parts(self) -> dict[str, Any]:
-        """What rows have changed."""
+        """The parts of the state that change."""
         names = ("keys", "measures", "kept", "room", "blocks", "sums", "products", "crosses", "powers", "known")
         return {name: getattr(self, name) for name in (*names, *(["added"] if self.added is not None else []))}
 
@@ -211,7 +210,7 @@ class Totals:
 
 
 def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> ValueState:
-    """What keeps the values of one aggregate."""
+    """The state of an aggregate that keeps its values."""
     whole = replace(finish.of, part=AggregatePhase.WHOLE)
     measure = whole.accumulator(name, aggregate, finish.rows, remembers=False)
     assert isinstance(measure, MultisetAccumulator)

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 _FLOAT = pa.float64()
 _OF_DRAWN = "unread blocks are assumed to resemble the blocks read"
 _OF_ALL = "a pilot sample of all blocks shows how much unread blocks may differ"
-"""What intervals rest on."""
+"""The assumption of approximate intervals."""
 _MAX_EXACT_INTEGER = 2**53
 """Floats represent all integers up to this one."""
 
@@ -153,7 +153,7 @@ class Estimate:
 
     @cached_property
     def _order(self) -> Array | None:
-        """Exact rows first, each in the order of start; None where they are so."""
+        """Exact rows first, then the others, each by start; None if they are in this order."""
         assert self.sample is not None
         sample, exact = self.sample, self.exact
         if sample.state.rows.in_order and bool((exact[1:] <= exact[:-1]).all()):
@@ -287,7 +287,7 @@ class Estimate:
         return "; ".join(parts)
 
     def _kind(self, known: bool) -> list[str]:
-        """Of which kind intervals are, if some are known, and why others are not."""
+        """The kind of the intervals, if there are any, and why others are missing."""
         sample = self.sample
         if sample is None:
             return []
@@ -312,7 +312,7 @@ class Estimate:
         return list(self.sample.values.names)
 
     def _integers(self, value: int) -> Array | None:
-        """The values themselves where they are integers, by row."""
+        """The values themselves if they are integers, by row."""
         column = self._columns[self._value_names[value]]
         return np.asarray(column.values) if column.fixed and column.values.dtype.kind in "iu" else None
 
@@ -328,7 +328,7 @@ class Estimate:
         return self.sample.split.result_columns
 
     def _with_intervals(self, table: pa.Table, sample: Sample) -> pa.Table:
-        """A table that the rest of the query made of the rows, those that are exact first, with their intervals."""
+        """The table of the operators after the aggregate, with intervals; exact rows first."""
         names = list(self._result_columns)
         if self.final and ROW not in table.column_names:  # made of states
             exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
@@ -338,7 +338,7 @@ class Estimate:
         return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
 
     def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
-        """Which rows of the sample those of a table are of, and the table: those that are exact first."""
+        """The rows of the sample for the rows of a table, and the table; exact rows first."""
         if ROW in table.column_names:
             rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])
         else:
@@ -354,7 +354,7 @@ class Estimate:
 
 
 def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Table:
-    """A table of what was read so far, whose first rows are exact: these values can only grow, or only shrink."""
+    """A partial result with one-ended intervals of values that can only grow or shrink; the first rows are exact."""
     names = [name for name in grows if name in table.column_names]
     if not names:
         return table
@@ -365,7 +365,7 @@ def with_ends(table: pa.Table, settled: int, grows: Mapping[str, bool]) -> pa.Ta
 
 
 def with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> pa.Table:
-    """Each value, moved into its interval, followed by the ends of that; values without a number have none."""
+    """Each value, clipped to its interval, followed by its ends; values that are not numbers have none."""
     there = [number for number, name in enumerate(names) if name in table.column_names]
     columns = {names[number]: column_of(table, names[number]) for number in there}
     ends = _with_ends(columns, low[:, there], high[:, there])
@@ -377,7 +377,7 @@ def with_columns(table: pa.Table, names: list[str], low: Array, high: Array) -> 
 
 
 def _with_ends(columns: Mapping[str, Column], low: Array, high: Array) -> dict[str, pa.Array]:
-    """Values, each moved into its interval, and followed by the ends of that if it is a number."""
+    """Values, each clipped to its interval, and followed by its ends if it is a number."""
     found = {}
     known_low, known_high = np.isfinite(low.T), np.isfinite(high.T)
     for (name, column), bottom, top, *known in zip(columns.items(), low.T, high.T, known_low, known_high, strict=True):
@@ -414,7 +414,7 @@ def end_names(name: str) -> tuple[str, str]:
 
 
 def _outward(values: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends that are the value itself, as floats on its either side where there is none that is it."""
+    """Ends that equal the value, rounded outward if no float equals it."""
     if values.dtype.kind == "f" or not (np.abs(values.astype(np.float64)) > _MAX_EXACT_INTEGER).any():
         return low, high
     rounded = values.astype(np.float64)

@@ -26,18 +26,18 @@ class Merged:
     ----------
     split : SplitQuery
     usual : float
-        Rows of a block, on the average.
+        The average number of rows of a block.
     bounds : BlockBounds, optional
-        What blocks may add: then intervals are those that hold for any data within these bounds.
+        What blocks may add: then intervals are valid for any data within these bounds.
 
     Attributes
     ----------
     windows, panes : Totals
-        The same where windows do not overlap.
+        The same object if windows do not overlap.
     before : tuple of numpy.ndarray or None
-        Intervals (low, high), by row and value, that hold since this phase of the scan began.
+        Intervals (low, high), by row and value, from earlier phases of the scan.
     statistics : Statistics or None
-        What is known of all blocks.
+        Of all blocks.
     """
 
     def __init__(self, split: SplitQuery, usual: float, bounds: BlockBounds | None = None) -> None:
@@ -52,11 +52,11 @@ class Merged:
 
     @property
     def overlap(self) -> bool:
-        """Whether windows do."""
+        """Whether windows overlap."""
         return self._shifts is not None
 
     def add(self, states: Batch, drawn: Drawn | None) -> None:
-        """Merge states of blocks: of one alone, where windows overlap."""
+        """Merge states of blocks; of one block at a time if windows overlap."""
         if not len(states):
             return
         self.panes.add(states, drawn)
@@ -64,12 +64,12 @@ class Merged:
             self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
     def sample(self, position: ScanPosition) -> Sample:
-        """What is known, as it will stay, when the scan stood there."""
+        """A sample of the totals, for this position of the scan."""
         return Sample(self.windows, position, self.before, self.statistics, self.bounds)
 
     @property
     def states(self) -> Batch:
-        """Of panes, of all blocks."""
+        """States of panes, of all blocks."""
         panes = self.panes
         rows = panes.keys.values(np.arange(len(panes), dtype=np.int32))
         fields = [field[: len(panes)] for field in panes.fields]

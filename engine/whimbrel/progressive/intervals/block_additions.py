@@ -9,11 +9,11 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _MAX_KEPT = 1 << 24
-"""Numbers that are kept of a phase."""
+"""The largest number of values to keep for a phase."""
 
 
 class Added(NamedTuple):
-    """By state that a block added to: the group, how many blocks of the phase had been drawn before, and its fields."""
+    """By addition, the group, the number of blocks of the phase drawn before, and its fields."""
 
     groups: Array
     before: Array
@@ -21,17 +21,17 @@ class Added(NamedTuple):
 
 
 class Additions:
-    """Additions of the blocks of a phase.
+    """The additions of the blocks of a phase.
 
     Parameters
     ----------
     width : int
-        Fields of a state.
+        The number of fields of a state.
 
     Attributes
     ----------
     too_many : bool
-        Whether they are more than are kept, so that none is.
+        Whether there are too many additions, so that none is kept.
     """
 
     def __init__(self, width: int) -> None:
@@ -40,18 +40,18 @@ class Additions:
         self._kept = 0
 
     def add(self, groups: Array, before: Array, fields: Array) -> None:
-        """Keep what blocks added: fields by field and state, after so many blocks each."""
+        """Keep what blocks added: the groups, the number of blocks before, and fields by field and state."""
         self._kept += fields.size
         self.too_many = self.too_many or self._kept > _MAX_KEPT
         self._parts = [] if self.too_many else [*self._parts, (groups.astype(np.int64), before, fields)]
 
     def begin_phase(self) -> None:
-        """Forget what earlier phases added."""
+        """Discard the additions of earlier phases."""
         self._parts, self._kept, self.too_many = [], 0, False
 
     @property
     def so_far(self) -> Added | None:
-        """All of them, as they stay; None where they are too many."""
+        """A copy of all additions; None if there are too many."""
         if self.too_many:
             return None
         if len(self._parts) > 1:
@@ -61,6 +61,6 @@ class Additions:
         return Added(*(self._parts[0] if self._parts else (nothing, nothing, np.empty((self._width, 0)))))
 
     def state_parts(self) -> dict[str, Any]:
-        """What blocks have changed."""
+        """The parts of the state that change."""
         added = self.so_far
         return {"too_many": self.too_many, "_kept": self._kept, "_parts": [] if added is None else [tuple(added)]}

@@ -27,7 +27,7 @@ class BlockSums:
     Parameters
     ----------
     usual : float
-        Rows of a block, on the average.
+        The average number of rows of a block.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class BlockSums:
         self.sums, self.products, self.crosses, self.powers = (np.zeros(0) for _ in range(4))
 
     def add(self, ids: Array, numbers: Array, rows: Array) -> None:
-        """Add the numbers of blocks of so many rows to groups."""
+        """Add the numbers of blocks, with their rows, to groups."""
         _add_block(ids, numbers, rows, self.usual, 1, self.blocks, self.sums, self.products, self.crosses, self.powers)
 
     def grow(self, groups: int) -> None:
@@ -53,7 +53,7 @@ class BlockSums:
             self.powers = extend(self.powers, groups * 4, 0.0)
 
     def first(self, groups: int) -> BlockSums:
-        """Those of the first groups, as they are."""
+        """A copy for the first groups."""
         copy = BlockSums(self.usual)
         copy.blocks = self.blocks[:groups].copy()
         copy.sums, copy.products, copy.crosses = (
@@ -84,5 +84,5 @@ class BlockSums:
         return widths
 
     def state_parts(self) -> dict[str, Any]:
-        """All of it."""
+        """The whole state."""
         return vars(self)

@@ -33,13 +33,13 @@ from whimbrel.progressive.sampling.sample_state import SampleState
 Array = np.ndarray[Any, Any]
 
 REFERENCES = np.array([8 * 2**number for number in range(16)])
-"""So many of the blocks drawn first are looked back at."""
+"""Sizes of the references, in blocks drawn first."""
 
 _see = Compiled(see)
 
 
 class DistinctCounts(ValueState):
-    """Which values there are, and in how many blocks they were seen.
+    """The distinct values, and the number of blocks with each of them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class DistinctCounts(ValueState):
     type_ : pyarrow.DataType
         Of the values.
     usual : float
-        Rows of a block, on the average.
+        The average number of rows of a block.
     """
 
     def __init__(self, name: str, type_: pa.DataType, usual: float) -> None:
@@ -93,13 +93,13 @@ class DistinctCounts(ValueState):
         return {name: value for name, value in vars(self).items() if name not in ("name", "usual")}
 
     def restore_state(self, parts: dict[str, Any]) -> None:
-        """Keep what an equal one kept."""
+        """Restore the state of an equal one."""
         self.sums = [BlockSums(self.usual) for _ in parts["sums"]]
         for name, part in parts.items():
             setattr(self, name, restored(getattr(self, name), part))
 
     def _numbers(self, ids: Array, ends: Array, values: Column, groups: int) -> Array:
-        """Of each value of a group a number: in one group alone that of the value, and nothing more is to be kept."""
+        """The index of each pair of group and value; with one group, that of the value."""
         before = len(self.values)
         numbers = self.values.ids(values, None)
         if groups == 1:
@@ -111,7 +111,7 @@ class DistinctCounts(ValueState):
 
     @property
     def _known(self) -> int:
-        """How many numbers there are."""
+        """The number of indexes."""
         return max(len(self.pairs), len(self.values))
 
     def _grow(self, groups: int) -> None:
@@ -123,17 +123,17 @@ class DistinctCounts(ValueState):
 
 
 class DistinctSnapshot(ValueSnapshot):
-    """Distinct counts as they were.
+    """Distinct counts at one update.
 
     Parameters
     ----------
     name : str
     counts : tuple of numpy.ndarray of int64
-        By group: values; and those of this phase that were seen in one block, and in two.
+        By group, the number of values, and of those seen in one block of this phase, and in two.
     fresh : sequence of (numpy.ndarray, BlockSums)
-        For each reference so far, what is known of each block since then, and its values that are in none of those.
+        For each reference so far, the kinds of blocks since then, and the sums of their values outside the reference.
     references : int
-        How many there are in the end.
+        The number of references at the end.
     """
 
     def __init__(self, name: str, counts: tuple[Array, ...], fresh: Sequence[tuple[Array, BlockSums]],

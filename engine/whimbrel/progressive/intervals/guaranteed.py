@@ -21,25 +21,25 @@ Array = np.ndarray[Any, Any]
 
 _WRAP = 2.0**64
 _MAX_AT_ONCE = 1 << 22
-"""Numbers by block and row of the answer."""
+"""The largest number of pairs of block and result row to compute at once."""
 _ROUNDING = 2.0**-52
 
 
 class _Blocks(NamedTuple):
-    """Of some rows of the answer, by block of the scan, or by draw, and row.
+    """Blocks of some result rows, by block of the scan, or by draw, and row.
 
     Attributes
     ----------
     sizes : numpy.ndarray of float64
-        Rows of a block that may be of the window; 0 where none is.
+        Rows of a block that may be in the window; 0 if none.
     whole : numpy.ndarray of bool
-        Whether all rows of the block are of the row of the answer.
+        Whether all rows of the block belong to the result row.
     phase, unread : numpy.ndarray of bool
-        Blocks of this phase, and those that were not read, that may hold rows of the window.
+        Blocks of this phase, and unread blocks, that may hold rows of the window.
     order : numpy.ndarray of int64
-        Of each block that was drawn in this phase, which draw it was of the blocks of the window.
+        For each block drawn in this phase, its position among the drawn blocks of the window.
     draws, units : numpy.ndarray of int64
-        By row, how many blocks of the window were drawn in this phase, of how many.
+        By row, the number of blocks of the window that were drawn in this phase, and of all its blocks in the phase.
     """
 
     sizes: Array
@@ -52,7 +52,7 @@ class _Blocks(NamedTuple):
 
 
 class Guaranteed:
-    """Ends of the values of a sample.
+    """Guaranteed intervals of the values of a sample.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class Guaranteed:
     window_times : tuple of numpy.ndarray
         The first and the last time of an event of each window.
     fields : sequence of numpy.ndarray
-        States of what was read, by row of the answer.
+        Merged states, by result row.
     added : Added or None
-        What the blocks of this phase added to these; None where that was too much to keep.
+        What the blocks of this phase added to these; None if that was too much to keep.
     """
 
     def __init__(self, bounds: BlockBounds, split: SplitQuery, position: ScanPosition, read: Read,
@@ -78,7 +78,7 @@ class Guaranteed:
         self._fields, self._added = fields, added
 
     def ends(self, alpha: float) -> tuple[Array, Array]:
-        """Confidence sequences of level 1 - alpha: low and high ends by value and row, infinite where not known."""
+        """Confidence sequences of level 1 - alpha: low and high ends by value and row; infinite: no bound."""
         count, blocks_of_scan = len(self._read.window), self._position.scan.blocks
         low, high = np.full((2, len(self._values.names), count), [[[-np.inf]], [[np.inf]]])
         step = max(1, _MAX_AT_ONCE // max(1, len(blocks_of_scan)))
@@ -93,7 +93,7 @@ class Guaranteed:
 
     @property
     def notes(self) -> list[str]:
-        """What these intervals are, and why others are not known."""
+        """The kind of the intervals, and why some are missing."""
         bounds = self.bounds
         kind = "guaranteed intervals: they hold for any values within the known bounds of all blocks"
         if bounds.not_nan:
@@ -104,7 +104,7 @@ class Guaranteed:
         return [kind] * bool(bounds.ends) + reasons
 
     def _blocks(self, rows: Array) -> _Blocks:
-        """What is known of the blocks of these rows."""
+        """The blocks of these result rows."""
         position, blocks = self._position, self._position.scan.blocks
         which = self._read.window[rows]
         first, last = (times[which] for times in self._window_times)
@@ -120,7 +120,7 @@ class Guaranteed:
                        inside & self._keeps_rows, phase, unread, order, draws, phase.sum(axis=0))
 
     def _by_draw(self, fields: Array, rows: Array, blocks: _Blocks) -> Array:
-        """What each draw added, as these numbers for each of the fields say, by draw and row."""
+        """The weighted sum of the fields that each draw added, by draw and row."""
         added = self._added
         found = np.zeros((int(blocks.draws.max(initial=0)), len(rows)))
         if added is not None and len(found):
@@ -132,7 +132,7 @@ class Guaranteed:
         return found
 
     def _parts(self, value: int) -> tuple[Array, Array]:
-        """For each field, how much of the sum of a value it is; and of its rows."""
+        """The weights of the fields in the sum of a value, and in its number of rows."""
         values, own = self._values, self._values.own[value]
         sums, rows = np.zeros((2, len(self._fields)))
         width = own.stop - own.start
@@ -199,7 +199,7 @@ class Guaranteed:
         nothing = np.zeros(len(rows))
 
         def lower(sign: float, end: Array, certain: tuple[Array, Array]) -> Array:
-            """Of how far the mean is from an end of what numbers may be."""
+            """The lower end of the distance between the mean and a bound of the numbers."""
             drawn = RatioSample(sign * (adds - end * counts), counts, blocks.draws, blocks.units,
                                 sign * (known - end * known_count), known_count, nothing, nothing, largest,
                                 maximum - minimum)
@@ -214,12 +214,12 @@ class Guaranteed:
                 np.where(usable, np.minimum(found_high, certain_high), certain_high) + off)
 
     def _rounding(self, value: int, maximum: Array) -> Array:
-        """The largest difference of a value that is added up in another order."""
+        """The largest rounding difference from another order of addition."""
         counts = self._values.counts[value]
         return 0.0 * maximum if counts else _ROUNDING * float(self._position.scan.blocks.rows.sum()) * maximum
 
     def _so_far(self, fields: Array, rows: Array) -> Array:
-        """What was read adds up to, as these numbers for each of the fields say."""
+        """The weighted sum of the merged fields."""
         found = np.zeros(len(rows))
         for number, field in zip(fields.tolist(), self._fields, strict=True):
             if number:
@@ -236,5 +236,5 @@ class Guaranteed:
 
 
 def _minimum(numbers: Array, where: Array) -> Array:
-    """By row, the least of the numbers of these blocks; 0 of none."""
+    """By row, the smallest number of these blocks; 0 for none."""
     return np.where(where.any(axis=0), np.where(where, numbers, np.inf).min(axis=0), 0.0)

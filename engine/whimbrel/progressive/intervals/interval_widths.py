@@ -30,7 +30,7 @@ class IntervalWidths:
     ----------
     values : SampleValues
     guaranteed : Guaranteed or None
-        What makes intervals that hold for any data within known bounds, if the query asks for these.
+        What makes guaranteed intervals, if the query asks for them.
     """
 
     def __init__(self, values: SampleValues, guaranteed: Guaranteed | None) -> None:
@@ -50,7 +50,7 @@ class IntervalWidths:
         return self._known_widths[alpha]
 
     def ends(self, alpha: float) -> tuple[Array, Array]:
-        """The ends of the intervals, by value and row; what is certain, or was known before, may make them narrower."""
+        """The ends of the intervals, by value and row, before certain ends and earlier phases narrow them."""
         if alpha not in self._known_ends and self._guaranteed is not None:
             unknown = ~np.isfinite(self.values.numbers)
             low, high = self._guaranteed.ends(alpha)
@@ -85,11 +85,11 @@ class IntervalWidths:
         return widths
 
     def _errors_of(self, value: int) -> Callable[[Array], Array]:
-        """Standard errors of numbers that are made of the fields of a value."""
+        """The standard errors of linear functions of a value's fields."""
         return lambda slopes: self._errors(slopes, [value] * len(slopes))[0]
 
     def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
-        """Half the intervals of these values, which have such errors."""
+        """Half the intervals of values with these standard errors."""
         state, read, known = self.state, self.state.read, self.values.split.values
         widths, blocks, of_all = np.empty_like(errors), state.blocks, known.of_all[of]
         if (evidence := state.evidence_of(read)) is not None:
@@ -102,11 +102,10 @@ class IntervalWidths:
         return widths
 
     def deviations(self, value: int) -> Array:
-        """Standard errors of a value, by row: how much it differs from block to block (linearised, as of a ratio).
+        """The standard errors of a value, by row, from the variance between blocks (linearized, as for a ratio).
 
-        The variance between blocks is that of what each block adds to the value, to first order, beyond what its size
-        lets one expect; blocks without rows of the group add nothing, and count. Infinite where fewer than two blocks
-        say so; 0 where no block has differed.
+        The variance is that of what each block adds to the value, to first order, beyond what its size explains. Blocks
+        without rows of the group add nothing, and count. Infinite with fewer than two blocks; 0 if no block differs.
         """
         return np.asarray(self._found[0][value])
 
@@ -116,7 +115,7 @@ class IntervalWidths:
         return self._errors(self.values.slopes, range(len(self.values.names)))
 
     def _errors(self, slopes: Array, of: Sequence[int]) -> tuple[Array, Array]:
-        """The same of what grows so with the fields of these values."""
+        """The same for linear functions, with these slopes, of the fields of these values."""
         state, read, known = self.state, self.state.read, self.values.split.values
         errors, degrees = np.empty((2, len(of), len(state)))
         with state.waiting:

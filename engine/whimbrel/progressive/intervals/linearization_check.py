@@ -20,18 +20,18 @@ Array = np.ndarray[Any, Any]
 Errors = Callable[[Array], Array]
 
 _LITTLE = 0.05
-"""Of an interval, what may be rounding."""
+"""The fraction of an interval that may be rounding."""
 
 
 def checked_widths(values: SampleValues, value: int, errors: Errors, widths: Array) -> Array:
-    """Half the intervals of a value, as wide as it bends; infinite where it bends too much.
+    """Half the intervals of a value, widened for nonlinearity; infinite if the linear approximation fails.
 
     Parameters
     ----------
     values : SampleValues
     value : int
     errors : callable
-        Standard errors, by number and row, of what grows so with the fields of the value: by number, field and row.
+        Standard errors, by number and row, of linear functions of the value's fields: by number, field and row.
     widths : numpy.ndarray of float64
         By row, to first order.
     """
@@ -64,7 +64,7 @@ def checked_widths(values: SampleValues, value: int, errors: Errors, widths: Arr
 
 
 def _correlations(numbers: Array, sizes: Array, errors: Errors) -> Array:
-    """By number, field and row, how much the errors of a number go with those of a field."""
+    """By number, field and row, the correlation of their errors."""
     units = np.where(sizes[:, None] > 0, numbers / sizes[:, None], 0.0)
     fields = len(numbers) - 1
     pairs = [(first, second) for second in range(1, fields + 1) for first in range(second)]
@@ -79,7 +79,7 @@ def _correlations(numbers: Array, sizes: Array, errors: Errors) -> Array:
 
 
 def _values_at(values: SampleValues, value: int, own: Array, moves: Array, rows: Array) -> Array:
-    """By move and row: the value, if its fields were so far away; what integers are rounded by is taken off again."""
+    """By move and row, the value with moved fields, corrected for the rounding of integers."""
     every, off = np.tile(rows, len(moves)), np.zeros((len(moves), len(rows)))
     fields = [np.asarray(field)[every] for field in values.scaled]
     for place, field in enumerate(own):

@@ -18,21 +18,21 @@ from whimbrel.plan import Aggregate
 Array = np.ndarray[Any, Any]
 
 _LARGEST_WHOLE = 2.0**200
-"""Beyond what integers add up to."""
+"""Larger than any sum of integers."""
 
 _MOMENTS = 7
-"""Fields of a variance: sum and its error, squares and two errors, rows, and how many of them are not finite."""
+"""The number of fields of a variance: sum and error, squares and two errors, rows, and rows that are not finite."""
 
 
 def moment_slopes(aggregate: Aggregate, states: Sequence[Array], values: Array, known: Array) -> Array:
-    """By field of the states and row; 0 where the value is not known.
+    """The gradient by field and row; 0 if the value is unknown.
 
     Parameters
     ----------
     aggregate : Mean, Var or Std
     states : sequence of numpy.ndarray of float64
     values : numpy.ndarray of float64
-        What the aggregate is, by row.
+        The value of the aggregate, by row.
     known : numpy.ndarray of bool
     """
     assert isinstance(aggregate, Mean | Var | Std)
@@ -51,7 +51,7 @@ def moment_slopes(aggregate: Aggregate, states: Sequence[Array], values: Array, 
 
 
 def mean_slopes(states: Sequence[Array]) -> Array:
-    """Those of the mean, of its own states or of those of a variance."""
+    """The gradient of the mean, by its own states or by those of a variance."""
     rows = states[5 if len(states) == _MOMENTS else 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         each = 1 / rows

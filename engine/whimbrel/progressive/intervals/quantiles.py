@@ -34,13 +34,13 @@ _beyond_share, _places_at = Compiled(beyond_fraction), Compiled(indices_at)
 _NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0, 2.0
-"""Values between which a quantile is interpolated, or to which it is rounded, are so many places from q, at most."""
+"""The largest distance in ranks between q and the values that a quantile is interpolated from or rounded to."""
 _HALVINGS, _NEAR = 4, 0.03
-"""Each is a pass over the blocks; there are so many at most, and none where an interval would narrow by less."""
+"""The largest number of bisections, each a pass over the blocks, and the relative gain at which they stop."""
 
 
 class ValueRuns(NamedTuple):
-    """Values of some blocks, encoded: a run in order for each block and group, where it ends, the rows of its block."""
+    """Encoded values of some blocks: a sorted run for each block and group, its end, and the rows of its block."""
 
     ids: Array
     ends: Array
@@ -49,14 +49,14 @@ class ValueRuns(NamedTuple):
 
 
 class Quantiles(ValueState):
-    """All values of a quantile.
+    """The values of a quantile, as sorted runs.
 
     Parameters
     ----------
     measure : MultisetAccumulator
         The accumulator of the aggregate, without values.
     usual : float
-        Rows of a block, on the average.
+        The average number of rows of a block.
     """
 
     def __init__(self, measure: MultisetAccumulator, usual: float) -> None:
@@ -67,7 +67,7 @@ class Quantiles(ValueState):
         self.runs: list[ValueRuns] = []
         self.since = 0
         self.lock = threading.RLock()
-        """Of the pools, which any look may move on, on any thread; and of the words of texts."""
+        """For the pools, which any thread may advance, and for the dictionary of strings."""
         self.all, self.drawn = Pool(measure.fork()), Pool(measure.fork())
 
     def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
@@ -86,19 +86,19 @@ class Quantiles(ValueState):
         return {"runs": [tuple(runs) for runs in self.runs], "since": self.since, "values": self.values}
 
     def restore_state(self, parts: dict[str, Any]) -> None:
-        """Keep what an equal one kept."""
+        """Restore the state of an equal one."""
         self.runs = [ValueRuns(*runs) for runs in parts["runs"]]
         self.since, self.values = parts["since"], restored(self.values, parts.get("values"))
 
 
 class QuantileSnapshot(ValueSnapshot):
-    """Quantiles of the runs that there were.
+    """Quantiles at one update.
 
     Parameters
     ----------
     of : Quantiles
     since, stop : int
-        The first of its runs that was drawn in this phase, and where they ended.
+        The first run of this phase, and the end of the runs.
     """
 
     def __init__(self, of: Quantiles, since: int, stop: int) -> None:
@@ -147,9 +147,9 @@ class QuantileSnapshot(ValueSnapshot):
         return found
 
     def _reach(self, state: SampleState, middle: Array, away: int, width: Array, alpha: float) -> Array:
-        """How many rows away the end lies: as many as the width there is, found from outside by halving.
+        """The distance of the end in rows, which equals the width at the end; found from outside by bisection.
 
-        The width differs from value to value: of what lies far in a tail blocks have few rows, and differ by few.
+        The width depends on the value: blocks have few rows far in a tail, and differ by few.
         """
         def there(reach: Array) -> Array:
             return self._widths(state, self._places(state, middle + away * reach), alpha)
@@ -166,7 +166,7 @@ class QuantileSnapshot(ValueSnapshot):
         return maximum
 
     def _put(self, ends: Array, places: Array, *, below: bool, known: Array) -> None:
-        """Write values in these places; or what is above the one before them, which is too small."""
+        """Write the values at these indexes; at lower ends, what follows the value before them."""
         bag, values = self.of.all.bag, self.of.values
         known = known & (places - below >= bag.first[: len(ends)])
         keys = bag.items[np.where(known, places - below, 0)]
@@ -176,7 +176,7 @@ class QuantileSnapshot(ValueSnapshot):
         ends[known] = found[known]
 
     def _places(self, state: SampleState, targets: Array) -> Array:
-        """Of each group, the least value up to which so many of all rows are estimated to be."""
+        """The index of the smallest value, by group, up to which this many rows are estimated to be."""
         bag, drawn, weights, drawn_weights = self._weighed(state)
         places = np.empty(len(state), np.int64)
         _places_at(bag.items, bag.first, bag.length, drawn.items, drawn.first, drawn.length, weights, drawn_weights,
@@ -184,7 +184,7 @@ class QuantileSnapshot(ValueSnapshot):
         return places
 
     def _many(self, state: SampleState) -> Array:
-        """Of each group, how many values all rows are estimated to have."""
+        """The estimated number of values of all rows, by group."""
         bag, drawn, weights, drawn_weights = self._weighed(state)
         groups = len(state)
         return weights * bag.length[:groups] + drawn_weights * drawn.length[:groups]
@@ -214,12 +214,12 @@ class QuantileSnapshot(ValueSnapshot):
 
 
 class Pool:
-    """The values of some runs, in order group by group; those of one look are added to those of the look before.
+    """The sorted values of some runs, by group; each update adds its runs to those of the update before.
 
     Parameters
     ----------
     measure : MultisetAccumulator
-        Of no values.
+        An empty accumulator.
     """
 
     def __init__(self, measure: MultisetAccumulator) -> None:
@@ -230,10 +230,10 @@ class Pool:
 
     def up_to(self, runs: list[ValueRuns], since: int, stop: int, groups: int,
               values: Any) -> tuple[MultisetAccumulator, Column]:
-        """The values of these runs, and what the aggregate says of them in each of so many groups."""
+        """The values of these runs, and the aggregate of each of the first groups."""
         if self._at == (since, stop, groups):
             return self.bag, self._shown
-        at, self._at = self._at, None  # if it is interrupted, the next look begins anew
+        at, self._at = self._at, None  # if it is interrupted, the next update starts again
         if at is None or at[0] != since or at[1] > stop:
             self.bag, begun = self._empty.fork(), since
             self.bag.values = values

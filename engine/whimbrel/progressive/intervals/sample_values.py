@@ -25,9 +25,9 @@ from whimbrel.progressive.thresholds import MIN_BLOCKS_OF_GROUP
 Array = np.ndarray[Any, Any]
 
 _WRAP, _LARGEST = 2.0**64, 2.0**63 - 2**10
-"""What a state of an integer sum leaves out of it each time; and how large a number an integer may be."""
+"""The wrap of an integer sum, and the largest integer."""
 _SLOPES_OFF = 1e-3
-"""Of a slope: so far off it may be, as it is seen from states that are changed by a whole number."""
+"""The relative error of a slope from a difference of integers."""
 
 _scaled_states = Compiled(scaled_states)
 _NONE = np.empty(0)
@@ -40,7 +40,7 @@ class SampleValues:
     ----------
     state : SampleState
     kept : mapping of str to ValueSnapshot
-        By aggregate, what is known of its values.
+        By aggregate that keeps its values, these at this update.
     """
 
     def __init__(self, state: SampleState, kept: Mapping[str, ValueSnapshot]) -> None:
@@ -52,17 +52,17 @@ class SampleValues:
 
     @property
     def scaled(self) -> list[Array]:
-        """The fields as they would be if rows that are left were like those that were read."""
+        """The fields, scaled to all rows."""
         return self._scaled[0]
 
     @property
     def steps(self) -> Array:
-        """By how much each may be changed to see what depends on it, by field and row."""
+        """Steps for numerical differences, by field and row."""
         return self._scaled[2]
 
     @property
     def unrounded(self) -> Array:
-        """The scaled fields before integers among them were rounded, by field and row."""
+        """The scaled fields before integers were rounded, by field and row."""
         return self._scaled[1]
 
     @cached_property
@@ -92,7 +92,7 @@ class SampleValues:
 
     @property
     def _rows_to_come(self) -> Array:
-        """By window, its rows among those that were not read, if each block's lie evenly from its first to its last."""
+        """By window, the estimated number of its unread rows, if rows are spread evenly over the times of blocks."""
         blocks, read = self.state.scan.blocks, self.state.read
         ends = np.maximum.accumulate(np.column_stack([blocks.earliest, blocks.latest + 1]).reshape(-1))
         unread = np.cumsum(np.where((self.state.kinds == LEFT) | (self.state.kinds == LATER), blocks.rows, 0))
@@ -116,7 +116,7 @@ class SampleValues:
 
     @cached_property
     def means(self) -> dict[int, Array]:
-        """Of each value that is a variance or a standard deviation, how much the mean grows with fields, by row."""
+        """By value that is a variance or a standard deviation, the gradient of its mean."""
         values, found = self.split.values, {}
         for value, aggregate in enumerate(values.made_of):
             if isinstance(aggregate, Var | Std) and self.split.results is None:
@@ -141,7 +141,7 @@ class SampleValues:
 
     @cached_property
     def slopes(self) -> Array:
-        """By value, field and row: how much the value grows with the field, seen by changing it."""
+        """The gradient by value, field and row, from numerical differences."""
         if self.split.results is None:
             return self._alone[1]
         values, numbers = self.split.values, self._rough[1]
@@ -158,13 +158,13 @@ class SampleValues:
 
     @cached_property
     def _rough(self) -> tuple[Batch, Array]:
-        """What is computed of several aggregates, of rounded states; and as floats."""
+        """Expressions of several aggregates, from rounded states; and as floats."""
         batch = self.values_of(self.scaled)
         return batch, self._all_numbers_of(batch)
 
     @cached_property
     def _moved(self) -> Array:
-        """By value and row, what rounding of each state makes of a value that is computed of several aggregates."""
+        """By value and row, the effect of rounded states on expressions of several aggregates."""
         off = self.unrounded - np.array([np.asarray(field, np.float64) for field in self.scaled]).reshape(
             self.unrounded.shape)
         parts = self.slopes * off
@@ -172,7 +172,7 @@ class SampleValues:
 
     @cached_property
     def _computed(self) -> Batch:
-        """What is computed of several aggregates, as of states that were not rounded."""
+        """Expressions of several aggregates, corrected for the rounding of states."""
         batch, numbers = self._rough
         keys, columns = len(self.split.key_fields), list(batch.columns)
         for value in range(len(self.names)):
@@ -184,7 +184,7 @@ class SampleValues:
 
     @cached_property
     def _integer_sums(self) -> dict[int, Array]:
-        """Of each value that is a sum of integers, the estimate, which may be more than an integer holds."""
+        """By value that is a sum of integers, the estimate as float, which may exceed the largest integer."""
         values, found = self.split.values, {}
         for value, aggregate in enumerate(values.made_of):
             own = values.own[value]
@@ -208,7 +208,7 @@ class SampleValues:
 
     @cached_property
     def _alone(self) -> tuple[list[Column], Array]:
-        """The columns of values that each are one aggregate, and their slopes."""
+        """The columns of values that are one aggregate each, and their gradients."""
         split, rows = self.split, len(self)
         finish, = split.to_values
         assert isinstance(finish, FinishKernel)
@@ -245,7 +245,7 @@ class SampleValues:
         return columns, slopes
 
     def _so_far(self, finish: FinishKernel, value: int, states: Sequence[Array]) -> tuple[Array, Array]:
-        """A value of what was read, by row, and where there is one: some leave their type on the way to the whole."""
+        """A value of the rows read, and where it is valid: some exceed their type before all rows are read."""
         try:
             return finish.values(value, states)
         except KernelError:
@@ -259,7 +259,7 @@ class SampleValues:
         return found
 
     def _sum(self, finish: FinishKernel, value: int, states: Sequence[Array]) -> Array:
-        """A sum of integers, to the last digit where it is exact; else the nearest that there is to its estimate."""
+        """A sum of integers: exact if all rows were read, else the nearest integer to the estimate."""
         total = self._integer_sums[value]
         large = ~self.state.read.exact & ((np.abs(total) > _LARGEST / 2) | (states[1] != 0))
         exact, _ = finish.values(value, [np.where(large, 0, state) for state in states])
@@ -271,7 +271,7 @@ class SampleValues:
         return {name: kept.column(self.state) for name, kept in self.kept.items()}
 
     def values_of(self, fields: Sequence[Array], rows: Array | None = None) -> Batch:
-        """Keys and values of other states: of all rows, or of these."""
+        """Keys and values from these states, for all rows or for some."""
         keys, kept = self.state.keys, self._kept_columns
         if rows is not None:
             keys = [key.take(rows) for key in keys]
@@ -284,7 +284,7 @@ class SampleValues:
 
 def states_batch(schema: Schema, fields: Sequence[Array], kept: Mapping[str, Column], rows: Sequence[Column],
                  duration: int) -> Batch:
-    """Rows, by start and keys, with these fields as their states, and the values of what is kept."""
+    """A batch of starts and keys, with these fields as states, and the values of aggregates that keep them."""
     starts, *keys = rows
     given = iter(fields)
     columns = (kept[field.name] if field.name in kept else Column(field.type, next(given))
@@ -293,7 +293,7 @@ def states_batch(schema: Schema, fields: Sequence[Array], kept: Mapping[str, Col
 
 
 def as_floats(column: Column) -> Array:
-    """Numbers; NaN where there is none."""
+    """A column as floats; NaN for null, and for columns that are not numbers."""
     if not column.fixed or column.values.dtype.kind not in "iufb":
         return np.full(len(column), np.nan)
     values = np.asarray(column.values, np.float64)

@@ -16,14 +16,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Drawn(NamedTuple):
-    """Of each state of a batch: the rows of its block, and how many blocks of the phase had been drawn before that."""
+    """By state of a batch, the rows of its block, and the number of blocks of the phase drawn before."""
 
     rows: Array
     before: Array
 
 
 class ValueState(ABC):
-    """What is kept of the values of one aggregate, window by window and group by group.
+    """The values of one aggregate, by window and group.
 
     Attributes
     ----------
@@ -35,48 +35,48 @@ class ValueState(ABC):
 
     @abstractmethod
     def add(self, ids: Array, lists: pa.ListArray, groups: int, drawn: Drawn | None) -> None:
-        """Take in the values of blocks: a list, in order, for each block and group, of so many groups in all.
+        """Add the values of blocks: a sorted list for each block and group, of this many groups in all.
 
         Without `drawn`, they are the last rows; the variance between blocks is not needed any more.
         """
 
     @abstractmethod
     def begin_phase(self) -> None:
-        """What was read until now is known; what is read from now on is a sample again."""
+        """Start a phase: rows read until now are known, and a new sample begins."""
 
     @abstractmethod
     def snapshot(self, groups: int, position: ScanPosition) -> ValueSnapshot:
-        """What is known now, of so many groups."""
+        """The values at this moment, for this many groups."""
 
     @abstractmethod
     def state_parts(self) -> dict[str, Any]:
-        """What rows have changed."""
+        """The parts of the state that change."""
 
 
 class ValueSnapshot(ABC):
-    """What was kept at one update, from which values and intervals are computed when somebody asks."""
+    """The values at one update; results and intervals are computed on first use."""
 
     @abstractmethod
     def column(self, state: SampleState) -> Column:
-        """The value of each group: the aggregate itself where all rows were read, an estimate elsewhere."""
+        """The value of each group: exact if all rows were read, else an estimate."""
 
     @abstractmethod
     def ends(self, state: SampleState, alpha: float) -> tuple[Array, Array]:
         """By group, ends of confidence sequences of level 1 - alpha; infinite: no bound."""
 
     def adds(self, state: SampleState, ids: Array, ends: Array, values: Column) -> list[Array]:
-        """What lists of values of these rows, of some blocks, add to sums of which intervals are; none where unknown.
+        """What lists of values of blocks add to the sums for intervals; empty if unknown.
 
-        Of several sums, such as those at either end of an interval, the one with the heaviest tails counts.
+        With several sums, such as those at both ends of an interval, the heaviest tails count.
         """
         return []
 
     def certain(self, state: SampleState) -> tuple[Array, Array] | None:
-        """Between what each value is whatever the rows hold that were not read; None where that may be all."""
+        """The smallest and the largest possible value by group; None if every value is possible."""
         return None
 
 
 def parts_of(lists: pa.ListArray) -> tuple[Array, Column]:
-    """Where each list ends among the values of all, and these."""
+    """The ends of the lists among all values, and the values."""
     lengths = np.asarray(Column.from_arrow(lists.value_lengths()).values)
     return np.cumsum(lengths, dtype=np.int64), Column.from_arrow(lists.flatten())

@@ -29,8 +29,8 @@ class LateEstimate(Estimate):
 
     Parameters
     ----------
-    metrics, version, confidence, moment, alpha, rows
-        As of an estimate.
+    metrics, version, confidence, pending, alpha, rows
+        As in :class:`~whimbrel.progressive.estimation.estimate.Estimate`.
     late : LateRowsModel
     """
 
@@ -42,7 +42,7 @@ class LateEstimate(Estimate):
     @property
     @abstractmethod
     def _pending_rows(self) -> PendingLateRows:
-        """What late rows may still reach."""
+        """What late rows may still change."""
 
     @abstractmethod
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:
@@ -87,7 +87,7 @@ class LateEstimate(Estimate):
         return self._known[alpha]
 
     def _shown(self, table: pa.Table, columns: Mapping[str, Column]) -> pa.Table:
-        """A table with these values, and without what only intervals are made of."""
+        """A table with these values, without the additional columns."""
         hidden = set(self._late.columns) - set(self._late.values)
         return pa.table({name: columns[name].to_arrow() if name in columns else table.column(name)
                          for name in table.column_names if name not in hidden})
@@ -98,13 +98,13 @@ class LateBlocks(LateEstimate):
 
     Parameters
     ----------
-    metrics, version, confidence, moment, alpha, rows
-        As of an estimate.
+    metrics, version, confidence, pending, alpha, rows
+        As in :class:`~whimbrel.progressive.estimation.estimate.Estimate`.
     late : LateRowsModel
     newest_tick : int
-        The largest time of the log, whatever was read.
+        The largest event time of the log, read or not.
     last : bool
-        Whether all of it was read.
+        Whether all of the log was read.
     """
 
     def __init__(self, metrics: Metrics, late: LateRowsModel, newest_tick: int, *, version: int, last: bool,
@@ -180,15 +180,15 @@ class LateSnapshot(LateEstimate):
 
     @cached_property
     def table(self) -> pa.Table:
-        table, scaled = self._snapshot.table, self._pending_rows.reached & ~self._promised
+        table, scaled = self._snapshot.table, self._pending_rows.reached & ~self._settled_rows
         columns = {name: _moved(column_of(table, name), numbers, scaled)
                    for name, numbers in zip(self._value_names, self.numbers, strict=True)}
         return with_columns(self._shown(table, columns), self._value_names, *self.bounds)
 
     @cached_property
     def exact(self) -> Array:
-        """The first rows, up to the first that may change."""
-        return np.asarray(np.logical_and.accumulate(self._promised | ~self._pending_rows.open))
+        """The first rows, up to the first provisional one."""
+        return np.asarray(np.logical_and.accumulate(self._settled_rows | ~self._pending_rows.open))
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
         raise PlanError("Provisional rows of a feed cannot be compared.", where="compare(...)",
@@ -199,8 +199,8 @@ class LateSnapshot(LateEstimate):
         return True
 
     @cached_property
-    def _promised(self) -> Array:
-        """Rows that no row reaches any more by what the source promises."""
+    def _settled_rows(self) -> Array:
+        """Rows that the source's reorder latency has settled."""
         return np.asarray(np.arange(self._snapshot.table.num_rows) < self._snapshot.settled)
 
     @cached_property
@@ -216,12 +216,12 @@ class LateSnapshot(LateEstimate):
         numbers = {name: as_floats(column_of(self._snapshot.table, name)) for name in self._late.columns}
         now = np.array([numbers[name] for name in self._value_names])
         ends = self._pending_rows.widen(numbers, now, now, alpha)
-        found, low, high = (np.where(self._promised, now, end) for end in ends)
+        found, low, high = (np.where(self._settled_rows, now, end) for end in ends)
         return found, low, high
 
 
 def _moved(column: Column, numbers: Array, where: Array) -> Column:
-    """A column of which some values are these numbers, as far as they are numbers."""
+    """A column with some values replaced by these numbers."""
     if not column.fixed or column.values.dtype.kind not in "iuf":
         return column
     values, where = np.array(column.values), where & np.isfinite(numbers)

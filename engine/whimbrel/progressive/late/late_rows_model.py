@@ -39,9 +39,9 @@ from whimbrel.progressive.thresholds import MIN_DEGREES
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 0.4
-"""Of what may go wrong, the part that may where rows were not read yet; the rest is shared by these two."""
+"""The fraction of alpha for unread rows; the next two constants share the rest."""
 _SHARE, _LIKE = 0.8, 0.2
-"""That more of a window's rows are missing, and that those are unlike."""
+"""Fractions for the number of missing rows, and for how they differ."""
 _STEP = 1.5
 ROWS = "rows of the window"
 """The column that counts rows of the source."""
@@ -50,21 +50,21 @@ _TWO_ENDED = ("rows", "count", "sum", "mean")
 
 @dataclass(frozen=True)
 class LateValue:
-    """What is known of one value while rows are missing.
+    """What the model can say about one value.
 
     Attributes
     ----------
     kind : str
         "rows", "count", "sum" or "mean" have two ends; a value that "grows" or "shrinks" has one, "open" has none.
     name : str
-        What columns begin with that say more of it.
+        The prefix of its additional columns.
     """
 
     kind: Literal["rows", "count", "sum", "mean", "grows", "shrinks", "open"]
     name: str
 
     def columns(self, of: Aggregate | None) -> list[tuple[str, Aggregate]]:
-        """What else must be computed of its rows."""
+        """The additional aggregates that bounds of the value need."""
         if of is None or self.kind not in ("sum", "mean"):
             return []
         assert of.expr is not None
@@ -77,34 +77,34 @@ class LateValue:
 
 
 class LateRowsModel:
-    """A query over rows that may be late, and the model of how late they are.
+    """A query with late rows, and the model of their lateness.
 
     Parameters
     ----------
     plan : Node
         As written.
     arrived : Arrived
-        Of a log of earlier rows.
+        Arrivals of a log of earlier rows.
 
     Attributes
     ----------
     plan : Node
         The query with the additional columns that the model needs, after its own.
-    values : dict of str to Reached
-        Of the columns of the query as written that are no keys.
+    values : dict of str to LateValue
+        The values of the query, by column.
     columns : list of str
-        Of both, in their order.
+        The values and the additional columns, in order.
     source : Source
-        What its rows are of.
+        The source of the query.
     whole : bool
-        Whether the rows of a group are all those of a window, or of its kind.
+        Whether a group has all rows of a window, or of its kind.
     key : str or None
-        The key that says of what kind rows are.
+        The key that gives the kind of rows, if the model has kinds.
     """
 
     @classmethod
     def of(cls, plan: Node, lateness: object) -> LateRowsModel:
-        """With what was measured of a log."""
+        """The model from a result of ``wb.lateness(...)``."""
         arrived = getattr(lateness, "arrived", None)
         if not isinstance(arrived, Arrived):
             raise PlanError(f"`late` must be a result of wb.lateness(...), got a {type(lateness).__name__}.",
@@ -148,15 +148,15 @@ class LateRowsModel:
         self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
         self._known: dict[int, MissingFractions] = {}
 
-    def missing(self, kind: int) -> MissingFractions:
-        """What was missing of rows of a kind."""
+    def missing(self, kind: int) -> MissingShares:
+        """The missing fractions of rows of one kind."""
         if kind not in self._known:
             self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)
         return self._known[kind]
 
     def pending_rows(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
              counted: bool) -> PendingLateRows:
-        """What late rows may still reach when this is the newest time: of groups by window, with their rows so far.
+        """What late rows may still change at this newest event time, for groups with these rows so far.
 
         The rows were counted or estimated. The keys give their kinds, if the model knows kinds.
         """
@@ -169,7 +169,7 @@ class LateRowsModel:
 
     @property
     def live(self) -> bool:
-        """Whether rows are read as they come."""
+        """Whether the source is a feed."""
         return self.source.live
 
     @property
@@ -179,30 +179,30 @@ class LateRowsModel:
 
 
 class PendingLateRows:
-    """What late rows may still reach, at one look.
+    """What late rows may still change, at one update.
 
     Parameters
     ----------
     late : LateRowsModel
     ages_ticks : numpy.ndarray of int64
-        By row of the answer: how far the newest time is past its window; below 0: not yet.
+        By result row, the newest event time minus the end of its window; negative before the end.
     starts : numpy.ndarray of int64
-        By row, of its window.
+        By row, the start of its window.
     rows : numpy.ndarray of float64
-        By row, how many rows of the source it has so far.
+        By row, the number of its source rows so far.
     kinds : numpy.ndarray of int64
-        By row, of what kind they are; -1 where the model does not know it.
+        By row, the kind of its source rows; -1 if the model does not know it.
     alpha : float
-        What may go wrong by rows that are late.
+        The error probability for late rows.
     counted : bool
-        Whether the rows were counted; otherwise they are an estimate, and bound nothing.
+        Whether the rows were counted; estimated rows bound nothing.
 
     Attributes
     ----------
     to_come, reached : numpy.ndarray of bool
-        By row: whether its window has not passed yet; whether it has, and late rows may still reach it.
+        By row, whether its window has not passed; whether it has passed, and late rows may still change it.
     expected : numpy.ndarray of float64
-        By row, the share that is missing on the average.
+        By row, the fraction that is missing on average.
     """
 
     def __init__(self, late: LateRowsModel, ages_ticks: Array, starts: Array, rows: Array, kinds: Array, alpha: float,
@@ -225,7 +225,7 @@ class PendingLateRows:
         return np.asarray(self.to_come | self.reached)
 
     def maximum(self, alpha: float) -> Array:
-        """By row, the share that is missing at most."""
+        """By row, the upper bound of the missing fraction."""
         maximum = np.where(self.reached, 1.0, 0.0)
         for missing, every in self._models:
             places = every[self.reached[every]]
@@ -257,9 +257,9 @@ class PendingLateRows:
         Parameters
         ----------
         numbers : mapping of str to numpy.ndarray of float64
-            By column, of the rows that came.
+            By column, for the rows that came.
         low, high : numpy.ndarray of float64
-            By value and row, between which they lie.
+            By value and row, ends without the late rows.
         alpha : float
         """
         values = self._late.values
@@ -280,7 +280,7 @@ class PendingLateRows:
 
     def _beyond(self, reached: LateValue, numbers: Mapping[str, Array], high: Array, maximum: Array,
                 alpha: float) -> tuple[Array, Array]:
-        """How far above and below what came a value may be."""
+        """How far a value may be above and below that of the rows that came."""
         none, any_ = np.zeros(len(maximum)), np.full(len(maximum), np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             match reached.kind:
@@ -301,7 +301,7 @@ class PendingLateRows:
                     return any_, any_
 
     def _count(self, rows: Array, maximum: Array, alpha: float) -> Array:
-        """Of a group no more rows are missing than of its window."""
+        """A group cannot miss more rows than its window."""
         missing = _max_missing(maximum, alpha, rows, rows, np.ones(len(rows)))
         return np.fmin(missing, _grown(self._rows, maximum)) if self._counted else missing
 
@@ -335,7 +335,7 @@ class PendingLateRows:
 
 
 def _grown(rows: Array, maximum: Array) -> Array:
-    """How many rows are missing where so large a share of all is."""
+    """The number of missing rows, from their fraction of all rows."""
     return np.asarray(np.where(maximum < 1, rows * maximum / (1 - maximum), np.inf))
 
 
@@ -350,7 +350,7 @@ def _max_missing(share: Array, alpha: float, amount: Array, squares: Array, larg
 
 
 def _percent(rows: Array, missing: Array) -> str:
-    """The share of all rows of windows that is missing, where so large a share of each is."""
+    """The missing percentage of all rows of windows."""
     late = _grown(rows, missing).sum()
     return f"{100 * late / (late + rows.sum()):.2g}%"
 
@@ -361,7 +361,7 @@ def _unsupported(reason: str) -> PlanError:
 
 
 def _with_columns(plan: Node, split: SplitQuery, *, whole: bool) -> tuple[dict[str, LateValue], list[str], Node]:
-    """What can be parts of each value, and columns of the query that computes what is needed for that."""
+    """What the model can say about each value, and the query with the additional columns."""
     chain: list[Node] = [plan]
     while chain[-1].inputs:
         chain.append(chain[-1].inputs[0])

@@ -10,9 +10,9 @@ _MAX_LOOKED_UP = 1 << 20
 
 
 def chain_of(plan: Node) -> list[Node]:
-    """The answer first; the last one is a source, or reads several streams.
+    """The operators from the result to a source, or to an operator with several inputs.
 
-    Of a step that looks its first input up in another stream, such as names of keys, the first input is followed.
+    For a lookup in another stream, such as names of keys, the chain follows the first input.
     """
     chain = [plan]
     while chain[-1].inputs and (len(chain[-1].inputs) == 1 or _looks_up(chain[-1])):
@@ -21,7 +21,7 @@ def chain_of(plan: Node) -> list[Node]:
 
 
 def _looks_up(node: Node) -> bool:
-    """Whether each row is a row of the first input, and the others are finished and small."""
+    """Whether each row is a row of the first input, and the other inputs are bounded and small."""
     op = node.op
     return (isinstance(op, SemiJoin | AsofJoin) or (isinstance(op, Join) and op.how in ("inner", "left"))) and all(
         source.rows is not None and source.rows <= _MAX_LOOKED_UP and not source.live

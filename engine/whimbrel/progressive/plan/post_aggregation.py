@@ -16,9 +16,9 @@ from whimbrel.run import Pipeline, in_order
 
 
 class PostAggregation:
-    """Answers the rest of a query for rows that are handed in: states of panes, or values of windows.
+    """Evaluates the rest of a query for states of panes, or for values of windows.
 
-    What rows are looked up in, such as names of keys, is read once.
+    Lookup tables, such as names of keys, are read once.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class PostAggregation:
         self._pipelines: dict[bool, Pipeline] = {}
 
     def of_values(self, batch: Batch) -> pa.Table:
-        """What the query makes of these rows; where each row of it is one of them, :data:`ROW` says which."""
+        """The result for these values of windows; :data:`ROW` has the index of each row, if rows are kept."""
         if self._split.tail_keeps_rows:
             numbers = Column(pa.int64(), np.arange(len(batch)))
             schema = batch.schema.with_fields([*batch.schema, Field(ROW, pa.int64())])
@@ -38,7 +38,7 @@ class PostAggregation:
         return self._answer(batch, states=False)
 
     def of_states(self, batch: Batch) -> pa.Table:
-        """What the query makes of these states of panes."""
+        """The result for these states of panes."""
         return self._answer(batch, states=True)
 
     def _answer(self, batch: Batch, *, states: bool) -> pa.Table:
@@ -52,7 +52,7 @@ class PostAggregation:
         return in_order(table_from_batches(self._plans[states].schema, out))
 
     def _begun(self, *, states: bool) -> Pipeline:
-        """What runs, to which all is known but the rows."""
+        """A pipeline that has read all inputs but the rows."""
         pipeline = Pipeline(optimize(self._plans[states]))
         for number, source in enumerate(pipeline.sources):
             if source.name != _NAME:

@@ -48,7 +48,7 @@ from whimbrel.progressive.plan.subplan_source import SubplanSource
 Array = np.ndarray[Any, Any]
 
 ROW = "progressive:row"
-"""The column that says which row below the tail a row of the answer is."""
+"""The column with the index of a row before the tail."""
 
 
 class PostAggregationStep(NamedTuple):
@@ -60,12 +60,12 @@ class PostAggregationStep(NamedTuple):
 
 _KEEPS_ROWS = (TopK, Where, Select, Join, SemiJoin, AsofJoin, AlterLifetime, Shift, Extend, PointAtEnd, Quantize, Chop,
                ClipDuration, SlidingWindow)
-"""Operators whose output rows are rows of their input, with other columns perhaps, if joins are those of a chain."""
+"""Operators that keep the rows of their input; joins only as lookups of a chain."""
 
 
 @dataclass(frozen=True)
 class SplitQuery:
-    """A query over one source whose first aggregate, over windows, may be made of blocks in any order.
+    """A query over one source whose aggregate over windows can be merged from blocks in any order.
 
     Parameters
     ----------
@@ -76,15 +76,15 @@ class SplitQuery:
         From states of panes to merged states of windows.
     finish : Finish
     results : Results, optional
-        What is computed of several aggregates.
+        Expressions of several aggregates.
     tail : tuple of PostAggregationStep
-        What the query asks of that, as written. No nodes: they would keep the query for which this is known.
+        The operators after that, as written. Nodes would keep the query alive, in a cache.
     keeps_time : bool
-        Whether rows come to the window at the times at which the source has them.
+        Whether rows have the times of the source at the window.
     keeps_rows : bool
-        Whether all of them do, and there is one group.
+        Whether all rows reach the window at these times, and there is one group.
     one_each : bool
-        Whether each event of a window is a row of the source, so that there are no more of these than rows.
+        Whether each event of a window is one row of the source.
     """
 
     states: Node
@@ -99,29 +99,29 @@ class SplitQuery:
 
     @cached_property
     def known_blocks(self) -> dict[int | None, tuple[Blocks, Array | None]]:
-        """By how many rows were asked for in one, the blocks of its source, and those to begin with."""
+        """By the requested number of rows, the blocks of its source, and the blocks to read first."""
         return {}
 
     @cached_property
     def known_statistics(self) -> dict[int | None, Any]:
-        """By the same, the statistics of all blocks, if there are any."""
+        """By the same, statistics of all blocks, if there are any."""
         return {}
 
     @property
     def max_in_range(self) -> float:
-        """Of a source of ranges, events of a group that one holds at most."""
+        """The largest number of events of a group in a time range."""
         source, = self.states.sources()
         assert isinstance(source, SubplanSource)
         return source.max_of_group(frozenset(expr.name for _, expr in self.finish.of.keys if isinstance(expr, Col)))
 
     @cached_property
     def plan(self) -> Node:
-        """What runs to make states."""
+        """The optimized plan that makes states."""
         return optimize(self.states)
 
     @cached_property
     def merged(self) -> Schema:
-        """Keys, and states of windows; the value itself of an aggregate whose states are lists of values."""
+        """Keys and states of windows; for an aggregate that keeps its values, the value itself."""
         values = {field.name: field for field in self.finish.of.result_fields(self.finish.rows)
                   if field.name in self.kept}
         return self.states.schema.with_fields([values.get(field.name, field) for field in self.states.schema])
@@ -148,7 +148,7 @@ class SplitQuery:
 
     @cached_property
     def to_values(self) -> tuple[Stateless, ...]:
-        """What makes values of merged states, row by row."""
+        """The kernels that finalize merged states."""
         finish = self.finish.kernel(self.merged)
         if self.results is None:
             return (finish,)
@@ -158,13 +158,13 @@ class SplitQuery:
 
     @cached_property
     def answer(self) -> Schema:
-        """Of what stands below the tail."""
+        """The schema before the tail."""
         return (self.finish if self.results is None else self.results).schema(
             *(self.merged,) if self.results is None else (self.finish.schema(self.merged),))
 
     @cached_property
     def merging(self) -> list[tuple[ScalarAccumulator, Compiled]]:
-        """For each aggregate with an algebra, merged states, of which there are none, and the loop that merges them."""
+        """For each aggregate with an algebra, an empty accumulator and the loop that merges states."""
         algebra, rows = dict(self.finish.of.algebra(self.finish.rows)), self.finish.rows
         measures = [ScalarAccumulator(name, aggregate, algebra[name], rows, remembers=False, part=AggregatePhase.MERGED)
                     for name, aggregate in self.finish.of.measures if name in algebra]
@@ -172,7 +172,7 @@ class SplitQuery:
 
     @cached_property
     def slopes(self) -> dict[str, Compiled]:
-        """For each aggregate with an algebra, what makes values of states and sees how they depend on them."""
+        """For each aggregate with an algebra, the loop that finalizes states and finds the gradient."""
         finish = self.to_values[0]
         assert isinstance(finish, FinishKernel)
         return {measure.name: slopes_function(measure.aggregate, measure.steps) for measure in finish.measures
@@ -180,12 +180,12 @@ class SplitQuery:
 
     @cached_property
     def values(self) -> Values:
-        """What is known beforehand of the values below the tail."""
+        """Properties of the values before the tail."""
         return Values(self.finish, self.results, self.answer, self.kept, one_each=self.one_each)
 
     @property
     def cuts(self) -> TimeGrid | None:
-        """Where a block that holds rows from both sides would be partly in one window and partly in the next."""
+        """The times at which to cut blocks, so that none crosses a window's border."""
         window = self.window
         if not self.keeps_time or (window.size % window.hop and window.size > window.hop):
             return None
@@ -193,12 +193,12 @@ class SplitQuery:
 
     @cached_property
     def tail_keeps_rows(self) -> bool:
-        """Whether what is known of a row below the tail is known of a row of the answer."""
+        """Whether result rows are rows before the tail."""
         return all(isinstance(step.op, _KEEPS_ROWS) for step in self.tail)
 
     @cached_property
     def result_columns(self) -> dict[str, str]:
-        """By column of the answer that is a value as it stands below the tail, the name that it has there."""
+        """By result column that is an unchanged value, its name before the tail."""
         names = {name: name for name in self.values.names}
         for step in self.tail:
             if isinstance(step.op, Select):
@@ -207,7 +207,7 @@ class SplitQuery:
         return names
 
     def after(self, source: Source, *, states: bool) -> Node:
-        """The rest of the query, over states of panes or over what stands below the tail, whose rows are numbered."""
+        """The rest of the query, over states of panes or over the numbered rows before the tail."""
         node = Node(source)
         if states:
             node = above(node, (*self.merge, self.finish, *([] if self.results is None else [self.results])))
@@ -220,7 +220,7 @@ class SplitQuery:
 
 
 def _undivided(node: Node) -> str:
-    """Why an aggregate cannot be made of parts."""
+    """Why an aggregate cannot be merged from parts."""
     assert isinstance(node.op, GroupAggregate)
     if not isinstance(node.inputs[0].op, HoppingWindow):
         return "its aggregate is not over tumbling or hopping windows"
@@ -229,14 +229,14 @@ def _undivided(node: Node) -> str:
 
 
 def _unmerged(aggregate: GroupAggregate, rows: Schema) -> list[str]:
-    """Aggregates that neither have states that merge nor are made of kept values in a way that is known here."""
+    """Aggregates without states that merge, and not quantiles or distinct counts."""
     merged = {name for name, steps in aggregate.algebra(rows) if steps.merge is not None}
     return [each.show() for name, each in aggregate.measures
             if name not in merged and not isinstance(each, Quantile | CountDistinct)]
 
 
 def _of_decimals(aggregate: GroupAggregate, rows: Schema) -> list[str]:
-    """Aggregates whose states are exact sums in several words, which are no estimates of a whole."""
+    """Aggregates of decimals: their exact states cannot be scaled."""
     types = {name: type_of(each.expr, rows, where=each.show()) for name, each in aggregate.measures
              if each.expr is not None and not isinstance(each, Count | CountDistinct)}
     return [each.show() for name, each in aggregate.measures if name in types
@@ -244,7 +244,7 @@ def _of_decimals(aggregate: GroupAggregate, rows: Schema) -> list[str]:
 
 
 def one_ended(plan: Node) -> dict[str, bool]:
-    """Values that rows to come can only raise (True) or lower (False), of a query answered in the order of time.
+    """Values that later rows can only raise (True) or lower (False), for a query in time order.
 
     Known for aggregates over windows of independent rows: no row is removed.
     """
@@ -259,13 +259,13 @@ def one_ended(plan: Node) -> dict[str, bool]:
 
 
 _known: WeakKeyDictionary[Node, SplitQuery | str] = WeakKeyDictionary()
-"""Of queries that are still there: one that is asked again is not planned again."""
+"""Splits of live queries: a query is split once."""
 
 
 def split_query(plan: Node) -> SplitQuery | str:
     """The two parts of a query; or why it has none, as the rest of "no error bound: ...".
 
-    The division is that of the aggregates of bands and of Spark's stages: states are made where rows are, and merged.
+    Latency bands and Spark's stages split aggregates in the same way: partial states, then a merge.
     """
     found = _known.get(plan)
     if found is None:

@@ -26,7 +26,7 @@ class Values:
     finish : Finish
     results : Results or None
     answer : Schema
-        Of what stands below the tail.
+        The schema before the tail.
     kept : frozenset of str
         The aggregates whose states are lists of values.
     one_each : bool
@@ -35,31 +35,30 @@ class Values:
     Attributes
     ----------
     names : tuple of str
-        The answer's values.
+        The names of the values.
     fields : list of str
-        Of each field, the aggregate of whose state it is.
+        By field, the name of its aggregate.
     parts : numpy.ndarray of int64
-        Of each field, the number of that aggregate.
+        By field, the index of its aggregate.
     additive, counted, whole : numpy.ndarray of bool
-        By field: whether it is a sum over rows, counts rows, so that there are no more of them than rows of the source,
-        and is an integer.
+        By field, whether it is a sum over rows; whether it counts source rows; whether it is an integer.
     made_of : list of Aggregate or None
-        The aggregate that a value is; None where it is computed of several, or of one.
+        The aggregate that a value is; None for an expression of aggregates.
     needed : numpy.ndarray of bool
-        By value and field, whether the value is made of it.
+        By value and field, whether the value depends on it.
     own : list of slice
-        By value that is one aggregate, the fields of that; of others from the first to the last that they need.
+        By value, its fields, from the first to the last.
     adds_up, two_ended, squares, counts, straight : numpy.ndarray of bool
         By value. `adds_up`: it is made of states that add up, so it has an interval. `two_ended`: it has an interval,
         for that or another reason. `squares`: it is made of squares. `counts`: it is a count. `straight`: it is a sum.
     whole_inputs : numpy.ndarray of bool
-        By value, whether it is one aggregate of what is no float.
+        By value, whether it is one aggregate whose input is not a float.
     enough : tuple of numpy.ndarray of float64
-        By value: degrees of freedom that are enough for an interval, and degrees for each block drawn that are, too.
+        By value, enough degrees of freedom for an interval, and enough degrees for each drawn block.
     of_all : numpy.ndarray of float64
-        By value: degrees of freedom that groups must reach together.
+        By value, the degrees of freedom that groups must reach together.
     kept : dict of int to str
-        Of each value that is a number made of kept values, the aggregate that it is.
+        By value that is a number made of kept values, its aggregate.
     """
 
     def __init__(self, finish: Finish, results: Results | None, answer: Schema, kept: frozenset[str], *,
@@ -82,7 +81,7 @@ class Values:
             needs = [{part.show() for part in reduced_in(expr) if isinstance(part, Aggregate)} for expr in exprs]
             self.made_of = [aggregates[expr.show()] if isinstance(expr, Aggregate) else None for expr in exprs]
         self.needed = np.array([[name in need for name in self.fields] for need in needs], np.bool_)
-        self.own = [_stretch(np.flatnonzero(mine)) for mine in self.needed]
+        self.own = [_span(np.flatnonzero(mine)) for mine in self.needed]
         self.adds_up = np.array([all(name in steps and steps[name].additive for name in need if name in aggregates)
                                  for need in needs], np.bool_)
         self.kept = {value: name for value, need in enumerate(needs) for name in need & kept
@@ -102,8 +101,8 @@ class Values:
         self.rows_alone = all(aggregate is not None and aggregate.counts_rows for aggregate in self.made_of)
 
 
-def _stretch(places: Array) -> slice:
-    """From the first of these places to the last."""
+def _span(places: Array) -> slice:
+    """The slice from the first index to the last."""
     return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0)
 
 

@@ -57,7 +57,7 @@ class BlockRun:
 
     Attributes
     ----------
-    division, states, blocks
+    split, states, blocks
         As planned.
     scan : Scan
     merged : Merged
@@ -100,7 +100,7 @@ class BlockRun:
             The one before.
         version : int
         began : float
-            When the first estimate was asked for, by the performance counter.
+            The time of the first request, by the performance counter.
         """
         schedule, total = self.schedule, self._total
         if latest is None and not self.scan.rows_read and len(self.merged.windows) and not (
@@ -121,14 +121,14 @@ class BlockRun:
         return None if given else self._estimate(total, total, version, began)  # saved at the end, or interrupted then
 
     def _compiler(self, *, first: bool) -> AbstractContextManager[None]:
-        """How long the compiler is waited for, before the first answer and later."""
+        """How long to wait for the compiler, before the first estimate and later."""
         block = self.scan.rows
         if self._total <= _WORTH_COMPILING_ROWS or block is None:
             return nullcontext()
         return patience(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
 
     def _read_block(self) -> bool:
-        """Read the block that is next; whether an answer is due then."""
+        """Read the next block. Returns whether an update is due."""
         block = self.scan.rows
         assert block is not None
         then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
@@ -136,14 +136,14 @@ class BlockRun:
         return self.schedule.due(self.scan.rows_read, self._total)
 
     def _read_rest(self) -> None:
-        """Read all that is left as one, in the order of time: nobody looks before it is exact."""
+        """Read all remaining blocks as one, in time order: no update is due before the end."""
         rest = self._total - self.scan.rows_read
         if rest > _MANY_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
             self.pending_estimates.merge()
         self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.mark_all_read)
 
     def _take_in(self, rows: int, read: Callable[[], int], mark_read: Callable[[], None]) -> None:
-        """Make states of so many rows and count them as read: both or neither, whenever it is interrupted."""
+        """Make states of rows and count them as read: both or neither, if interrupted."""
         with self.pending_estimates.lock, Interrupts() as interrupts:
             before = self.states.waiting
             try:
@@ -166,7 +166,7 @@ class BlockRun:
             return self.scan.next_phase()
 
     def read_statistics(self) -> Array:
-        """Look at rows of all blocks, once; the blocks that are read before a sample of the others is drawn."""
+        """Draw a pilot sample once. Returns the blocks to read before a sample of the others is drawn."""
         if self.merged.statistics is not None or self.scan.order != "random":
             return np.empty(0, np.int64)
         if self.merged.bounds is not None:
@@ -181,9 +181,9 @@ class BlockRun:
         return first[~self.scan.read[first]]
 
     def end_phase(self) -> None:
-        """Intervals that hold when a phase ends hold for ever: the next one can only make them narrower.
+        """Keep the intervals at the end of a phase: they stay valid, and the next phase can only narrow them.
 
-        Of what is read before a sample is drawn nothing was said that may be false.
+        Before a sample is drawn, there are no intervals that could be wrong.
         """
         if not len(self.scan.drawn):
             return
@@ -265,7 +265,7 @@ class BlockRun:
 
     @property
     def _identity(self) -> dict[str, Any]:
-        """What must be the same to resume: the query as it is printed, and the rows of each block."""
+        """What must be the same to resume: the printed query, and the rows of each block."""
         late = self.options.late
         plan = self.plan if late is None else late.plan
         kind = {} if self.merged.bounds is None else {"intervals": GUARANTEED}
@@ -273,6 +273,6 @@ class BlockRun:
                 "blocks": self.blocks.first.tolist(), "latest": self.blocks.latest.tolist()}
 
     def _rows_of(self, read: Mask) -> str:
-        """What must be the same of the blocks that were read; the others may change."""
+        """The fingerprint of the blocks that were read; the others may change."""
         first, stop = self.blocks.first[read].tolist(), self.blocks.stop[read].tolist()
         return fingerprint(self.states.source, self.states.columns, zip(first, stop, strict=True))

@@ -14,7 +14,7 @@ Handler = Callable[[int, FrameType | None], Any]
 class Interrupts:
     """Delays Ctrl-C while the context is active, and raises it on exit.
 
-    Only the main thread is ever interrupted; on others, and where ctrl-C has no handler in Python, it does nothing.
+    Only the main thread is interrupted. On other threads, and if Ctrl-C has no handler in Python, nothing happens.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from whimbrel.progressive.sampling.block_scan import ScanPosition
 from whimbrel.progressive.sampling.block_states import BlockStates
 
 _INTERPRETED_S = 2e-5
-"""What a state takes at least where nothing is compiled: so long many of them wait for the compiler."""
+"""The time of a state in interpreted code; many states wait as long for the compiler."""
 
 
 class PendingEstimates:
@@ -29,15 +29,14 @@ class PendingEstimates:
     Parameters
     ----------
     states : BlockStates
-        Where blocks wait.
+        The states of unmerged blocks.
     merged : Merged
-        What they are merged into; before the last moment, of which nobody asks how much blocks differ, without saying
-        which block a state is of.
+        The merged states. The last blocks are merged without the variance between blocks.
 
     Attributes
     ----------
     lock : threading.RLock
-        Held while states are made, merged or copied: moments are asked for on any thread.
+        Held while states are made, merged or copied: any thread may use an estimate.
     """
 
     def __init__(self, states: BlockStates, merged: Merged) -> None:
@@ -48,18 +47,18 @@ class PendingEstimates:
         self._failed: Exception | None = None
 
     def read(self, rows: int, before: int, states: int) -> None:
-        """Count a block of so many rows, after so many of its phase, of which so many states were made."""
+        """Count a block with its rows, the number of blocks of the phase before it, and its states."""
         self._blocks.append((rows, before, states))
 
     def now(self, position: ScanPosition, *, last: bool = False) -> PendingEstimate:
-        """Give this moment, whose sample can be asked for at any time; after the last one nothing is left to read."""
+        """An estimate at this position, whose sample can be made at any time."""
         with self.lock:
             pending = PendingEstimate(self, position, len(self._blocks), last=last)
             self._open.append(weakref.ref(pending))
         return pending
 
     def merge(self) -> None:
-        """Merge all blocks that wait."""
+        """Merge all unmerged blocks."""
         with self.lock, Interrupts():
             if self._failed is not None:  # some states are merged and some are not: nothing can be said of them
                 raise self._failed
@@ -73,7 +72,7 @@ class PendingEstimates:
                 raise
 
     def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[PendingEstimate]) -> None:
-        """Merge blocks up to each moment, make its sample, and merge the others."""
+        """Merge blocks up to each estimate, make its sample, and merge the others."""
         states = self.states.take() if blocks else None
         merged = begun = 0
         for upto, pending in [*((pending.blocks, pending) for pending in asked), (len(blocks), None)]:
@@ -86,7 +85,7 @@ class PendingEstimates:
                     self._merged.add(states.slice(begun, end), result_columns)
                 merged, begun = upto, end
             if pending is not None:
-                pending.tell(self._merged.sample(pending.position))
+                pending.set_sample(self._merged.sample(pending.position))
 
 
 class PendingEstimate:
@@ -97,9 +96,9 @@ class PendingEstimate:
     of : PendingEstimates
     position : ScanPosition
     blocks : int
-        How many blocks waited then.
+        The number of unmerged blocks at that time.
     last : bool
-        Whether all was read.
+        Whether all rows were read.
 
     """
 
@@ -110,13 +109,13 @@ class PendingEstimate:
 
     @property
     def sample(self) -> Sample:
-        """What was known then."""
+        """The sample at that time."""
         of = self._of
         if of is not None:
             of.merge()
         assert self._sample is not None
         return self._sample
 
-    def tell(self, sample: Sample) -> None:
-        """Give its sample: then it holds no blocks any more."""
+    def set_sample(self, sample: Sample) -> None:
+        """Set the sample; unmerged blocks are not needed any more."""
         self._sample, self._of = sample, None

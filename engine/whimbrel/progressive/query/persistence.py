@@ -11,7 +11,7 @@ from whimbrel.progressive.validation import path_of
 from whimbrel.run import read_state, write_state
 
 _MAX_REASON = 120
-"""Characters that an error shows of the file system's."""
+"""The largest length of a reason in an error."""
 
 
 def write(path: str | os.PathLike[str], state: dict[str, Any]) -> None:

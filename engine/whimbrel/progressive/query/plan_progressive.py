@@ -86,7 +86,7 @@ def plan_progressive(plan: Node, options: Options, *, resumes: bool = False) -> 
     Raises
     ------
     PlanError
-        When the query cannot run as the options ask.
+        If the query cannot run with these options.
     """
     planned = _planned(plan, options)
     if isinstance(planned, BlockPlan):

@@ -111,7 +111,7 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     @property
     def block_run(self) -> BlockRun:
-        """What reads blocks; there is none in time order."""
+        """The run that reads blocks; not available in time order."""
         assert self._block_run is not None
         return self._block_run
 

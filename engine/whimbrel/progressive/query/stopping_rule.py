@@ -48,7 +48,7 @@ class StoppingRule:
 
 def stopping_rule(error: str | float | None, ranking_stable: int | None, seconds: float | None,
                   value: str | None) -> StoppingRule:
-    """A rule as a user writes it.
+    """The rule for the arguments of :meth:`~whimbrel.ProgressiveQuery.until`.
 
     Raises
     ------

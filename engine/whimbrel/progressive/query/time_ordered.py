@@ -18,7 +18,7 @@ from whimbrel.run import Snapshot, intermediate_snapshots
 
 def time_ordered_estimates(plan: Node, schedule: UpdateSchedule, confidence: float, reason: str,
               late: LateRowsModel | None) -> Iterator[Estimate]:
-    """Answers in the order of time."""
+    """Estimates in time order."""
     ends, names = one_ended(plan), ["start", "end", *plan.schema.names]
 
     def asked(rows: int, total: int | None) -> bool:

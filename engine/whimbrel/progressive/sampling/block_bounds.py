@@ -19,27 +19,27 @@ from whimbrel.progressive.plan.query_split import SplitQuery
 Array = np.ndarray[Any, Any]
 
 _KEEPS_COLUMNS = (GroupAggregate, HoppingWindow, SetDuration, Shift, Where)
-"""Operators below a window whose rows are rows of their input, with the columns of these."""
+"""Operators before a window that keep the rows and the columns of their input."""
 _WIDE = 2.0
-"""Where a block may add so many times what others may, it is read first."""
+"""Blocks that may add this many times more than others are read first."""
 _FEW = 8
-"""Of so many blocks one at most."""
+"""At most one of this many blocks is read first."""
 _MAX_BITS = 32
-"""Of integers whose type alone says between what they lie."""
+"""The width of integers whose type alone is a useful bound."""
 _LARGEST = 1e150
 
 
 class Ends(NamedTuple):
-    """Between what the numbers lie that an aggregate reads.
+    """Bounds of the inputs of an aggregate.
 
     Attributes
     ----------
     low, high : numpy.ndarray of float64
-        By block, ends of the numbers of its rows; 0 where a block has none.
+        By block, the smallest and the largest number of its rows; 0 if it has none.
     full : numpy.ndarray of bool
-        By block, whether each of its rows is known to have a number.
+        By block, whether each of its rows has a number.
     footers : bool
-        Whether footers say so, which say nothing of values that are NaN.
+        Whether the bounds are from file statistics, which ignore NaN.
     """
 
     low: Array
@@ -49,7 +49,7 @@ class Ends(NamedTuple):
 
 
 class BlockBounds:
-    """Of a query and the blocks of its source.
+    """Bounds of what blocks may add to the values of a query.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ class BlockBounds:
     source : Source
     blocks : Blocks
     begun : numpy.ndarray of int64
-        Blocks that are read before others anyway.
+        Blocks that are read first in any case.
 
     Attributes
     ----------
     certain : numpy.ndarray of int64
-        Blocks that may add far more than others, widest first, that are to be read first: known, and no sample.
+        Blocks that may add far more than others, the widest first; they are read first, and are not part of the sample.
     ends : dict of int to Ends
-        By value that adds up within known bounds.
+        By value with known bounds.
     unknown : list of (str, list of str)
-        Why no bound is known, and of which values.
+        Reasons for missing bounds, with the names of their values.
     not_nan : tuple of str
-        Values of which it is known only as long as no number is NaN.
+        Values whose bounds are valid only if no number is NaN.
     """
 
     def __init__(self, split: SplitQuery, source: Source, blocks: Blocks, begun: Ticks) -> None:
@@ -100,7 +100,7 @@ class BlockBounds:
 
 
 def wide_blocks(split: SplitQuery, source: Source, blocks: Blocks) -> Ticks:
-    """The blocks that may add far more to an aggregate than others, by their statistics, widest first."""
+    """The blocks that may add far more to an aggregate than others, by file statistics, the widest first."""
     inputs = {aggregate.expr.show(): aggregate.expr for _, aggregate in split.finish.of.measures
               if aggregate.expr is not None}
     found = [_ends(split, expr, source, blocks) for expr in inputs.values()] if split.one_each else []
@@ -119,7 +119,7 @@ def _certain(known: Iterable[Ends], blocks: Blocks, begun: Ticks) -> Ticks:
 
 
 def _without_sum(split: SplitQuery, aggregate: Aggregate | None) -> str:
-    """Why the value is no sum, mean or count of rows that are counted; empty where it is one."""
+    """Why the value is not a sum, mean or count of source rows; empty if it is."""
     if aggregate is None:
         return "it is computed of several aggregates"
     if not isinstance(aggregate, Count | Sum | Mean):
@@ -132,7 +132,7 @@ def _without_sum(split: SplitQuery, aggregate: Aggregate | None) -> str:
 
 
 def _ends(split: SplitQuery, expr: Expr, source: Source, blocks: Blocks) -> Ends | str:
-    """Of what an aggregate reads, as the rows of the source tell; or why nothing is known."""
+    """Bounds of the input of an aggregate; or why there are none."""
     type_ = type_of(expr, split.finish.rows, where="progressive()")
     if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
         return f"values of type {type_} have no bounds"
@@ -159,7 +159,7 @@ def _ends(split: SplitQuery, expr: Expr, source: Source, blocks: Blocks) -> Ends
 
 
 def _of_source(split: SplitQuery, expr: Expr) -> Expr | None:
-    """The same of columns of the source; None where some operator makes other rows."""
+    """The expression over source columns; None if an operator changes rows."""
     node = split.states
     while node.inputs:
         if isinstance(node.op, Select):
@@ -171,7 +171,7 @@ def _of_source(split: SplitQuery, expr: Expr) -> Expr | None:
 
 
 def _in_memory(expr: Expr, source: Source, blocks: Blocks) -> Ends | None:
-    """One pass over all rows; None where it cannot be computed of all, or some are not finite."""
+    """Bounds from one pass over all rows; None if the expression fails or is not finite."""
     names = sorted(columns_of(expr) & {*source.schema.names})
     numbers, there = [], []
     try:
@@ -195,12 +195,12 @@ def _in_memory(expr: Expr, source: Source, blocks: Blocks) -> Ends | None:
 
 
 def _sure(numbers: Array) -> bool:
-    """Whether all are finite, and so small that they can be added up."""
+    """Whether all are finite, and small enough to be added up."""
     return bool((np.abs(numbers) < _LARGEST).all())
 
 
 def _of_type(type_: pa.DataType) -> tuple[float, float] | None:
-    """Between what all values of a type lie, where that is worth saying."""
+    """The bounds of a type, if they are narrow enough to be useful."""
     if pa.types.is_boolean(type_):
         return 0.0, 1.0
     if not pa.types.is_integer(type_) or type_.bit_width > _MAX_BITS:

@@ -27,9 +27,9 @@ Order = Literal["random", "newest", "oldest"]
 _COMING = 4
 """Blocks that are announced in advance: two are read at a time, and neither waits for the other."""
 _WORTH_ONE_PART = 8
-"""Blocks that lie side by side, on the average."""
+"""The average number of adjacent blocks in a part."""
 _FEW_WINDOWS = 500
-"""For which nobody waits for the compiler."""
+"""Fewer windows do not wait for the compiler."""
 
 _AT_ONCE = nullcontext()
 _blocks_of_windows = Compiled(blocks_of_windows)
@@ -44,13 +44,13 @@ class ScanPosition(NamedTuple):
     phase : numpy.ndarray of int64
         The blocks of the phase, in their order.
     drawn : int
-        How many of them were read.
+        The number of them that was read.
     read : numpy.ndarray of bool
-        Blocks that were read before it began.
+        Blocks that were read before the phase began.
     random : bool
-        Whether those of the phase that were read are a random sample of it.
+        Whether the blocks read are a random sample of the phase.
     begins : bool
-        Whether the phase is read before any sample is drawn.
+        Whether the phase comes before any sample is drawn.
     """
 
     scan: Scan
@@ -62,34 +62,34 @@ class ScanPosition(NamedTuple):
 
     @property
     def kinds(self) -> Array:
-        """Of each block, what this phase knows of it."""
+        """By block, whether it was read before, is drawn, left or later."""
         kinds = np.where(self.read, BEFORE, LATER)
         kinds[self.phase[: self.drawn]], kinds[self.phase[self.drawn :]] = DRAWN, LEFT
         return kinds
 
 
 class Scan:
-    """An order of blocks that can be changed while they are read.
+    """The order of blocks, which can change while they are read.
 
-    Blocks are read in phases: those that are preferred, then the others. Within a phase that is in random order, the
-    blocks read so far are a simple random sample of its blocks; what was read in phases before is known, not a sample.
+    Blocks are read in phases: prioritized blocks, then the others. Within a phase in random order, the blocks read so
+    far are a simple random sample. Blocks of earlier phases are known, and not part of the sample.
 
     Parameters
     ----------
     blocks : Blocks
     order : {"random", "newest", "oldest"}
-        Of the blocks within a phase.
+        The order within a phase.
     seed : int
     begin : numpy.ndarray of int64, optional
-        Where the order is random, blocks that are read in this order, before a sample of the others is drawn.
+        With a random order: the blocks to read before a sample of the others is drawn.
 
     Attributes
     ----------
     drawn, left, later : numpy.ndarray of int64
-        Blocks that this phase has read, those it will read, and those of a later one.
+        Blocks that this phase has read, blocks that it will read, and blocks of later phases.
     rows_read : int
     begins : bool
-        Whether this phase is what is read before any sample is drawn.
+        Whether this phase comes before any sample is drawn.
     """
 
     def __init__(self, blocks: Blocks, order: Order = "random", seed: int = 0, *,
@@ -117,27 +117,27 @@ class Scan:
 
     @property
     def next(self) -> int | None:
-        """The block that is next; None at the end of a phase."""
+        """The next block; None at the end of a phase."""
         return int(self._phase[self._at]) if self._at < len(self._phase) else None
 
     @property
     def rows(self) -> tuple[int, int] | None:
-        """Where the block that is next lies in the source; None at the end of a phase."""
+        """The rows of the next block in the source; None at the end of a phase."""
         return self._ranges[self._at] if self._at < len(self._ranges) else None
 
     @property
     def coming(self) -> list[tuple[int, int]]:
-        """Where some of those lie that come after it in this phase."""
+        """The rows of some blocks after the next one in this phase."""
         return self._ranges[self._at + 1 : self._at + 1 + _COMING]
 
     def next_phase(self) -> bool:
-        """Begin the phase of those that were not preferred, when one has ended; False if there are none."""
+        """Begin the phase of the blocks without priority; False if there are none."""
         if len(self.later):
             self._begin(self.later, np.empty(0, np.int64))
         return self.next is not None
 
     def mark_read(self) -> None:
-        """Count the block that was next as read."""
+        """Count the next block as read."""
         first, stop = self._ranges[self._at]
         self.read[self._phase[self._at]] = True
         self.rows_read += stop - first
@@ -151,7 +151,7 @@ class Scan:
 
     @property
     def rest(self) -> list[tuple[int, int]]:
-        """The rows that were not read, in the order of the source, as few stretches."""
+        """The unread rows, in the order of the source, as few ranges."""
         first, stop = self.blocks.first[~self.read], self.blocks.stop[~self.read]
         begins = np.append(True, first[1:] != stop[:-1])[: len(first)]
         return list(zip(first[begins].tolist(), stop[np.roll(begins, -1)].tolist(), strict=True))
@@ -162,7 +162,7 @@ class Scan:
         return self.blocks.in_order and len(self.rest) * _WORTH_ONE_PART <= int((~self.read).sum())
 
     def prioritize(self, wanted: Mask, order: Order | None = None) -> None:
-        """From now on blocks that are wanted come first; what was read stays read."""
+        """Read these blocks first from now on."""
         self.order = order or self.order
         unread = np.flatnonzero(~self.read)
         first, later = unread[wanted[unread]], unread[~wanted[unread]]
@@ -175,12 +175,12 @@ class Scan:
         self.later, self.begins = np.setdiff1d(np.flatnonzero(~self.read), blocks), True
 
     def state_parts(self) -> dict[str, Any]:
-        """Where it stands, and what chance has in store."""
+        """The position, and the state of the random generator."""
         return {"read": self.read, "later": self.later, "phase": self._phase, "at": self._at, "order": self.order,
                 "begins": self.begins, "chance": self._chance.bit_generator.state}
 
     def restore_state(self, parts: dict[str, Any]) -> None:
-        """Stand where an equal one stood, whose state this is."""
+        """Restore the state of an equal scan."""
         self.read, self.later, self.order = parts["read"].copy(), parts["later"], parts["order"]
         self._set_phase(parts["phase"], parts["at"])
         self.begins = parts.get("begins", False)
@@ -198,22 +198,22 @@ class Scan:
         self._read_before = self.read.copy()
 
     def _set_phase(self, phase: Array, at: int = 0) -> None:
-        """A phase of these blocks, of which so many were read."""
+        """Set the phase, and how many of its blocks were read."""
         self._phase, self._at = phase, at
         first, stop = self.blocks.first[phase].tolist(), self.blocks.stop[phase].tolist()
         self._ranges = list(zip(first, stop, strict=True))  # asked for at every block: numbers that are made once
 
     @property
     def position(self) -> ScanPosition:
-        """How far it has come, whatever is read later."""
+        """A copy of the position, independent of later reads."""
         random = self.order == "random" and not self.begins
         return ScanPosition(self, self._phase, self._at, self._read_before, random, self.begins)
 
     def overlapping(self, kinds: Array, first: Ticks, last: Ticks, *, random: bool) -> tuple[Array, Array, Array]:
-        """What is known of each range of time, ends included: see :func:`blocks_of_windows`.
+        """The blocks that overlap each time range, ends included: see :func:`blocks_of_windows`.
 
-        How many blocks may lie within it, by kind, each with their rows and the squares of those; numbers that follow;
-        whether it is exact, and whether it was sampled.
+        By kind, the number of blocks that may lie in it, their rows and the squares of these; derived numbers; whether
+        it is exact, and whether it was sampled.
         """
         ranges = len(first)
         found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((FACTS, ranges)), np.empty((2, ranges), np.bool_)
@@ -229,12 +229,12 @@ class Scan:
 
     @cached_property
     def max_rows(self) -> int:
-        """Of a block."""
+        """The largest number of rows of a block."""
         return int(self.blocks.rows.max())
 
     @cached_property
     def _sorted(self) -> tuple[Array, ...]:
-        """Rows of blocks; their first times in order, and which blocks have these; the same of their last times."""
+        """Rows of blocks; their first times, sorted, and the blocks of these; the same for their last times."""
         begun, ended = self.blocks.earliest, self.blocks.latest
         by_begin, by_end = np.argsort(begun, kind="stable"), np.argsort(ended, kind="stable")
         return self.blocks.rows.astype(np.float64), begun[by_begin], by_begin, ended[by_end], by_end

@@ -18,11 +18,11 @@ from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 from whimbrel.run import Pipeline
 
 Rows = tuple[int, int]
-"""From a row of the source up to another one."""
+"""The first row of a block, and the row after its last."""
 _FEW_BATCHES = 4
-"""From which on those of a block are worked on one by one, and not gathered first."""
+"""Blocks with fewer batches are gathered first."""
 MAX_WAITING = 1 << 18
-"""States of blocks that wait for somebody to look: 8 bytes for each number in them."""
+"""The largest number of states that wait to be merged: 8 bytes for each of their numbers."""
 
 
 class BlockStates:
@@ -36,9 +36,9 @@ class BlockStates:
     Attributes
     ----------
     condition_schema : Schema
-        The columns that conditions on blocks may speak of, whichever of them are read.
+        The columns that conditions on blocks may use.
     waiting : int
-        How many states were made and not taken.
+        The number of states that were made and not taken.
     """
 
     def __init__(self, plan: Node) -> None:
@@ -57,18 +57,18 @@ class BlockStates:
         self._excerpts: Excerpts | None = None
 
     def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
-        """The blocks of the source; None where they cannot be read in any order."""
+        """The blocks of the source; None if they cannot be read in any order."""
         blocks = self.source.blocks(rows, cuts)
         if blocks is None or len(blocks) == 0:
             return None
         return blocks if blocks.in_order or self.source.disorder != OrderingSpec() else None
 
     def hold(self) -> None:
-        """Read all rows, once, into memory: then blocks may be of any size."""
+        """Read all rows into memory once, so that blocks may have any size."""
         self.source, self._excerpts = InMemorySource(self.source, self.columns), None
 
     def read(self, block: Rows, then: Sequence[Rows]) -> int:
-        """Make states of the rows of one block, while those that are probably next are read; tells how many."""
+        """Make states of the rows of one block, and prefetch the next ones. Returns the number of states."""
         excerpts = self._opened()
         if self._parts is not None and excerpts.ordered(*block):
             states = self._read_part(*block)
@@ -83,14 +83,14 @@ class BlockStates:
         return self._read([(block[0], itertools.chain(few, batches))])
 
     def read_rest(self, parts: Sequence[Rows]) -> int:
-        """Make states of several parts of the source, in the order of time, as if of one block."""
+        """Make states of several parts of the source, in time order, as if they were one block."""
         excerpts = self._opened()
         if excerpts.in_one_piece is not None:  # of what lies in memory it may be known that it is in order
             return self._read((part[0], excerpts.read(*part)) for part in parts)
         return self._read((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
 
     def _opened(self) -> Excerpts:
-        """What reads blocks of the source."""
+        """The reader of blocks, opened on first use."""
         if self._excerpts is None:
             self._excerpts = self.source.excerpts(self.columns)
             self._whole = self._excerpts.in_one_piece if self._straight else None
@@ -98,19 +98,19 @@ class BlockStates:
         return self._excerpts
 
     def _look_for_parts(self) -> None:
-        """See whether parts of rows that lie in memory can be taken in as they are: once their loop is compiled."""
+        """Check whether rows in memory can be read without copies: once their loop is compiled."""
         if self._whole is not None:
             assert self._panes is not None
             self._parts = self._panes.parts_of(self._whole)
 
     def _count_new(self) -> int:
-        """How many states were made since it was last asked."""
+        """The number of states since the last call."""
         before = self.waiting
         self.waiting = sum(map(len, self._made)) + (0 if self._panes is None else self._panes.waiting)
         return self.waiting - before
 
     def take(self) -> Batch:
-        """The states that were made since they were last taken, block by block."""
+        """The states since the last call, block by block."""
         made = self._made if self._panes is None else [*self._made, *self._panes.gathered()]
         self._made, self.waiting = [], 0
         return Batch.concat(made) if made else Batch.empty(self._plan.schema)
@@ -121,7 +121,7 @@ class BlockStates:
         self._start()
 
     def _read_part(self, first: int, stop: int) -> int | None:
-        """Make states of a whole block of rows in order, of those that lie in memory; None if that is not so simple."""
+        """Make states of a whole block of ordered rows in memory; None if that is not possible."""
         assert self._panes is not None
         assert self._parts is not None
         return self._count_new() if self._parts.take_in(first, stop) else None
@@ -134,7 +134,7 @@ class BlockStates:
         return self._count_new()
 
     def _read(self, parts: Iterable[tuple[int, Iterator[Batch | None]]]) -> int:
-        """Make states of rows that begin at these rows of the source."""
+        """Make states of these parts of the source."""
         self.pipeline.begin_again()
         for first, batches in parts:
             for entrance in self._entrances:
@@ -146,7 +146,7 @@ class BlockStates:
         return self._count_new()
 
     def _start(self) -> None:
-        """Make what makes states; they are gathered in it, since making a batch of each block takes time."""
+        """Start a pipeline; it gathers states, because making a batch for each block takes time."""
         self.pipeline = Pipeline(self._plan)
         self._parts = None
         self._entrances = self.pipeline.ingresses
@@ -159,7 +159,7 @@ class BlockStates:
 
 
 def _in_order(batches: Sequence[Batch | None]) -> TypeGuard[Sequence[Batch]]:
-    """Whether all rows are there, and in the order of time, up to its end."""
+    """Whether all rows are present, and in time order."""
     last = MIN_TIME
     for batch in batches:
         if batch is None or not len(batch) or batch.sync[0] < last or not ordered(batch):

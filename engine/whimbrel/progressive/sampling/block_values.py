@@ -19,16 +19,16 @@ _ROUNDING = 1e-6
 
 
 class BlockNumbers(NamedTuple):
-    """By value and part; a part is what one block adds to one row of the answer.
+    """Numbers by value and part; a part is what one block adds to one result row.
 
     Attributes
     ----------
     body, far, apart : numpy.ndarray of float64
-        What rows add that do not lie far out; those that do; and how much the two halves of the former differ.
+        What rows add that are not outliers; what outliers add; the difference between two halves of the former.
     rows, blocks : numpy.ndarray of int64
-        Of each part.
+        The result row and the block of each part.
     every : int
-        Of so many rows of the body one was looked at.
+        One of this many rows of the body is in the pilot sample.
     """
 
     body: Array
@@ -39,16 +39,16 @@ class BlockNumbers(NamedTuple):
     every: int
 
     def first(self, values: int) -> BlockNumbers:
-        """Those of the first values."""
+        """The numbers of the first values."""
         return self._replace(body=self.body[:values], far=self.far[:values], apart=self.apart[:values])
 
     def only(self, which: Mask) -> BlockNumbers:
-        """These parts."""
+        """The numbers of these parts."""
         return BlockNumbers(self.body[:, which], self.far[:, which], self.apart[:, which], self.rows[which],
                             self.blocks[which], self.every)
 
     def tails(self, drawn: Array, uneven: float) -> Array:
-        """By value and row, how heavy tails are: 2 for normal values; infinite where nobody knows."""
+        """By value and row, the kurtosis less 1: 2 for normal values; infinite if unknown."""
         whole, far = (self._moments(each, drawn) for each in (self.body + self.far, self.far))
         own = far[1] + self.own_variance(drawn)
         with np.errstate(all="ignore"):
@@ -59,19 +59,19 @@ class BlockNumbers(NamedTuple):
         return np.where(np.isnan(tails), np.inf, tails)
 
     def own_variance(self, drawn: Array) -> Array:
-        """By value and row, the variance between blocks of what rows of the body add, without that of chance."""
+        """By value and row, the variance between blocks of what the body adds, without that of the pilot sample."""
         variance, between = (second - first * first for first, second in (
             self._powers(each, drawn, 2) for each in (self.body, self.apart)))
         return np.maximum(variance - between * (1 - 1 / self.every), variance / self.every)
 
     def _moments(self, numbers: Array, drawn: Array) -> tuple[Array, Array, Array]:
-        """By value and row: the second moment, the variance, and the fourth central moment, of so many blocks."""
+        """By value and row: the second moment, the variance and the fourth central moment over blocks."""
         first, second, third, fourth = self._powers(numbers, drawn, 4)
         square = first * first
         return second, second - square, fourth - 4 * first * third + (6 * second - 3 * square) * square
 
     def _powers(self, numbers: Array, drawn: Array, maximum: int) -> Array:
-        """By power, value and row: the mean of the power, of so many blocks."""
+        """By power, value and row: the mean of the power over blocks."""
         found, power = np.zeros((maximum, len(numbers), len(drawn))), np.ones_like(numbers)
         for each in range(maximum):
             power = power * numbers

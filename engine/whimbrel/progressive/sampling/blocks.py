@@ -16,23 +16,23 @@ from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 Array = np.ndarray[Any, Any]
 
 _BLOCKS = 200
-"""Of a table: an answer every hundredth of it is due after two."""
+"""Blocks of a table: two for each update at every hundredth of the rows."""
 _IN_A_WINDOW, _MAX_BLOCKS = 32, 1024
-"""Blocks in a window, so that its values can have intervals early; and how many may cost what blocks cost."""
+"""Blocks of a window, so that its values have intervals early; and the largest number of blocks."""
 _MIN_ROWS, _MAX_ROWS = 64, 1 << 20
 _FIRST_ROWS, _WORTH_CUTTING = 1 << 14, 4
-"""Rows that a first answer needs; of so many times more a part is read first."""
+"""Rows of a first estimate; a block of this many times more rows is cut."""
 _APART = 20
-"""Of so many blocks one at most is read before a sample is drawn."""
+"""At most one of this many blocks is read before the sample is drawn."""
 _MAX_HELD = 1 << 24
-"""Values of a source that are kept in memory, so that what lies in fewer blocks can be sampled."""
+"""The largest number of values of a source with few blocks to read into memory, to sample it."""
 
 
 def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[
         SplitQuery, BlockStates, Blocks, Array | None, str] | str:
-    """How a query is answered block by block, the blocks to begin with, and why there are no intervals, if so.
+    """How a query runs block by block: its split, states and blocks, those to read first, and why it has no intervals.
 
-    Or why it is not answered so.
+    Or the reason why it cannot run block by block.
     """
     split, vague = split_query(plan), ""
     if isinstance(split, str) or not split.tail_keeps_rows:
@@ -77,7 +77,7 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[
 
 
 def _span(blocks: Blocks) -> int:
-    """How much time rows fill; of the first and the last block it may not be known when they begin and end."""
+    """The time span of all rows; the begin of the first block and the end of the last may be unknown."""
     early, late = int(blocks.earliest.min()), int(blocks.latest.max())
     if len(blocks) > 1:
         early = int(blocks.latest[0]) if early == MIN_TIME else early
@@ -86,10 +86,10 @@ def _span(blocks: Blocks) -> int:
 
 
 def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Array | None]:
-    """Blocks that are read before a sample of the others is drawn, in this order, so that it does not matter which.
+    """The blocks that are read before a sample of the others is drawn, in this order; they do not depend on the data.
 
-    They lie apart, so that something is soon known of many windows; and the first of them is small, cut off a larger
-    one if need be, so that a first answer waits for little.
+    They are spread over time, so many windows get rows soon. The first one is small, and cut from a larger one if
+    necessary, so the first estimate comes soon.
     """
     count = len(blocks)
     if count < MIN_BLOCKS_TO_SAMPLE:

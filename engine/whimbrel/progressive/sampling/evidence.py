@@ -14,14 +14,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Evidence(NamedTuple):
-    """What blocks tell of rows of an answer.
+    """Degrees of freedom of the variance between blocks.
 
     Attributes
     ----------
     degrees : numpy.ndarray of float64
-        Degrees of freedom of the variance between as many blocks as were drawn, by value and row.
+        For as many blocks as were drawn, by value and row.
     blocks : numpy.ndarray of int64
-        By row, how many of these have rows of the group, as far as is known.
+        By row, the expected number of drawn blocks with rows of the group.
     """
 
     degrees: Array
@@ -29,20 +29,20 @@ class Evidence(NamedTuple):
 
 
 class Statistics(ABC):
-    """What is known of all blocks before a sample of them is drawn.
+    """Statistics of all blocks, before a sample of them is drawn.
 
     Attributes
     ----------
     certain : numpy.ndarray of int64
-        Blocks that are to be read first.
+        Blocks to read first.
     """
 
     certain: Ticks
 
     @abstractmethod
     def evidence(self, keys: Sequence[Column], drawn: Array) -> Evidence:
-        """Of rows with these starts and keys, of each of which so many blocks were drawn."""
+        """The evidence for rows with these starts and keys, by the number of drawn blocks."""
 
     @abstractmethod
     def left(self, keys: Sequence[Column], unread: Array) -> Array | None:
-        """What these blocks add to fields, by field and row with these starts and keys; None where it is not known."""
+        """What these blocks add to fields, by field and row with these starts and keys; None if unknown."""

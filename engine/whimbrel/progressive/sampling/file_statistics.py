@@ -16,9 +16,9 @@ _MAX_WINDOWS = 4_096
 
 
 def windows_with_rows(split: SplitQuery, scan: Scan) -> Array:
-    """The starts of windows in each of which some block lies whole; none where other than counts of all rows is asked.
+    """The starts of windows that contain a whole block, for queries that count all rows; else none.
 
-    Sums of no rows are 0, which would look like a value; where rows are left out, or in groups, nothing is known.
+    A sum of no rows would be 0, which looks like a value. With filters or groups, windows may have no rows.
     """
     nothing = np.empty(0, np.int64)
     blocks, window = scan.blocks, split.window

@@ -13,15 +13,15 @@ from whimbrel.plan import Source
 
 
 def fingerprint(source: Source, columns: Sequence[str], blocks: Iterable[tuple[int, int]]) -> str:
-    """The stamp of a source that has one; else a digest of these blocks of it, which is in memory.
+    """The stamp of a source, or a digest of these blocks of a source in memory.
 
     Parameters
     ----------
     source : Source
     columns : sequence of str
-        That are read of it.
+        The columns that the query reads.
     blocks : iterable of (int, int)
-        Rows from the first up to the second.
+        The first row, and the row after the last.
     """
     stamp = source.stamp()
     if stamp is not None:
@@ -35,7 +35,7 @@ def fingerprint(source: Source, columns: Sequence[str], blocks: Iterable[tuple[i
 
 
 def _content(column: Column) -> bytes:
-    """The bytes of a column, the same for the same values however they lie in memory."""
+    """The bytes of a column, which depend on its values only, not on their layout."""
     if isinstance(column.values, np.ndarray):
         return column.values.tobytes() + (b"" if column.valid is None else column.valid.tobytes())
     array = column.to_arrow()

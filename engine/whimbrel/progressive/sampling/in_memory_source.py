@@ -11,7 +11,7 @@ from whimbrel.plan import Blocks, OrderingSpec, Source, TimeGrid
 
 
 class InMemorySource(Source):
-    """Rows of a finite source, with the columns that are needed of them.
+    """Rows of a bounded source in memory, with the required columns.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class InMemorySource(Source):
 
     @staticmethod
     def of(source: Source, rows: Batch) -> InMemorySource:
-        """Rows in the order of time, in place of those of a source."""
+        """These rows, in time order, instead of those of a source."""
         held = object.__new__(InMemorySource)
         held.name, held.time, held.disorder = source.name, source.time, OrderingSpec()
         held.schema, held._batch, held.rows = rows.schema, rows, len(rows)
@@ -47,7 +47,7 @@ class InMemorySource(Source):
         return first, stop
 
     def sorted(self) -> InMemorySource:
-        """The same rows in the order of time: those of a history are read whole and sorted, so none of them is late."""
+        """The same rows in time order: a history is sorted completely, so no row is late."""
         rows = self._batch
         order = np.argsort(rows.sync, kind="stable")
         return self._of(rows if (order[1:] > order[:-1]).all() else rows.take(order), OrderingSpec())

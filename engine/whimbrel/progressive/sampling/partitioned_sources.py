@@ -7,7 +7,7 @@ from whimbrel.progressive.plan.query_split import split_query
 
 
 def in_parts(plan: Node, order: str | None) -> Node:
-    """The plan over sources as they are best read block by block; as it is, where that will not be asked of them."""
+    """The plan over sources that can be read block by block; the same plan if it runs in time order."""
     if order == "time" or isinstance(split_query(plan), str):
         return plan
 

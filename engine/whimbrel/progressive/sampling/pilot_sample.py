@@ -27,40 +27,40 @@ Array = np.ndarray[Any, Any]
 
 EVEN, ODD, FAR = range(3)
 KINDS = 3
-"""Of rows that are looked at: two halves of those of which there are more, and those that lie far out."""
+"""Kinds of rows of the pilot sample: two halves of the ordinary rows, and outliers."""
 _LOOKED_AT = 1 << 17
-"""Rows that are enough."""
+"""The target number of rows."""
 _MIN_EVERY, _MAX_EVERY = 2, 16
-"""Of so many rows one is looked at."""
+"""One of this many ordinary rows is in the sample."""
 _FAR_OUT = 0.02
-"""Of the rows that are looked at, how many are beyond each end of what is not far out."""
+"""The fraction of the rows in each tail that counts as outliers."""
 _MANY = 1 << 20
-"""Of more rows than that a smaller share: not more of them lie far out."""
+"""With more rows than this, the fraction of outliers decreases."""
 _RARE = 8
-"""Rows of a group among those looked at: of one with fewer all rows are."""
+"""All rows of groups with fewer sampled rows are in the sample."""
 _COMPUTED = 1 << 22
-"""Rows up to which what aggregates read, and groups, are computed of all of them."""
+"""The largest number of rows for which inputs of aggregates, and groups, are computed for all rows."""
 
 
 class PilotSample(NamedTuple):
-    """States of some rows of each block.
+    """States of the sampled rows of each block.
 
     Attributes
     ----------
     states : Batch
         By pane and group of a block, with the times of panes.
     blocks : numpy.ndarray of int64
-        Of each, the block.
+        The block of each state.
     kinds : numpy.ndarray of int64
-        Whether its rows are some of those in even or in odd places, or far out.
+        The kind of its rows: even or odd position, or outliers.
     weights : numpy.ndarray of int64
-        Rows that each of its rows stands for.
+        The number of rows that each of its rows represents.
     every : int
-        Of so many rows that do not lie far out one was looked at.
+        One of this many ordinary rows is in the sample.
     rows : numpy.ndarray of int64
-        Of each block, rows that those looked at stand for: about as many as it has.
+        By block, the number of rows that the sampled rows represent: about all.
     far : numpy.ndarray of int64
-        Of each block, rows that lie far out.
+        By block, the number of outliers.
     """
 
     states: Batch
@@ -73,7 +73,7 @@ class PilotSample(NamedTuple):
 
 
 def draw_pilot(split: SplitQuery, states: BlockStates, blocks: Blocks) -> PilotSample | None:
-    """Look at rows of all blocks; None where rows do not lie in memory, or each is not answered for itself."""
+    """Draw rows from all blocks; None if the source is not in memory, or result rows depend on several rows."""
     source, cuts = states.source, split.cuts
     if not source.in_memory or cuts is None or not split.one_each or _reads_lifetimes(split):
         return None
@@ -110,7 +110,7 @@ def _reads_lifetimes(split: SplitQuery) -> bool:
 
 
 def _chosen(split: SplitQuery, states: BlockStates, rows: int, every: int) -> tuple[Ticks, Ticks, Batch]:
-    """One of so many rows, and all that lie far out: their places, what kind they are of, and the rows themselves."""
+    """The sampled rows: their indexes, their kinds and the rows themselves."""
     steps = np.arange(0, rows, every)
     places = steps + np.random.default_rng(0).integers(0, every, len(steps))
     places = places[places < rows]
@@ -144,13 +144,13 @@ def _chosen(split: SplitQuery, states: BlockStates, rows: int, every: int) -> tu
 
 
 def _within(places: Ticks, first: int, stop: int) -> Ticks:
-    """Those of a part, counted from its first row."""
+    """The indexes within a part, relative to its first row."""
     begin, end = np.searchsorted(places, [first, stop])
     return places[begin:end] - first
 
 
 def _limits(seen: Array, groups: Array, count: int, far_out: float) -> tuple[Array, Array]:
-    """Between what most numbers of each group lie; of one that was not looked at all rows lie far out."""
+    """The limits of ordinary numbers by group; in a group without sampled rows, all rows are outliers."""
     there = ~np.isnan(seen) if seen.dtype.kind == "f" else np.ones(len(seen), np.bool_)
     seen, groups = seen[there], groups[there]
     if count == 1 and len(seen):
@@ -169,7 +169,7 @@ def _limits(seen: Array, groups: Array, count: int, far_out: float) -> tuple[Arr
 
 
 def _groups(split: SplitQuery, batches: Sequence[Batch], rows: int) -> Array | None:
-    """The number of each row's group; None where there is one, or that would take long."""
+    """The index of the group of each row; None if there is one group, or too many rows."""
     op = split.plan.op
     assert isinstance(op, GroupAggregate)
     names = [expr.name for _, expr in op.keys if isinstance(expr, Col)]
@@ -180,7 +180,7 @@ def _groups(split: SplitQuery, batches: Sequence[Batch], rows: int) -> Array | N
 
 
 def _inputs(split: SplitQuery, rows: int) -> list[Expr]:
-    """What aggregates read, of which it is looked how far out it lies; of many rows only columns as they are."""
+    """The inputs of aggregates that are checked for outliers; with many rows, columns only."""
     op = split.plan.op
     assert isinstance(op, GroupAggregate)
     exprs = [aggregate.expr for _, aggregate in op.measures if aggregate.expr is not None]
@@ -189,7 +189,7 @@ def _inputs(split: SplitQuery, rows: int) -> list[Expr]:
 
 
 def _numbers(expr: Expr, batch: Batch) -> Array | None:
-    """What it is of all rows, NaN for null; None where it is no number, or cannot be computed of all of them."""
+    """The values of an expression for all rows, NaN for null; None if they are not numbers or fail."""
     try:
         column = evaluate(expr, batch)
     except WhimbrelError:  # of rows, perhaps, that the query leaves out

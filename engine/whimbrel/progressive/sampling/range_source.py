@@ -12,13 +12,13 @@ from whimbrel.plan import Excerpts, OrderingSpec, Source
 from whimbrel.progressive.sampling.in_memory_source import InMemorySource
 
 _MAX_HELD = 1 << 24
-"""Values of a source that are kept in memory, so that they are decoded once."""
+"""The largest number of values of a source to keep in memory, so that they are decoded once."""
 
 
 class RangeSource(Source):
-    """Stands in a plan for a finished source, and reads as much of it as the range of time needs that comes next.
+    """A bounded source in a plan, of which only the rows for the next time range are read.
 
-    Where it is not in the order of time it is read whole for each.
+    A source that is not in time order is read completely for each range.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class RangeSource(Source):
     Attributes
     ----------
     log : Source
-        What is read.
+        The source itself, or its copy in memory.
     columns : sequence of str
-        Those that are read.
+        The columns to read.
     """
 
     def __init__(self, source: Source) -> None:
@@ -42,9 +42,9 @@ class RangeSource(Source):
         self._excerpts: dict[tuple[str, ...], Excerpts] = {}
 
     def hold(self, columns: Sequence[str], fewest_blocks: int) -> None:
-        """Read these columns into memory, where they fit: a history in the order of time.
+        """Read these columns into memory, if they fit; a history is sorted by time.
 
-        A log that is in that order is left where it is, if it has so many blocks there.
+        An ordered log with at least this many blocks is not read into memory.
         """
         self.columns = columns
         history = self.disorder == OrderingSpec(None)
@@ -60,15 +60,15 @@ class RangeSource(Source):
 
     @cached_property
     def cut(self) -> bool:
-        """Whether a range of time can be read without the rest."""
+        """Whether a time range can be read without the other rows."""
         return self.disorder == OrderingSpec() and self.log.blocks(self.rows) is not None
 
     def part(self, start: int, end: int) -> tuple[int, int]:
-        """The rows (from, up to) that are read for those that start in a range of time."""
+        """The rows (first, stop) to read for those that start in a time range."""
         return self.log.rows_between(start, end) if self.cut else (0, self.rows)
 
     def turn_to(self, start: int, end: int) -> None:
-        """Read next what starts in this range of time."""
+        """Set the time range to read next."""
         self._first, self._stop = self.part(start, end)
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
@@ -83,7 +83,7 @@ class RangeSource(Source):
 
 
 def _longest(log: Source) -> int | None:
-    """Most ticks that a row lasts; None where one has no end."""
+    """The longest lifetime of a row in ticks; None if a row has no end."""
     longest = 1
     for batch in log.read(()):
         if batch is not None and len(batch):

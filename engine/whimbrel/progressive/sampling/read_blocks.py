@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Part(NamedTuple):
-    """Of each window, how many blocks may hold events of it; their rows, and the squares of their rows."""
+    """By window, the number of blocks that may hold its events, their rows, and the squares of their rows."""
 
     blocks: Array
     rows: Array
@@ -21,22 +21,22 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Read:
-    """Of each window, the blocks that may hold events of it, and what follows from that.
+    """By window, the blocks that may hold its events.
 
     Attributes
     ----------
     window : numpy.ndarray of int64
-        Of each row of the answer, the number of its window.
+        The index of the window of each result row.
     drawn, left, later, before : Part
-        Read in this phase; of this phase, not read yet; of later phases; read in earlier ones.
+        Blocks read in this phase; unread ones of this phase; those of later phases; those of earlier phases.
     rows_inside, rows_left : numpy.ndarray
-        Source rows that were not read and can be of no other window; all that were not read and may be of it.
+        Unread source rows that can only be in this window; all unread source rows that may be in it.
     phase, fraction : numpy.ndarray
-        Blocks of this phase, read or not; the fraction of them that was read.
+        Blocks of this phase; the fraction of them that was read.
     growth : tuple of numpy.ndarray
-        Rows that are left for each one that was drawn; and for each one read whenever, where none was.
+        Unread rows for each drawn row; and for each row read at any time, if none was drawn.
     exact_windows, sampled : numpy.ndarray of bool
-        Windows of which no block is left; those of which what was drawn is a sample, and says how much blocks differ.
+        Windows without unread blocks; windows whose drawn blocks are a random sample.
     """
 
     window: Array
@@ -54,5 +54,5 @@ class Read:
 
     @cached_property
     def exact(self) -> Array:
-        """Rows of the answer of which no block is left."""
+        """Result rows of windows without unread blocks."""
         return self.exact_windows[self.window]

@@ -11,24 +11,24 @@ from whimbrel.batch import Mask, Ticks
 Array = np.ndarray[Any, Any]
 
 _OF_A_VALUE, _OF_ALL = 16, 8
-"""Of so many blocks one at most is read first for one value, and for all of them together."""
+"""At most one of this many blocks is read first: for one value, and for all together."""
 
 
 def certain_blocks(numbers: Array, there: Mask, other: Array, uneven: float, limit: float) -> Ticks:
-    """The blocks without which the tails of what the others add are light, for as many values as possible.
+    """The blocks to read first, so that what the others add has light tails, for as many values as possible.
 
     Parameters
     ----------
     numbers : numpy.ndarray of float64
-        By value of a group, and block: what it adds, as if all blocks had the same size.
+        By value of a group, and block: what the block adds, scaled to blocks of one size.
     there : numpy.ndarray of bool
-        By the same: whether the block may have rows of the group's window, and is not known anyway.
+        By the same: whether the block may have rows of the group's window, and is not read first in any case.
     other : numpy.ndarray of float64
         By value of a group, the variance between blocks of what else they add, which has light tails.
     uneven : float
-        How much heavier tails are because blocks differ in size.
+        The factor by which the kurtosis grows because blocks differ in size.
     limit : float
-        The fourth moment over the square of the second, less 1.
+        The largest kurtosis, less 1.
 
     Examples
     --------

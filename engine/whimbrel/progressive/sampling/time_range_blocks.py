@@ -39,17 +39,17 @@ from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 from whimbrel.run import Pipeline, SourceReader
 
 _COUNTS = (200, 100, 50, 32)
-"""Into how many ranges a log is cut: as many as what lies around them allows."""
+"""Numbers of ranges to try; more ranges read more additional rows."""
 _MAX_BESIDE = 1.0
 """The largest number of additional rows of all ranges, as a fraction of the rows of the log."""
 _TRIED = 5
-"""Ranges of which it is looked at how many rows they need."""
+"""Ranges that are tried, to count their additional rows."""
 
 
 def in_ranges(plan: Node) -> Node | str:
-    """A query whose part below the last windows is put as a source that is read in ranges of time; or why it cannot.
+    """The query with the part before its last windows as a source that is read by time ranges; or why it cannot be.
 
-    That is empty where it has no such part.
+    The reason is empty if the query has no such part.
     """
     below = _part(plan)
     if below is None:
@@ -70,19 +70,19 @@ def in_ranges(plan: Node) -> Node | str:
 
 
 def _part(plan: Node) -> Node | None:
-    """What the windows of the last aggregate are of."""
+    """The input of the windows of the last aggregate."""
     last = next((node for node in chain_of(plan) if isinstance(node.op, GroupAggregate)), None)
     window = None if last is None else last.inputs[0]
     return window.inputs[0] if window is not None and isinstance(window.op, HoppingWindow) else None
 
 
 class TimeRangeSource(SubplanSource):
-    """What a plan answers, as a source that is read in ranges of time; its rows are counted by those of a log of it.
+    """The results of a plan as a source that is read by time ranges; rows are counted in rows of its largest log.
 
     Parameters
     ----------
     plan : Node
-        As written, over finished sources. A row of its answer belongs to the range in which it starts.
+        As written, over bounded sources. A result row belongs to the range in which it starts.
     """
 
     longest = 1
@@ -92,7 +92,7 @@ class TimeRangeSource(SubplanSource):
         self._sides = list(sides.values())
         self._log = log = max(self._sides, key=lambda side: side.rows)
         _hold(_over(plan, sides), log)
-        self.plan = _over(plan, sides)  # anew: of sides that are held more is known
+        self.plan = _over(plan, sides)  # again: more is known of sources in memory
         self.name, self.time, self.schema, self.rows = log.name, log.time, plan.schema, log.rows
         self._least_rows = 1
         self._longest_ticks = 0
@@ -119,7 +119,7 @@ class TimeRangeSource(SubplanSource):
         return self.within(0, self._log.rows, max(rows, self._least_rows), cuts)
 
     def within(self, first: int, stop: int, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
-        """A range, or all of them, in ranges of about so many rows of the log, which are counted from its first one."""
+        """A range, or all of them, cut into ranges of about this many rows of the log."""
         whole = (first, stop) == (0, self._log.rows)
         blocks = (self._log.log if whole else self._log.log.excerpt(first, stop)).blocks(rows, cuts)
         if blocks is None or not blocks.in_order:
@@ -133,9 +133,9 @@ class TimeRangeSource(SubplanSource):
         return Blocks(firsts, np.append(firsts[1:], blocks.stop[-1]), begins, np.append(begins[1:], end) - 1)
 
     def max_of_group(self, keys: frozenset[str]) -> float:
-        """Rows of its answer with the same values of these columns that start in a range, at most; infinite: not known.
+        """The largest number of result rows with the same values of these columns in a range; infinite: not known.
 
-        Known of windows of an aggregate whose keys are among them: each has one row.
+        Known for windows of an aggregate whose keys are among them: each window has one row.
         """
         node = self.plan
         while isinstance(node.op, Where | Select | Results):
@@ -152,7 +152,7 @@ class TimeRangeSource(SubplanSource):
         return _Range(self, first, stop)
 
     def times(self, first: int, stop: int) -> tuple[int, int]:
-        """The range of time of some ranges that follow each other, which are counted by these rows of the log."""
+        """The time range of these rows of the log."""
         return self._times[first], self._times[stop]
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
@@ -160,7 +160,7 @@ class TimeRangeSource(SubplanSource):
 
     @property
     def condition_schema(self) -> Schema:
-        """What conditions may speak of: columns of its log; and of its rows, of which nothing is known beforehand."""
+        """The columns that conditions may use: those of the log, and those of the results."""
         log = self._log.schema
         return log.with_fields([*log, *(field for field in self.schema if field.name not in log)])
 
@@ -174,20 +174,20 @@ class TimeRangeSource(SubplanSource):
         return self.read_range(columns, *self._extent)
 
     def read_range(self, columns: Sequence[str], start: int, end: int) -> Iterator[Batch]:
-        """The rows that start in a range of time, in their order."""
+        """The rows that start in a time range, in order."""
         names = tuple(columns)
         if names not in self._readers:
             self._readers[names] = _RangeReader(self.plan, names)
         return self._readers[names].read(start, end)
 
     def _rows_for(self, start: int, end: int) -> int:
-        """How many rows are read for a range of time."""
+        """The number of rows to read for a time range."""
         needed = times_needed(self.plan, start, end)
         return sum(max(0, stop - first) for side in self._sides for first, stop in [side.part(*needed[side])])
 
     @cached_property
     def _extent(self) -> tuple[int, int]:
-        """Times between which every row starts: no row of a source that is in order is needed for what lies outside."""
+        """The times between which each row starts: no row of an ordered source is needed for other times."""
         blocks = self._log.log.blocks(self._log.rows)
         assert blocks is not None
         whole = sum(side.rows for side in self._sides if not side.cut)
@@ -199,7 +199,7 @@ class TimeRangeSource(SubplanSource):
 
 
 class _Range(Source):
-    """The rows of a source of ranges that start in one of them, or in some that follow each other."""
+    """The rows of one time range, or of consecutive ones."""
 
     longest = 1
 
@@ -215,7 +215,7 @@ class _Range(Source):
 
 
 class _RangeReader:
-    """Runs a plan over one range of time after the other; it is planned once."""
+    """Runs a plan, optimized once, over one time range after the other."""
 
     def __init__(self, plan: Node, columns: tuple[str, ...]) -> None:
         self._plan, self._columns = plan, columns
@@ -223,7 +223,7 @@ class _RangeReader:
         self._sides = [source for source in plan.sources() if isinstance(source, RangeSource)]
 
     def read(self, start: int, end: int) -> Iterator[Batch]:
-        """The rows that start there."""
+        """The rows that start in this time range."""
         needed = times_needed(self._plan, start, end)
         for side in self._sides:
             side.turn_to(*needed[side])
@@ -237,12 +237,12 @@ class _RangeReader:
 
 
 def _over(plan: Node, sides: Mapping[Source, RangeSource]) -> Node:
-    """The same over what stands for its sources."""
+    """The plan over these sources instead of its own."""
     return plan.rewrite(lambda node: Node(sides[node.op]) if isinstance(node.op, Source) else node)
 
 
 def _hold(plan: Node, log: RangeSource) -> None:
-    """Read the smaller sources, before the log: what is read of it can then be answered at once."""
+    """Read the smaller sources before the log, so that each row of the log can be evaluated at once."""
     for source in _of_columns(plan, plan.schema.names).sources():
         side = source
         while isinstance(side, FilteredSource | UnsortedSource):
@@ -252,6 +252,6 @@ def _hold(plan: Node, log: RangeSource) -> None:
 
 
 def _of_columns(plan: Node, columns: Sequence[str]) -> Node:
-    """What makes these columns of its rows: all that windows see of rows besides is when they start."""
+    """The plan for these columns only: windows need nothing else but the starts of rows."""
     chosen = Node(Select(columns=tuple((name, Col(name)) for name in columns or plan.schema.names[:1])), (plan,))
     return optimize(Node(SetDuration(size=1), (chosen,)))
