@@ -78,7 +78,7 @@ class BlockStatistics(Statistics):
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
         self._parts = parts if parts.fields.size <= _MAX_KEPT else None
         known = np.isin(np.arange(len(sample.state.scan.blocks)), begun)
-        sums = int(sample.split.values.adds_up.sum())  # of quantiles the ends of intervals lie anywhere
+        sums = int(sample.split.values.adds_up.sum())  # without quantiles, whose interval ends may be anywhere
         self.certain = _certain(numbers.first(sums), known, sample)
         known[self.certain] = True
         read = sample.state.read_of(np.where(known, BEFORE, DRAWN))
@@ -118,7 +118,7 @@ class BlockStatistics(Statistics):
             adds, of = _adds(sample, parts, batch, found.weights)
             numbers = _numbers(adds, parts, found, found.kinds[which])
             return BlockStatistics(totals, sample, parts, numbers, of, begun)
-        except KernelError:  # some value leaves its type on the way to the whole
+        except KernelError:  # a scaled value exceeds its type
             return None
 
     def evidence(self, keys: Sequence[Column], drawn: Array) -> Evidence:
@@ -168,7 +168,7 @@ def _numbers(adds: Array, parts: _Parts, found: PilotSample, kinds: Array) -> Bl
 
     rows, blocks = which // count, which % count
     body, far = of_blocks(1.0 * (kinds != FAR)), of_blocks(1.0 * (kinds == FAR))
-    # What as many rows add anywhere does not lie far out: where a column grows with time all rows of a block do.
+    # What as many rows add anywhere is ordinary: if a column grows with time, all rows of a block are outliers.
     usual = np.array([np.bincount(rows, each) for each in body + far]).reshape(len(adds), -1) / found.rows.sum()
     usual = usual[:, rows] * found.far[blocks] * size
     return BlockNumbers(body + usual, far - usual, of_blocks(1.0 * (kinds == EVEN) - (kinds == ODD)), rows, blocks,

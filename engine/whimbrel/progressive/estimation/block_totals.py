@@ -105,7 +105,7 @@ class Totals:
     def _look_up(self) -> WindowRows:
         keys = self.keys.values(np.arange(len(self), dtype=np.int32))
         begun = np.asarray(keys[0].values)
-        if not (begun != begun[:1]).any():  # of one window, as it often is, there is nothing to sort
+        if not (begun != begun[:1]).any():  # one window, the common case: nothing to sort
             return WindowRows(keys, begun[:1], np.zeros(len(begun), np.int64), in_order=True)
         starts, which = np.unique(begun, return_inverse=True)
         return WindowRows(keys, starts, which, in_order=bool((which[1:] >= which[:-1]).all()))

@@ -117,7 +117,7 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
         if whole is not None and not math.isnan(difference):
             difference = float(int(whole[places[0]]) - int(whole[places[1]]))
         return Comparison(name, left, right, difference, 1.0)
-    low, high = _MIN_ALPHA, 1.0  # the smallest alpha at which the intervals lie apart, by bisection on its logarithm
+    low, high = _MIN_ALPHA, 1.0  # bisection for the smallest alpha whose intervals do not overlap
     if difference == 0 or not sample.two_ended[value]:
         return Comparison(name, left, right, difference, 0.0)
 

@@ -88,7 +88,7 @@ class Estimate:
             return table if sample is None else self._with_intervals(table, sample)
         assert sample is not None
         order, keys = self._order, sample.columns
-        found = keys | _with_ends(self._columns, *self.bounds) | keys  # a value of the name of a start is none
+        found = keys | _with_ends(self._columns, *self.bounds) | keys  # keys win over values of their name
         table = pa.Table.from_arrays(list(found.values()), list(found))
         return table if order is None else table.take(Column(pa.int64(), order).to_arrow())
 
@@ -109,7 +109,7 @@ class Estimate:
         if self.final:
             return int(self.table.num_rows)
         if self._settled is None and self._rows is not None:
-            _ = self.table  # of what the rest of the query leaves
+            _ = self.table  # sets it: later operators may drop rows
         if self._settled is not None:
             return self._settled
         return int(self.exact.sum())
@@ -240,7 +240,7 @@ class Estimate:
             return self.final, []
         number = 0 if value is None else self._value(value)
         order = np.argsort(-np.nan_to_num(self.numbers[number], nan=-np.inf), kind="stable")
-        if (whole := self._integers(number)) is not None:  # floats tell no large ones apart
+        if (whole := self._integers(number)) is not None:  # floats cannot distinguish large integers
             order = order[np.lexsort((-whole[order], -np.nan_to_num(self.numbers[number][order], nan=-np.inf)))]
         top, rest = order[:k], order[k:]
         low, high = (bound[:, number] for bound in self._bounds_at(self._alpha / max(k, 1)))
@@ -248,7 +248,7 @@ class Estimate:
         above = [*(low[top[:-1]] >= high[top[1:]]), *(low[top[-1:]] >= high[rest].max(initial=unseen))]
         names = [field.name for field in self.sample.split.key_fields]
         columns = [key.take(top).to_arrow().to_pylist() for key in self.sample.state.keys[1:]]
-        certain = all(above) and (self.final or len(top) == k)  # what was not seen may be among them
+        certain = all(above) and (self.final or len(top) == k)  # unseen groups may be among them
         return certain, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @property
@@ -330,7 +330,7 @@ class Estimate:
     def _with_intervals(self, table: pa.Table, sample: Sample) -> pa.Table:
         """The table of the operators after the aggregate, with intervals; exact rows first."""
         names = list(self._result_columns)
-        if self.final and ROW not in table.column_names:  # made of states
+        if self.final and ROW not in table.column_names:  # finalized from states
             exact = np.array([as_floats(column_of(table, name)) for name in names]).reshape(len(names), -1).T
             return with_columns(table, names, exact, exact)
         rows, table = self._placed(table, sample)

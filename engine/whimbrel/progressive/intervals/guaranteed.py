@@ -136,7 +136,7 @@ class Guaranteed:
         values, own = self._values, self._values.own[value]
         sums, rows = np.zeros((2, len(self._fields)))
         width = own.stop - own.start
-        if isinstance(values.made_of[value], Mean):  # a small part, rows, and a large one in a unit of its own
+        if isinstance(values.made_of[value], Mean):  # small part, rows, large part in its own unit
             large = 1.0 if values.whole_inputs[value] else HUGE_UNIT
             sums[own], rows[own] = (1.0, 0.0, large), (0.0, 1.0, 0.0)
         else:
@@ -152,7 +152,7 @@ class Guaranteed:
         so_far = self._so_far(fields, rows)
         certain_low, certain_high = (so_far + np.where(blocks.unread, each, 0.0).sum(axis=0) for each in (minimum,
                                                                                                           maximum))
-        # Relative to the middle of what a block may add, where all its rows add: a column may grow with time.
+        # Relative to the middle of what a block may add, if all its rows add: a column may grow with time.
         middle = np.where(full, (minimum + maximum) / 2, 0.0)
         added = self._by_draw(fields, rows, blocks)
         adds = added - self._of_draws(middle, blocks)
@@ -180,7 +180,7 @@ class Guaranteed:
         full = (blocks.whole & ends.full[:, None]) | ~blocks.unread
         fields, of_rows = self._parts(value)
         so_far, count = self._so_far(fields, rows), self._so_far(of_rows, rows)
-        if full.all():  # so many rows there are: it is a sum
+        if full.all():  # the number of rows is known: a sum
             all_rows = np.maximum(count + np.where(blocks.unread, blocks.sizes, 0.0).sum(axis=0), 1.0)
             low, high = self._sum(value, rows, blocks, ends, alpha)
             return low / all_rows, high / all_rows
@@ -192,7 +192,7 @@ class Guaranteed:
             mean = so_far / count
             certain_low = np.where(left > 0, np.minimum(mean, (so_far + left * minimum) / (count + left)), mean)
             certain_high = np.where(left > 0, np.maximum(mean, (so_far + left * maximum) / (count + left)), mean)
-        # What is staked must not depend on what was drawn later: these are ends of all blocks of the phase.
+        # Stakes must not depend on later draws: these are ends of all blocks of the phase.
         minimum, maximum = _minimum(low, blocks.phase), -_minimum(-high, blocks.phase)
         largest = -_minimum(-blocks.sizes, blocks.phase)
         known, known_count = so_far - adds.sum(axis=0), count - counts.sum(axis=0)

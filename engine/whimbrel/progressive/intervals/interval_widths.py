@@ -59,7 +59,7 @@ class IntervalWidths:
             values, known = self.values, self.values.split.values
             widths = self.widths(alpha) if known.adds_up.any() else np.full(values.numbers.shape, np.inf)
             widths = widths + np.where(widths > 0, values.rounding, 0.0)
-            with np.errstate(invalid="ignore"):  # inf - inf: not known
+            with np.errstate(invalid="ignore"):  # inf - inf: no bound
                 low, high = values.numbers - widths, values.numbers + widths
             for value, name in known.kept.items():
                 low[value], high[value] = values.kept[name].ends(self.state, alpha)
@@ -73,8 +73,8 @@ class IntervalWidths:
             return np.broadcast_to(np.where(read.exact, 0.0, np.inf), values.numbers.shape)
         widths = self._widths_of(*self._found, np.arange(len(values.names)), alpha)
         for value, slopes in values.means.items():
-            # What squares are taken around is an estimate, too, off by its error: beside the first order its square is
-            # nothing, but where values lie equally far from their mean, so that blocks hardly differ to first order.
+            # The mean has an error of its own, which enters as its square. That matters only if values are equally far
+            # from their mean, so that blocks hardly differ to first order.
             mean = self._widths_of(*self._errors(slopes[None], [value]), np.array([value]), alpha)[0]
             with np.errstate(divide="ignore", invalid="ignore"):
                 more = mean**2 if isinstance(known.made_of[value], Var) else mean**2 / (2 * values.numbers[value])

@@ -59,6 +59,6 @@ def mean_slopes(states: Sequence[Array]) -> Array:
             nothing = 0 * each
             slopes = np.array([each, each, nothing, nothing, nothing, -(states[0] + states[1]) * each**2, nothing])
         else:
-            unit = np.where(np.abs(states[2]) > _LARGEST_WHOLE, HUGE_UNIT, 1.0)  # a mean of floats that are huge
+            unit = np.where(np.abs(states[2]) > _LARGEST_WHOLE, HUGE_UNIT, 1.0)  # a mean of huge floats
             slopes = np.array([each, -(states[0] + states[2] * unit) * each**2, unit * each])
     return np.where(np.isfinite(slopes), slopes, 0.0)

@@ -139,8 +139,8 @@ class QuantileSnapshot(ValueSnapshot):
         with of.lock:
             encoded, many = of.values.encode(values), self._many(state)
             bag, _ = of.all.up_to(of.runs, 0, self.stop, len(state), of.values)
-            for share in (of.fraction, of.fraction / 2, (1 + of.fraction) / 2):  # ends of intervals lie farther out
-                places = self._places(state, share * many)
+            for fraction in (of.fraction, of.fraction / 2, (1 + of.fraction) / 2):  # ends of intervals are farther out
+                places = self._places(state, fraction * many)
                 at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
                 found.append(np.empty(len(ids)))
                 _beyond_share(ids, ends, encoded, at, of.fraction, found[-1])
@@ -157,7 +157,7 @@ class QuantileSnapshot(ValueSnapshot):
         at_width = there(width)
         minimum, maximum = np.minimum(width, at_width), np.maximum(width, at_width)
         for _ in range(_HALVINGS):
-            with np.errstate(invalid="ignore"):  # infinite ones stay so
+            with np.errstate(invalid="ignore"):  # infinite widths stay infinite
                 if not (maximum - minimum > _NEAR * maximum).any():
                     break
             half = (minimum + maximum) / 2

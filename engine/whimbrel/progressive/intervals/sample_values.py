@@ -75,7 +75,7 @@ class SampleValues:
                            values.counted, values.whole, read.window, *read.growth, read.rows_left, read.exact_windows,
                            scaled.reshape(-1), unrounded.reshape(-1), steps.reshape(-1))
         state, kinds = self.state, self.state.kinds
-        known = state.statistics if state.position.begins else None  # what is read first is unlike the others
+        known = state.statistics if state.position.begins else None  # the first blocks are not a sample
         left = None if known is None else known.left(state.keys, (kinds == LEFT) | (kinds == LATER))
         if left is not None:
             unrounded = np.array([now + more for now, more in zip(self.fields, left, strict=True)]).reshape(shape)
@@ -83,7 +83,7 @@ class SampleValues:
             scaled = np.where(values.whole[:, None], whole, unrounded)
         fields = [estimated.astype(now.dtype, copy=False) if adds_up else now
                   for now, estimated, adds_up in zip(self.fields, scaled, values.additive.tolist(), strict=True)]
-        if values.rows_alone and self.split.keeps_rows:  # a sample of few blocks says less than where all blocks lie
+        if values.rows_alone and self.split.keeps_rows:  # times of all blocks say more than few blocks
             more, few = self._rows_to_come[read.window], self.state.blocks < MIN_BLOCKS_OF_GROUP
             fields = [np.where(few, now + more, grown) for now, grown in zip(self.fields, fields, strict=True)]
         if read.exact_windows.any():
@@ -232,7 +232,7 @@ class SampleValues:
             else:
                 out, valid = np.zeros(rows, measure.out_dtypes[0]), np.empty(rows, np.bool_)
                 moments = isinstance(measure.aggregate, Mean | Var | Std)
-                if moments:  # a rounded number of rows would move them
+                if moments:  # rounded row counts would change them
                     states = list(self.unrounded[own])
                 with told_in_words(finish.measures), self.state.waiting:
                     split.slopes[measure.name](

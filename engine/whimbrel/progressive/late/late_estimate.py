@@ -42,7 +42,7 @@ class LateEstimate(Estimate):
     @property
     @abstractmethod
     def _pending_rows(self) -> PendingLateRows:
-        """What late rows may still change."""
+        """What late rows may still affect."""
 
     @abstractmethod
     def _widened(self, alpha: float) -> tuple[Array, Array, Array]:

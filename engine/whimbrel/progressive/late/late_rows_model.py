@@ -144,7 +144,7 @@ class LateRowsModel:
         window = split.window
         first, _ = split.window_times(np.array([window.offset]))
         self._grid = window.size, window.hop, int(first[0])
-        # Order within a log says nothing of what comes after it; with other promises it is read as a feed is.
+        # An ordered log may still get late rows after its end; with a reorder latency, it is read like a feed.
         self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
         self._known: dict[int, MissingFractions] = {}
 
@@ -156,7 +156,7 @@ class LateRowsModel:
 
     def pending_rows(self, newest_tick: int, starts: Array, rows: Array, keys: Column | None, alpha: float, *,
              counted: bool) -> PendingLateRows:
-        """What late rows may still change at this newest event time, for groups with these rows so far.
+        """What late rows may still affect at this newest event time, for groups with these rows so far.
 
         The rows were counted or estimated. The keys give their kinds, if the model knows kinds.
         """
@@ -179,7 +179,7 @@ class LateRowsModel:
 
 
 class PendingLateRows:
-    """What late rows may still change, at one update.
+    """What late rows may still affect, at one update.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class PendingLateRows:
     Attributes
     ----------
     to_come, reached : numpy.ndarray of bool
-        By row, whether its window has not passed; whether it has passed, and late rows may still change it.
+        By row, whether its window has not passed; whether it has passed, and late rows may still affect it.
     expected : numpy.ndarray of float64
         By row, the fraction that is missing on average.
     """
@@ -274,7 +274,7 @@ class PendingLateRows:
             high[value, self.to_come] += 0.0 if reached.kind == "shrinks" else np.inf
             if reached.kind in ("rows", "count", "sum"):
                 found[value] = numbers[name] / (1 - self.expected)
-            if reached.kind in ("rows", "count"):  # there are no parts of rows
+            if reached.kind in ("rows", "count"):  # rows are integers
                 high[value, here] = np.floor(high[value, here] + 1e-6)
         return found, low, high
 
@@ -322,7 +322,7 @@ class PendingLateRows:
             numbers[f"{name}: {part}"] for part in ("count", "squares", "minimum", "largest"))
         missing = self._count(rows, maximum, alpha / 2)
         of_group = np.where(np.isfinite(missing), missing / (rows + missing), 1.0)
-        every = self._late.whole & (rows >= self._rows)  # no row is filtered out, and none is null
+        every = self._late.whole & (rows >= self._rows)  # no filter, and no null
         maximum = np.where(every, maximum, of_group)
         variance = squares / rows - mean**2
         degrees = 2 * rows * variance / np.maximum(largest - mean, mean - minimum) ** 2

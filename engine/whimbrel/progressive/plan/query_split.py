@@ -293,13 +293,13 @@ def _divided(plan: Node) -> SplitQuery | str:
     window = node.inputs[0].op
     assert isinstance(finish, Finish)
     assert isinstance(window, HoppingWindow)
-    behind = chain[:place][::-1]
-    results = behind[0].op if behind and isinstance(behind[0].op, Results) else None
+    after = chain[:place][::-1]
+    results = after[0].op if after and isinstance(after[0].op, Results) else None
     keeps_time = all(isinstance(step.op, (Where, Select, Source)) for step in below.walk())
     one_each = not isinstance(chain[-1].op, SubplanSource)
     keeps_rows = (one_each and keeps_time and not finish.of.keys
                   and not any(isinstance(step.op, Where) for step in below.walk()))
-    tail = tuple(PostAggregationStep(step.op, step.inputs[1:]) for step in behind[results is not None :]
+    tail = tuple(PostAggregationStep(step.op, step.inputs[1:]) for step in after[results is not None :]
                  if isinstance(step.op, Operator))
     split = SplitQuery(states, window, tuple(merge), finish, results, tail, keeps_time, keeps_rows, one_each)
     if split.kept and window.size > window.hop:

@@ -118,7 +118,7 @@ class BlockRun:
             if due:
                 return self._estimate(self.scan.rows_read, total, version, began)
         given = latest is not None and latest.all_read
-        return None if given else self._estimate(total, total, version, began)  # saved at the end, or interrupted then
+        return None if given else self._estimate(total, total, version, began)  # saved or interrupted at the end
 
     def _compiler(self, *, first: bool) -> AbstractContextManager[None]:
         """How long to wait for the compiler, before the first estimate and later."""
@@ -131,14 +131,14 @@ class BlockRun:
         """Read the next block. Returns whether an update is due."""
         block = self.scan.rows
         assert block is not None
-        then = self.scan.coming if self.scan.rows_read else ()  # whoever waits for a first answer has all processors
+        then = self.scan.coming if self.scan.rows_read else ()  # the first estimate gets all processors
         self._take_in(block[1] - block[0], lambda: self.states.read(block, then), self.scan.mark_read)
         return self.schedule.due(self.scan.rows_read, self._total)
 
     def _read_rest(self) -> None:
         """Read all remaining blocks as one, in time order: no update is due before the end."""
         rest = self._total - self.scan.rows_read
-        if rest > _MANY_ROWS:  # who asks for an earlier answer meanwhile does not wait for so many
+        if rest > _MANY_ROWS:  # users of an earlier estimate do not wait for these
             self.pending_estimates.merge()
         self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.mark_all_read)
 
@@ -210,7 +210,7 @@ class BlockRun:
         final = rows == total
         pending_estimates, merged, tail = self.pending_estimates, self.merged, self._tail
         pending = pending_estimates.now(self.scan.position, last=final)
-        if self.split.kept:  # values are many while they wait
+        if self.split.kept:  # unmerged values take much memory
             pending_estimates.merge()
         finished = None
         if final and merged.overlap:

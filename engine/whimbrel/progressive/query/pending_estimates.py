@@ -60,7 +60,7 @@ class PendingEstimates:
     def merge(self) -> None:
         """Merge all unmerged blocks."""
         with self.lock, Interrupts():
-            if self._failed is not None:  # some states are merged and some are not: nothing can be said of them
+            if self._failed is not None:  # only some states were merged
                 raise self._failed
             found = (each() for each in self._open)
             asked = [pending for pending in found if pending is not None]

@@ -34,7 +34,7 @@ def time_ordered_estimates(plan: Node, schedule: UpdateSchedule, confidence: flo
             yield LateSnapshot(snapshot, late, confidence)
         else:
             shown = snapshot if late is None else replace(snapshot, table=snapshot.table.select(names))
-            last = {} if late is None else dict.fromkeys(late.values, True)  # the columns of the answers before
+            last = {} if late is None else dict.fromkeys(late.values, True)  # the columns of earlier estimates
             yield _of_snapshot(shown, confidence, reason, last if snapshot.final else ends)
 
 

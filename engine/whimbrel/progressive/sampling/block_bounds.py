@@ -143,8 +143,8 @@ def _ends(split: SplitQuery, expr: Expr, source: Source, blocks: Blocks) -> Ends
         found = _in_memory(below, source, blocks)
         if found is not None:
             return found
-    elif isinstance(below, Col) and (told := source.extremes(blocks, below.name)) is not None:
-        low, high = (np.asarray(each, np.float64) for each in told)
+    elif isinstance(below, Col) and (extremes := source.extremes(blocks, below.name)) is not None:
+        low, high = (np.asarray(each, np.float64) for each in extremes)
         if _sure(low) and _sure(high):
             return Ends(low, high, np.zeros(len(blocks), np.bool_), footers=pa.types.is_floating(type_))
     by_type = _of_type(type_)
@@ -182,7 +182,7 @@ def _in_memory(expr: Expr, source: Source, blocks: Blocks) -> Ends | None:
                     return None
                 numbers.append(np.asarray(column.values, np.float64))
                 there.append(np.ones(len(batch), np.bool_) if column.valid is None else column.valid)
-    except WhimbrelError:  # of rows, perhaps, that the query leaves out
+    except WhimbrelError:  # perhaps for rows that the query filters out
         return None
     values, known = np.concatenate(numbers), np.concatenate(there)
     if not _sure(values[known]):

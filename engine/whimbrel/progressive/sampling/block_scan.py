@@ -201,7 +201,7 @@ class Scan:
         """Set the phase, and how many of its blocks were read."""
         self._phase, self._at = phase, at
         first, stop = self.blocks.first[phase].tolist(), self.blocks.stop[phase].tolist()
-        self._ranges = list(zip(first, stop, strict=True))  # asked for at every block: numbers that are made once
+        self._ranges = list(zip(first, stop, strict=True))  # used for every block, so converted once
 
     @property
     def position(self) -> ScanPosition:
@@ -216,10 +216,12 @@ class Scan:
         it is exact, and whether it was sampled.
         """
         ranges = len(first)
-        found, told, flags = np.empty((KINDS, 3, ranges)), np.empty((FACTS, ranges)), np.empty((2, ranges), np.bool_)
-        with wait_for_compiler() if ranges > _FEW_WINDOWS else _AT_ONCE:
-            _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), told.reshape(-1), *flags)
-        return found, told, flags
+        found, derived = np.empty((KINDS, 3, ranges)), np.empty((TOLD, ranges))
+        flags = np.empty((2, ranges), np.bool_)
+        with patience() if ranges > _FEW_WINDOWS else _AT_ONCE:
+            _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), derived.reshape(-1),
+                               *flags)
+        return found, derived, flags
 
     @cached_property
     def uneven(self) -> float:

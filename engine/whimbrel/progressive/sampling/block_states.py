@@ -85,7 +85,7 @@ class BlockStates:
     def read_rest(self, parts: Sequence[Rows]) -> int:
         """Make states of several parts of the source, in time order, as if they were one block."""
         excerpts = self._opened()
-        if excerpts.in_one_piece is not None:  # of what lies in memory it may be known that it is in order
+        if excerpts.in_one_piece is not None:  # rows in memory may be known to be in order
             return self._read((part[0], excerpts.read(*part)) for part in parts)
         return self._read((part[0], self.source.excerpt(*part).read(self.columns)) for part in parts)
 

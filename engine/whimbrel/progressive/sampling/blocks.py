@@ -71,7 +71,7 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[
         finer = states.blocks(max(_MIN_ROWS, rows // (windows * _IN_A_WINDOW)), split.cuts)
         blocks = blocks if finer is None else finer
     blocks, begin = _beginning(blocks, windows if split.keeps_time else 1, states.source)
-    if not held:  # rows do not change, but are not kept for the next one to ask
+    if not held:  # rows in memory are not shared with other runs
         split.known_blocks[block_rows] = blocks, begin
     return split, states, blocks, begin, vague
 

@@ -84,7 +84,7 @@ def draw_pilot(split: SplitQuery, states: BlockStates, blocks: Blocks) -> PilotS
     rows = int(blocks.rows.sum())
     every = min(max(rows // _LOOKED_AT, _MIN_EVERY), _MAX_EVERY)
     places, kinds, chosen = _chosen(split, states, rows, every)
-    # Times that tell the block, the kind of its rows, and the pane.
+    # Times that encode the block, the kind of its rows, and the pane.
     which = np.searchsorted(blocks.stop, places, "right")
     numbers = (KINDS * which + kinds) * span
     numbers += (chosen.sync - cuts.offset) // cuts.hop - first
@@ -122,7 +122,7 @@ def _chosen(split: SplitQuery, states: BlockStates, rows: int, every: int) -> tu
     seen_of = np.zeros(len(places), np.int32) if groups is None else groups[places]
     if groups is not None:
         rare = (np.bincount(seen_of, minlength=count) < _RARE)[groups]
-        if rare.sum() <= _FAR_OUT * rows:  # they are few among the others' too
+        if rare.sum() <= _FAR_OUT * rows:  # they are rare in the whole log, too
             far |= rare
     for expr in _inputs(split, rows):
         columns = [_numbers(expr, batch) for batch in batches]
@@ -192,7 +192,7 @@ def _numbers(expr: Expr, batch: Batch) -> Array | None:
     """The values of an expression for all rows, NaN for null; None if they are not numbers or fail."""
     try:
         column = evaluate(expr, batch)
-    except WhimbrelError:  # of rows, perhaps, that the query leaves out
+    except WhimbrelError:  # perhaps for rows that the query filters out
         return None
     if not column.fixed or column.values.dtype.kind not in "iuf":
         return None

@@ -77,7 +77,7 @@ class RangeSource(Source):
         names = tuple(columns)
         if names not in self._excerpts:
             self._excerpts[names] = self.log.excerpts(names)
-        if self._excerpts[names].in_one_piece is None:  # decoded as it is worked on, however long the range is
+        if self._excerpts[names].in_one_piece is None:  # decoded while it is used, for ranges of any length
             return self.log.excerpt(self._first, self._stop).read(columns, offset)
         return self._excerpts[names].read(self._first + offset, self._stop)
 

@@ -62,7 +62,7 @@ def in_ranges(plan: Node) -> Node | str:
     if not all(source.rows for source in sources):
         return "one of its sources has no rows"
     log = max(sources, key=lambda source: source.rows or 0)
-    if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # else nothing need be read to know
+    if log.longest is None or times_needed(below, 0, 1)[log][0] > MIN_TIME:  # otherwise it is known without reading
         ranged = TimeRangeSource(below)
         if ranged.can_be_cut:
             return plan.rewrite(lambda node: Node(ranged) if node is below else node)
