@@ -17,7 +17,7 @@ from whimbrel import col
 from whimbrel.batch import Batch
 from whimbrel.expr import Expr
 from whimbrel.plan import Aggregate, Blocks
-from whimbrel.progressive.estimation.sample import Sample
+from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.intervals.interval_widths import IntervalWidths
 from whimbrel.progressive.sampling.block_states import BlockStates, Rows
 
@@ -207,7 +207,7 @@ class Shuffles:
     def _begin(self, seed: int) -> wb.ProgressiveQuery:
         return self._query.progressive(at=LOOKS, seed=seed, block_rows=self._size)
 
-    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, Sample]]:
+    def early(self, seed: int) -> Iterator[tuple[wb.Estimate, BlockSample]]:
         """The answers before the last one."""
         progress = self._begin(seed)
         run = progress.block_run
@@ -247,7 +247,7 @@ class MadeStates(BlockStates):
         return Batch.concat(asked)
 
 
-def _at_half(sample: Sample, given: Array, true: Array) -> tuple[Array, Array, Array]:
+def _at_half(sample: BlockSample, given: Array, true: Array) -> tuple[Array, Array, Array]:
     """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
     widths = np.subtract(*sample.intervals.ends(_ALPHA)[::-1])
     with patch("whimbrel.progressive.intervals.interval_widths.boundary", _at_one_look), patch(

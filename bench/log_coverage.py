@@ -22,9 +22,9 @@ from bench.coverage import LOOKS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import patience
+from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.block_statistics import BlockStatistics
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.read_blocks import Part, Read
@@ -133,7 +133,7 @@ class Simulated:
         self.states = Batch.concat(made)
         self.start = int(self.states.sync[0])
 
-    def samples(self, seeds: Sequence[int]) -> Iterator[Sample]:
+    def samples(self, seeds: Sequence[int]) -> Iterator[BlockSample]:
         """What is known at each look, of all these seeds: each is a window of its own."""
         blocks, others = self.blocks, np.setdiff1d(np.arange(len(self.blocks)), self.known)
         orders = np.array([np.random.default_rng(seed).permutation(others) for seed in seeds])
@@ -160,7 +160,7 @@ class Simulated:
             drawn = Drawn(np.repeat(self.blocks.rows[blocks].reshape(-1), counts), np.repeat(places, counts))
         totals.add(self.states.take(which).having(sync=frozen(seed.astype(np.int64))), drawn)
 
-    def _sample(self, totals: Totals, orders: Array, begun: int) -> Sample:
+    def _sample(self, totals: Totals, orders: Array, begun: int) -> BlockSample:
         size, rows = self.blocks.rows.astype(np.float64), totals.rows
         seeds = np.asarray(rows.starts)
         drawn, left = (_part(size[part]) for part in (orders[seeds, :begun], orders[seeds, begun:]))
@@ -169,7 +169,7 @@ class Simulated:
         read = Read(rows.which, drawn, left, none, known, left.rows * 0, left.rows,
                     drawn.blocks + left.blocks, drawn.blocks / (drawn.blocks + left.blocks),
                     (left.rows / drawn.rows, left.rows * 0), nothing, ~nothing)
-        sample = Sample(totals, self.position._replace(begins=False), None, self._of_all())
+        sample = BlockSample(totals, self.position._replace(begins=False), None, self._of_all())
         sample.state.read = read
         return sample
 
@@ -235,7 +235,7 @@ class Truth:
             found.add(given[:, value, there], missed[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
 
 
-def _look(sample: Sample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
+def _look(sample: BlockSample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
     """By value and path, seeds apart: whether there is an interval, a false one, a row at all; and how wide it is."""
     groups, truth = of.groups, of.values
     place = which * len(groups) + np.searchsorted(groups, np.asarray(sample.state.keys[1].values))

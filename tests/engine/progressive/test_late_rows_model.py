@@ -305,12 +305,12 @@ def refused() -> Iterator[Any]:
     late, rest = model_and_rest(1, 3)
     rows = log(rest)
     query = rows.tumbling_window(WINDOW).aggregate(n=wb.count())
-    yield pytest.param(query, "yesterday", "A str does not tell how late rows are", id="no model")
-    yield pytest.param(query, rows, "A Stream does not tell how late rows are", id="a log")
+    yield pytest.param(query, "yesterday", "got a str", id="no model")
+    yield pytest.param(query, rows, "got a Stream", id="a log")
     sessions = rows.session_window(5).aggregate(n=wb.count())
     yield pytest.param(sessions, late, "not over tumbling or hopping", id="sessions")
     yield pytest.param(rows.where(col.x > 0), late, "no aggregate over windows", id="no window")
-    yield pytest.param(query.tumbling_window(5 * WINDOW).aggregate(n=wb.max(col.n)), late, "otherwise than with where",
+    yield pytest.param(query.tumbling_window(5 * WINDOW).aggregate(n=wb.max(col.n)), late, "neither where",
                        id="windows of windows")
     lasting = rows.set_duration(5).tumbling_window(WINDOW).aggregate(n=wb.count())
     yield pytest.param(lasting, late, "may move rows in time", id="moved in time")

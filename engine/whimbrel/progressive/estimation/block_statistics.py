@@ -17,8 +17,8 @@ from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.errors import KernelError
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE, DRAWN
 from whimbrel.plan import Blocks
+from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import parts_of
 from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_scan import Scan
@@ -57,7 +57,7 @@ class BlockStatistics(Statistics):
     ----------
     totals : Totals
         Of the rows of the pilot sample, by weight.
-    sample : Sample
+    sample : BlockSample
         Of the totals.
     parts : _Parts
     numbers : BlockNumbers
@@ -73,7 +73,7 @@ class BlockStatistics(Statistics):
         Of the other blocks: the kurtosis of what they add, by value and row; the fraction with rows of it, by row.
     """
 
-    def __init__(self, totals: Totals, sample: Sample, parts: _Parts, numbers: BlockNumbers, of: Array,
+    def __init__(self, totals: Totals, sample: BlockSample, parts: _Parts, numbers: BlockNumbers, of: Array,
                  begun: Ticks) -> None:
         self._totals, self._rows, self._lock = totals, len(sample), threading.Lock()
         self._parts = parts if parts.fields.size <= _MAX_KEPT else None
@@ -175,7 +175,7 @@ def _numbers(adds: Array, parts: _Parts, found: PilotSample, kinds: Array) -> Bl
                         found.every)
 
 
-def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
+def _certain(numbers: BlockNumbers, known: Mask, sample: BlockSample) -> Ticks:
     """The blocks with outliers, for groups that are in most blocks."""
     count, blocks, values = len(known), sample.state.scan.blocks, len(numbers.body)
     there = np.bincount(numbers.rows, minlength=len(sample))
@@ -198,11 +198,11 @@ def _certain(numbers: BlockNumbers, known: Mask, sample: Sample) -> Ticks:
                           sample.state.scan.uneven, _LIGHT)
 
 
-def _all_read(totals: Totals, blocks: Blocks) -> Sample:
+def _all_read(totals: Totals, blocks: Blocks) -> BlockSample:
     """A sample as if the totals were those of all blocks."""
     scan = Scan(blocks)
     scan.mark_all_read()
-    return Sample(totals, scan.position)
+    return BlockSample(totals, scan.position)
 
 
 def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array, Array]:
@@ -214,7 +214,7 @@ def _rows_of(totals: Totals, batch: Batch, shifts: Array | None) -> tuple[Array,
     return np.asarray(totals.keys.ids([Column(pa.int64(), starts), *keys], len(starts))), which
 
 
-def _adds(sample: Sample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
+def _adds(sample: BlockSample, parts: _Parts, batch: Batch, weights: Array) -> tuple[Array, Array]:
     """What each part adds to values, to first order, and the index of the value."""
     values, found, of = sample.split.values, [], []
     for value in np.flatnonzero(values.adds_up).tolist():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.errors import PlanError
-from whimbrel.progressive.estimation.sample import Sample
+from whimbrel.progressive.estimation.block_sample import BlockSample
 
 Array = np.ndarray[Any, Any]
 
@@ -97,7 +97,7 @@ class Verdict:
         return self.summary
 
 
-def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
+def compared(sample: BlockSample, name: str, value: int, left: Mapping[str, Any], right: Mapping[str, Any], *,
              numbers: Array, whole: Array | None, exact: Array,
              ends: Callable[[float], tuple[Array, Array]]) -> Comparison:
     """Compare a value of two rows: each of the two intervals has half of alpha.
@@ -135,7 +135,7 @@ def compared(sample: Sample, name: str, value: int, left: Mapping[str, Any], rig
     return Comparison(name, left, right, difference, max(0.0, 1 - high))
 
 
-def _find(sample: Sample, row: Mapping[str, Any]) -> int:
+def _find(sample: BlockSample, row: Mapping[str, Any]) -> int:
     batch = sample.values.answer
     found = np.ones(len(batch), np.bool_)
     names = [field.name for field in sample.split.key_fields]
@@ -158,7 +158,7 @@ def _find(sample: Sample, row: Mapping[str, Any]) -> int:
     return int(places[0])
 
 
-def _of_another_type(sample: Sample, row: Mapping[str, Any]) -> str:
+def _of_another_type(sample: BlockSample, row: Mapping[str, Any]) -> str:
     """A hint that names the keys of a wrong type; empty if there are none."""
     batch = sample.values.answer
     columns = {"start": sample.state.keys[0], **{name: batch.column(name) for name in row if name != "start"}}

@@ -12,8 +12,8 @@ import pyarrow as pa
 from whimbrel.batch import Column
 from whimbrel.errors import PlanError, near_match
 from whimbrel.plan import Node
+from whimbrel.progressive.estimation.block_sample import BlockSample, PendingSample
 from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
-from whimbrel.progressive.estimation.sample import PendingSample, Sample
 from whimbrel.progressive.intervals.sample_values import as_floats
 from whimbrel.progressive.plan.query_split import ROW
 from whimbrel.progressive.sampling.unseen_groups import unseen_fraction, unseen_rows
@@ -72,7 +72,7 @@ class Estimate:
         self.overturned: tuple[Comparison, ...] = ()
 
     @property
-    def sample(self) -> Sample | None:
+    def sample(self) -> BlockSample | None:
         """The sample of the estimate; None if there are no intervals."""
         return None if self._pending is None else self._pending.sample
 
@@ -134,7 +134,7 @@ class Estimate:
         """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
         return self._known_sample("numbers").values.numbers
 
-    def _known_sample(self, asked: str) -> Sample:
+    def _known_sample(self, asked: str) -> BlockSample:
         """The sample, for an attribute that needs intervals."""
         if self.sample is None:
             raise PlanError(f"This estimate has no intervals: {self.fallback_reason}.", where=asked,
@@ -327,7 +327,7 @@ class Estimate:
         assert self.sample is not None
         return self.sample.split.result_columns
 
-    def _with_intervals(self, table: pa.Table, sample: Sample) -> pa.Table:
+    def _with_intervals(self, table: pa.Table, sample: BlockSample) -> pa.Table:
         """The table of the operators after the aggregate, with intervals; exact rows first."""
         names = list(self._result_columns)
         if self.final and ROW not in table.column_names:  # finalized from states
@@ -337,7 +337,7 @@ class Estimate:
         values = [self._value(name) for name in names]
         return with_columns(table, names, *(bound[rows][:, values] for bound in self.bounds))
 
-    def _placed(self, table: pa.Table, sample: Sample) -> tuple[Array, pa.Table]:
+    def _placed(self, table: pa.Table, sample: BlockSample) -> tuple[Array, pa.Table]:
         """The rows of the sample for the rows of a table, and the table; exact rows first."""
         if ROW in table.column_names:
             rows, table = np.asarray(column_of(table, ROW).values), table.drop_columns([ROW])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch
+from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.sample_values import states_batch
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.plan.query_split import SplitQuery
@@ -63,9 +63,9 @@ class Merged:
         if self._shifts is not None:
             self.windows.add(states, drawn, shifts=self._shifts)  # panes of one block are one sum of it
 
-    def sample(self, position: ScanPosition) -> Sample:
+    def sample(self, position: ScanPosition) -> BlockSample:
         """A sample of the totals, for this position of the scan."""
-        return Sample(self.windows, position, self.before, self.statistics, self.bounds)
+        return BlockSample(self.windows, position, self.before, self.statistics, self.bounds)
 
     @property
     def states(self) -> Batch:

@@ -14,9 +14,9 @@ from whimbrel.batch import Column
 from whimbrel.clock import parse_instant
 from whimbrel.connect.tables.lifetime_columns import time_unit
 from whimbrel.errors import PlanError
+from whimbrel.progressive.estimation.block_sample import BlockSample, PendingSample
 from whimbrel.progressive.estimation.compare import Comparison
 from whimbrel.progressive.estimation.estimate import Estimate, column_of, with_columns
-from whimbrel.progressive.estimation.sample import PendingSample, Sample
 from whimbrel.progressive.intervals.sample_values import as_floats
 from whimbrel.progressive.late.late_rows_model import ROWS, SAMPLED, LateRowsModel, PendingLateRows
 from whimbrel.run import Metrics, Snapshot
@@ -156,7 +156,7 @@ class LateBlocks(LateEstimate):
         numbers = dict(zip(sample.values.names, sample.values.numbers, strict=True))
         return self._pending_rows.widen(numbers, low, high, (1 - SAMPLED) * alpha)
 
-    def _with_intervals(self, table: pa.Table, sample: Sample) -> pa.Table:
+    def _with_intervals(self, table: pa.Table, sample: BlockSample) -> pa.Table:
         rows, table = self._placed(table, sample)
         columns = {name: _moved(column_of(table, name), numbers[rows], self._pending_rows.reached[rows])
                    for name, numbers in zip(self._value_names, self.numbers, strict=True)}

@@ -23,7 +23,7 @@ from whimbrel.progressive.late.late_rows_model import SAMPLED
 from whimbrel.progressive.plan.post_aggregation import PostAggregation
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.pending_estimates import PendingEstimates
-from whimbrel.progressive.query.plan_progressive import BlockPlan, Options
+from whimbrel.progressive.query.plan_progressive import BlockPlan, ProgressiveOptions
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
 from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
 from whimbrel.progressive.sampling.block_scan import Order, Scan
@@ -52,7 +52,7 @@ class BlockRun:
     plan : Node
         As written.
     planned : BlockPlan
-    options : Options
+    options : ProgressiveOptions
     schedule : UpdateSchedule
 
     Attributes
@@ -70,7 +70,7 @@ class BlockRun:
         Whether only the final estimate counts.
     """
 
-    def __init__(self, plan: Node, planned: BlockPlan, options: Options, schedule: UpdateSchedule) -> None:
+    def __init__(self, plan: Node, planned: BlockPlan, options: ProgressiveOptions, schedule: UpdateSchedule) -> None:
         self.plan, self.schedule, self.options, begin = plan, schedule, options, planned.begin
         self.split, self.states, self.blocks = planned.split, planned.states, planned.blocks
         self.without_intervals = planned.without_intervals

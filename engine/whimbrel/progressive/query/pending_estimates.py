@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from whimbrel.kernels import wait_for_compiler
+from whimbrel.kernels import patience
+from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.merged_state import Merged
-from whimbrel.progressive.estimation.sample import Sample
 from whimbrel.progressive.intervals.value_state import Drawn
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.sampling.block_scan import ScanPosition
@@ -105,10 +105,10 @@ class PendingEstimate:
     def __init__(self, of: PendingEstimates, position: ScanPosition, blocks: int, *, last: bool) -> None:
         self._of: PendingEstimates | None = of
         self.position, self.blocks, self.last = position, blocks, last
-        self._sample: Sample | None = None
+        self._sample: BlockSample | None = None
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> BlockSample:
         """The sample at that time."""
         of = self._of
         if of is not None:
@@ -116,6 +116,6 @@ class PendingEstimate:
         assert self._sample is not None
         return self._sample
 
-    def set_sample(self, sample: Sample) -> None:
+    def set_sample(self, sample: BlockSample) -> None:
         """Set the sample; unmerged blocks are not needed any more."""
         self._sample, self._of = sample, None

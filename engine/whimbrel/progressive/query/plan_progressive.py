@@ -22,7 +22,7 @@ ORDERS = ("random", "newest", "oldest")
 
 
 @dataclass(frozen=True)
-class Options:
+class ProgressiveOptions:
     """What a user asks of a progressive query, except when updates are due.
 
     Attributes
@@ -72,14 +72,14 @@ class BlockPlan(NamedTuple):
     without_intervals: str
 
 
-def plan_progressive(plan: Node, options: Options, *, resumes: bool = False) -> BlockPlan | Fallback:
+def plan_progressive(plan: Node, options: ProgressiveOptions, *, resumes: bool = False) -> BlockPlan | Fallback:
     """Decide once how a query runs.
 
     Parameters
     ----------
     plan : Node
         As written.
-    options : Options
+    options : ProgressiveOptions
     resumes : bool
         Whether the query resumes from a file: that needs blocks.
 
@@ -108,7 +108,7 @@ def plan_progressive(plan: Node, options: Options, *, resumes: bool = False) -> 
     return planned
 
 
-def _planned(plan: Node, options: Options) -> BlockPlan | Fallback:
+def _planned(plan: Node, options: ProgressiveOptions) -> BlockPlan | Fallback:
     if options.order == "time":
         return Fallback('order="time" was set')
     found = read_in_blocks(plan if options.late is None else options.late.plan, options.block_rows)

@@ -28,7 +28,7 @@ from whimbrel.progressive.query.plan_progressive import (
     BlockPlan,
     Fallback,
     Intervals,
-    Options,
+    ProgressiveOptions,
     plan_progressive,
 )
 from whimbrel.progressive.query.stopping_rule import StoppingRule, stopping_rule
@@ -61,7 +61,7 @@ class ProgressiveQuery(Iterator[Estimate]):
     plan : Node
         As written.
     schedule : UpdateSchedule
-    options : Options
+    options : ProgressiveOptions
     planned : BlockPlan or Fallback
         How :func:`~whimbrel.progressive.query.plan_progressive.plan_progressive` decided that the query runs.
 
@@ -75,7 +75,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         When to stop.
     """
 
-    def __init__(self, plan: Node, schedule: UpdateSchedule, options: Options,
+    def __init__(self, plan: Node, schedule: UpdateSchedule, options: ProgressiveOptions,
                  planned: BlockPlan | Fallback) -> None:
         self.plan, self.schedule, self.confidence, self.late = plan, schedule, options.confidence, options.late
         self.latest: Estimate | None = None
@@ -333,7 +333,7 @@ def progressive(plan: Node, every: Duration | None = None, *, seconds: float | N
     where = f"progressive(resume={resume!r})"
     if resume is not None:
         path_of(resume, where=where)
-    options = Options(confidence, seed, order, block_rows, model, intervals)
+    options = ProgressiveOptions(confidence, seed, order, block_rows, model, intervals)
     query = ProgressiveQuery(plan, schedule, options, plan_progressive(plan, options, resumes=resume is not None))
     if resume is not None:
         query.restore(load(resume, where=where), where=where)

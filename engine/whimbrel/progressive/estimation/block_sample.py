@@ -26,7 +26,7 @@ _interval_ends = Compiled(interval_ends)
 _NONE = np.empty(0)
 
 
-class Sample:
+class BlockSample:
     """What one update knows: values and intervals are computed on first use, from a copy of the totals.
 
     Parameters
@@ -110,7 +110,7 @@ class PendingSample(Protocol):
     """A sample that is made on first use."""
 
     @property
-    def sample(self) -> Sample: ...
+    def sample(self) -> BlockSample: ...
 
 
 def _by_value(bound: Array) -> Array:
