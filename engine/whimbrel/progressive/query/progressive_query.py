@@ -91,13 +91,13 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     def __next__(self) -> Estimate:
         with self._turn:
-            began = self._began = time.perf_counter() if self._began is None else self._began
+            if self._began is None:
+                self._began = time.perf_counter()
             if self.latest is not None and not self.latest.all_read and self._stop():
                 self.rule = StoppingRule()  # iterating again resumes
                 raise StopIteration
             try:
-                answer = (next(self._snapshots, None) if self._block_run is None else
-                          self._block_run.read(self.latest, self._version, began))
+                answer = next(self._snapshots, None) if self.fallback_reason else self._by_blocks()
             except BaseException:  # interrupted, perhaps: iterating again resumes
                 self._snapshots = self._in_order_of_time()
                 raise
@@ -308,6 +308,10 @@ class ProgressiveQuery(Iterator[Estimate]):
         assert self.latest is not None
         assert self._began is not None
         return self.rule.met(self.latest, time.perf_counter() - self._began)
+
+    def _by_blocks(self) -> Estimate | None:
+        assert self._began is not None
+        return self.block_run.read(self.latest, self._version, self._began)
 
     def _in_order_of_time(self) -> Iterator[Estimate]:
         return time_ordered_estimates(self.plan, self.schedule, self.confidence, self.fallback_reason, self.late)
