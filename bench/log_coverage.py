@@ -21,7 +21,7 @@ import whimbrel as wb
 from bench.coverage import LOOKS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.block_statistics import BlockStatistics
 from whimbrel.progressive.estimation.block_totals import Totals

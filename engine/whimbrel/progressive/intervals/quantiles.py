@@ -30,7 +30,7 @@ from whimbrel.progressive.sampling.sample_state import SampleState
 
 Array = np.ndarray[Any, Any]
 
-_beyond_share, _places_at = Compiled(beyond_fraction), Compiled(indices_at)
+_beyond_fraction, _indices_at = Compiled(beyond_fraction), Compiled(indices_at)
 _NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 _ROUNDED_DOWN, _ROUNDED_UP = 1.0, 2.0
@@ -63,7 +63,8 @@ class Quantiles(ValueState):
         self.name, self.usual, self.values = measure.name, usual, measure.values
         bag = measure.bag
         self.whole = pa.types.is_integer(self.values.type)
-        self.fraction = bag.share / bag.whole if bag.choice != multisets.NUMBER_FROM_TOP else 1 - bag.share / bag.whole
+        fraction = bag.numerator / bag.whole
+        self.fraction = fraction if bag.choice != multisets.NUMBER_FROM_TOP else 1 - fraction
         self.runs: list[ValueRuns] = []
         self.since = 0
         self.lock = threading.RLock()
@@ -143,7 +144,7 @@ class QuantileSnapshot(ValueSnapshot):
                 places = self._places(state, fraction * many)
                 at = np.where(places < 0, np.iinfo(np.int64).max, bag.items[places])
                 found.append(np.empty(len(ids)))
-                _beyond_share(ids, ends, encoded, at, of.fraction, found[-1])
+                _beyond_fraction(ids, ends, encoded, at, of.fraction, found[-1])
         return found
 
     def _reach(self, state: SampleState, middle: Array, away: int, width: Array, alpha: float) -> Array:
@@ -179,7 +180,7 @@ class QuantileSnapshot(ValueSnapshot):
         """The index of the smallest value, by group, up to which this many rows are estimated to be."""
         bag, drawn, weights, drawn_weights = self._weighed(state)
         places = np.empty(len(state), np.int64)
-        _places_at(bag.items, bag.first, bag.length, drawn.items, drawn.first, drawn.length, weights, drawn_weights,
+        _indices_at(bag.items, bag.first, bag.length, drawn.items, drawn.first, drawn.length, weights, drawn_weights,
                    np.where(np.isfinite(targets), targets, np.inf), places)
         return places
 
@@ -208,7 +209,7 @@ class QuantileSnapshot(ValueSnapshot):
         for runs in of.runs[self.since : self.stop]:
             assert runs.rows is not None
             numbers = np.empty(len(runs.ids))
-            _beyond_share(runs.ids, runs.ends, runs.values, at, of.fraction, numbers)
+            _beyond_fraction(runs.ids, runs.ends, runs.values, at, of.fraction, numbers)
             sums.add(runs.ids, numbers, runs.rows)
         return sums.widths(state, state.read, alpha, of.name)
 

@@ -16,7 +16,7 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.scaled_states import scaled_states
 from whimbrel.kernels.primitives.sampling.window_blocks import LATER, LEFT
 from whimbrel.operators.aggregation.finalize import FinishKernel
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, told_in_words
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors
 from whimbrel.progressive.intervals.moment_gradients import mean_slopes, moment_slopes
 from whimbrel.progressive.intervals.value_state import ValueSnapshot
 from whimbrel.progressive.sampling.sample_state import SampleState
@@ -234,7 +234,7 @@ class SampleValues:
                 moments = isinstance(measure.aggregate, Mean | Var | Std)
                 if moments:  # rounded row counts would change them
                     states = list(self.unrounded[own])
-                with told_in_words(finish.measures), self.state.waiting:
+                with explained_errors(finish.measures), self.state.waiting:
                     split.slopes[measure.name](
                         *states, *(step.astype(state.dtype, copy=False)
                                    for step, state in zip(self.steps[own], states, strict=True)),

@@ -1,8 +1,8 @@
 """Scale values of windows for late rows, with bounds from a model of lateness.
 
 The model gives the fraction m of a window's rows that is missing on average, and its upper bound M, at every age
-simultaneously (:class:`~whimbrel.disorder.late_fraction_model.MissingShares`). Late rows are assumed to resemble those
-that came: within a group, and by what a row adds to a value, each row is missing with the same probability.
+simultaneously (:class:`~whimbrel.disorder.late_fraction_model.MissingFractions`). Late rows are assumed to resemble
+those that came: within a group, and by what a row adds to a value, each row is missing with the same probability.
 
 Let an amount A be a sum of numbers from 0 to b whose squares add up to Q. What is missing of it is above
 ``m A + sqrt(2 m Q L) + b L / 3`` with probability at most ``exp(-L)`` (Bernstein; Hoeffding 1963 for draws without
@@ -148,7 +148,7 @@ class LateRowsModel:
         self._latency = disorder.reorder_latency if self.live else disorder.reorder_latency or None
         self._known: dict[int, MissingFractions] = {}
 
-    def missing(self, kind: int) -> MissingShares:
+    def missing(self, kind: int) -> MissingFractions:
         """The missing fractions of rows of one kind."""
         if kind not in self._known:
             self._known[kind] = self._arrived.missing(*self._grid, latency_ticks=self._latency, kind=kind)

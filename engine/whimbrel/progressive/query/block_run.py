@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Mask
 from whimbrel.errors import CheckpointError
-from whimbrel.kernels import patience, restored
+from whimbrel.kernels import restored, wait_for_compiler
 from whimbrel.plan import Node, explain
 from whimbrel.progressive.estimation.block_statistics import statistics_of
 from whimbrel.progressive.estimation.estimate import Estimate
@@ -125,7 +125,7 @@ class BlockRun:
         block = self.scan.rows
         if self._total <= _WORTH_COMPILING_ROWS or block is None:
             return nullcontext()
-        return patience(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
+        return wait_for_compiler(_INTERPRETED_S * (block[1] - block[0]) if first else math.inf)
 
     def _read_block(self) -> bool:
         """Read the next block. Returns whether an update is due."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.intervals.value_state import Drawn
@@ -81,7 +81,7 @@ class PendingEstimates:
                 end = begun + int(counts.sum())
                 last = pending is not None and pending.last
                 result_columns = None if last else Drawn(*(np.repeat(each, counts) for each in drawn))
-                with patience(_INTERPRETED_S * (end - begun)):
+                with wait_for_compiler(_INTERPRETED_S * (end - begun)):
                     self._merged.add(states.slice(begun, end), result_columns)
                 merged, begun = upto, end
             if pending is not None:

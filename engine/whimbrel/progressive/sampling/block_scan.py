@@ -216,9 +216,9 @@ class Scan:
         it is exact, and whether it was sampled.
         """
         ranges = len(first)
-        found, derived = np.empty((KINDS, 3, ranges)), np.empty((TOLD, ranges))
+        found, derived = np.empty((KINDS, 3, ranges)), np.empty((FACTS, ranges))
         flags = np.empty((2, ranges), np.bool_)
-        with patience() if ranges > _FEW_WINDOWS else _AT_ONCE:
+        with wait_for_compiler() if ranges > _FEW_WINDOWS else _AT_ONCE:
             _blocks_of_windows(kinds, *self._sorted, first, last, random, found.reshape(-1), derived.reshape(-1),
                                *flags)
         return found, derived, flags

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column
-from whimbrel.kernels import patience
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.progressive.plan.query_split import SplitQuery
 from whimbrel.progressive.sampling.block_scan import Scan, ScanPosition
 from whimbrel.progressive.sampling.evidence import Evidence, Statistics
@@ -152,4 +152,4 @@ class SampleState:
     @property
     def waiting(self) -> AbstractContextManager[None]:
         """Around loops over the rows: loops over many rows wait for the compiler."""
-        return patience() if len(self) > _MAX_INTERPRETED_ROWS else nullcontext()
+        return wait_for_compiler() if len(self) > _MAX_INTERPRETED_ROWS else nullcontext()
