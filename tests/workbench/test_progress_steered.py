@@ -57,7 +57,7 @@ def obeyed(run: ProgressiveRun) -> None:
 
 def first_rows(run: ProgressiveRun) -> set[int]:
     """The rows of the source that lie in the blocks that are read first; empty where none is."""
-    scan = run.query.scan
+    scan = run.query.block_run.scan
     left = scan.left if len(scan.later) else ()
     return {row for block in left for row in range(scan.blocks.first[block], scan.blocks.stop[block])}
 
@@ -177,8 +177,8 @@ def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> No
     run = waiting(query, looks=10)
     starts = run.query.latest.table["start"].to_pylist()
     start = next(each for each in starts if each >= 2_000)
-    unread = run.query.scan.blocks
-    wanted = {row for first, stop, read in zip(unread.first, unread.stop, run.query.scan.read, strict=True)
+    unread = run.query.block_run.scan.blocks
+    wanted = {row for first, stop, read in zip(unread.first, unread.stop, run.query.block_run.scan.read, strict=True)
               if not read for row in range(first, stop) if start - 900 <= row < start + 100}
     run.prioritize_row(row_where(run, "start", start))
     obeyed(run)

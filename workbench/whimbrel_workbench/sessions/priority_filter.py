@@ -56,9 +56,9 @@ def sought(query: ProgressiveQuery, row: pa.Table, keys: Sequence[str]) -> Prior
 def times_sought(query: ProgressiveQuery, start: int) -> tuple[int, int]:
     """The times (from, up to) of rows of the source of which a row of the answer is made that starts there."""
     source = chain_of(query.plan)[-1].op
-    if not query.division.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
+    if not query.block_run.split.tail_keeps_rows and isinstance(source, Source):  # it is made of several windows
         return times_needed(query.plan, start, start + 1)[source]
-    first, last = times_behind(query.division, np.array([start]))
+    first, last = query.block_run.split.window_times(np.array([start]))
     return int(first[0]), int(last[0]) + 1
 
 
@@ -66,7 +66,7 @@ def _condition(query: ProgressiveQuery, name: str, value: pa.Scalar) -> Expr | N
     """That a column has a value; None where no expression can say so."""
     try:
         found = Col(name) == lift(value.as_py()) if value.is_valid else Col(name).is_null()
-        type_of(found, query.states.condition_schema)
+        type_of(found, query.block_run.states.condition_schema)
     except (WhimbrelError, OverflowError, ValueError):  # Python has no days behind the year 9999, and no nanoseconds
         return None
     return found
@@ -77,7 +77,7 @@ def _source_column(query: ProgressiveQuery, key: str) -> str | None:
 
     The source may have another column of the same name.
     """
-    name, source = key, query.states.source
+    name, source = key, query.block_run.states.source
     for node in chain_of(query.plan):
         if isinstance(node.op, Source):
             same = (node.op.name, node.op.rows) == (source.name, source.rows)

@@ -95,7 +95,7 @@ class ProgressiveRun:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Indicators of the reading; :meth:`quality` has those of the estimate."""
         metrics, pace = self.metrics, self.metrics.rows / max(self._reading_s, 1e-9)
-        order = "by time" if self.query.fallback_reason else self.query.scan.order
+        order = "by time" if self.query.fallback_reason else self.query.block_run.scan.order
         return (("rows", f"{metrics.rows:,}"), ("speed", rate_words(pace)), ("order", order),
                 *((("stopping rule", f"{self._met}, reached"),) if self._met and self._state == "paused" else ()))
 
@@ -300,7 +300,7 @@ class ProgressiveRun:
             except WhimbrelError:  # a stretch beside the rows
                 self._refuse(f"{_NOT_PRIORITIZED}: no rows in {words}")
                 return
-            self._first = self._steered = words if len(self.query.scan.later) else (
+            self._first = self._steered = words if len(self.query.block_run.scan.later) else (
                 f"{_NOT_PRIORITIZED}: {words} is in all remaining blocks or in none")
 
         self._first, self._refused = words, ""
@@ -312,11 +312,11 @@ class ProgressiveRun:
         self._tell()
 
     def _first_words(self) -> str:
-        if self.query.fallback_reason or self.query.scan.next is None:
+        if self.query.fallback_reason or self.query.block_run.scan.next is None:
             return ""
         first = self._first
-        if first and len(self.query.scan.later):
-            first = f"{first}, {len(self.query.scan.left):,} blocks left"
+        if first and len(self.query.block_run.scan.later):
+            first = f"{first}, {len(self.query.block_run.scan.left):,} blocks left"
         elif _NOT_PRIORITIZED not in first:
             first = ""
         return "; ".join(filter(None, (first, self._refused)))
