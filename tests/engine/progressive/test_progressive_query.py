@@ -320,8 +320,7 @@ def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stre
     """A hundred answers took as long as half of the whole, though a view draws a few in a second."""
     progress = QUERIES["whole"](log).progressive(every="1%", block_rows=50)
     merged = []
-    merge = progress.block_run.merged
-    add = merge.add
+    merge, add = progress.block_run.merged, progress.block_run.merged.add
     monkeypatch.setattr(merge, "add", lambda states, drawn: (merged.append(drawn), add(states, drawn)))
     for answer in progress:
         if answer.metrics.rows == 600:
