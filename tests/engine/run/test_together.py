@@ -310,7 +310,7 @@ def test_other_queries_are_refused(tmp_path: Path) -> None:
     runs = wb.start(*two(halted(log(), 10)))
     runs[0].checkpoint(tmp_path / "runs")
     counts, chosen = two(log())
-    with pytest.raises(CheckpointError, match="is of 2 queries, not of 1"):
+    with pytest.raises(CheckpointError, match="has 2 queries, got 1"):
         wb.restore(tmp_path / "runs", counts)
     with pytest.raises(CheckpointError, match="the same queries in another order"):
         wb.restore(tmp_path / "runs", chosen, counts)

@@ -92,7 +92,7 @@ def test_every_route_gives_the_same(spark: SparkSession, path: Path, exchange: A
 
 
 def test_a_route_that_there_is_not(spark: SparkSession, path: Path) -> None:
-    with pytest.raises(WhimbrelError, match="cannot be exchanged by time"):
+    with pytest.raises(WhimbrelError, match="Cannot exchange the rows of this query by time"):
         QUERIES["sessions"](of_spark(spark, path)).on_spark(spark, exchange="time")
 
 
@@ -211,7 +211,7 @@ def test_a_table_is_spelled_out_for_spark(spark: SparkSession, path: Path) -> No
     here = wb.from_arrow(table(), time="at").select("k", "x").join(wb.from_arrow(named, time="at"), on="k")
     assert rows(joined.collect(on=spark)) == rows(here.collect())
     fine = wb.from_arrow(pa.table({"at": pa.array([1], pa.timestamp("ns")), "k": [1]}), time="at")
-    with pytest.raises(WhimbrelError, match="Column 'at' cannot be sent to Spark"):
+    with pytest.raises(WhimbrelError, match="Cannot send column 'at' to Spark"):
         fine.group_by("k").session_window("1s").aggregate(n=wb.count()).on_spark(spark, exchange="key")
 
 
@@ -224,7 +224,7 @@ def test_what_spark_cannot_carry(spark: SparkSession, path: Path) -> None:
         with pytest.raises(WhimbrelError, match=message):
             query.on_spark(spark)
     alike = of_spark(spark, path).group_by("k").tumbling_window("1m").aggregate(n=wb.count(), N=wb.max(col.x))
-    with pytest.raises(WhimbrelError, match=r"does not tell column 'n\.0' from 'N\.0'"):
+    with pytest.raises(WhimbrelError, match="cannot distinguish columns"):
         alike.collect(on=spark)
     with pytest.raises(WhimbrelError, match=r"exchange must be one of .*, got 'keys'"):
         log.on_spark(spark, exchange="keys")  # type: ignore[arg-type]

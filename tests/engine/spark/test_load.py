@@ -204,13 +204,13 @@ def test_a_type_without_counterpart_is_refused(spark: SparkSession) -> None:
 
 
 def test_a_frame_that_cannot_be_read_is_refused(spark: SparkSession, frame: DataFrame) -> None:
-    with pytest.raises(SourceError, match="A Table cannot be read"):
+    with pytest.raises(SourceError, match="Cannot read a Table"):
         spark_source(pa.table({"t": [1]}), time="t")  # type: ignore[arg-type]
     assert isinstance(spark_source(spark.readStream.format("rate").load(), time="timestamp"), SparkFeed)
     with pytest.raises(SchemaError, match="time must be the name of a column, got 'tt'") as caught:
         SparkSource(frame, time="tt")
     assert caught.value.where == "from_spark(..., time='tt')"
-    with pytest.raises(PlanError, match="cannot go on at row 5"):
+    with pytest.raises(PlanError, match="Cannot resume at row 5"):
         next(SparkSource(frame.limit(9), time="t").read(["key"], 5))
 
 

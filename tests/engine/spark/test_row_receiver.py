@@ -109,7 +109,7 @@ def test_a_partition_made_differently_is_an_error(delivery: RowReceiver) -> None
     next(taking)
     first.die()
     assert not Task(delivery, 7).send(NUMBERS[1]).succeed()
-    with pytest.raises(SourceError, match="other rows when it tried partition 7 again"):
+    with pytest.raises(SourceError, match="different rows in the retry of partition 7"):
         next(taking)
 
 
