@@ -31,11 +31,14 @@ def long_in_page(page: str, limit: int = PAGE_WORDS) -> Iterator[str]:
 
 
 def long_in_docstring(text: str, limit: int = DOCSTRING_WORDS) -> Iterator[str]:
-    """Sentences of a docstring that are too long; examples, drawings and headings are left out."""
+    """Sentences of a docstring that are too long; examples, drawings, literal blocks and headings are left out."""
+    literal = False
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = paragraph.splitlines()
-        if lines[0].lstrip().startswith(">>>"):
+        literal = literal and lines[0].startswith(" ")
+        if literal or lines[0].lstrip().startswith(">>>"):
             continue
+        literal = lines[-1].endswith("::")
         block = ""
         for line in lines:
             begins = re.match(r"\s*([-*] |\w[\w, *`]* : |\w+$|-{3,}$|[.]{2} |>>>)", line)

@@ -202,8 +202,8 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
         Pauses, steps, sets and accelerates all replays that share it. By default each run has its own clock,
         ``run.clock``, for all replays of the query.
     every : str, timedelta or int (ticks), optional
-        Rows arrive in batches of this much of the log's time, at its end: the same batches in each run.
-    reorder_latency, late, partition
+        Rows arrive in batches of this much log time, at its end. Every run has the same batches.
+    reorder_latency, late, partition : optional
         As in :func:`read_parquet`; default: those of the log. Only queries with ``at_latencies(...)`` need no
         reorder latency. Other queries raise an error when they are started or explained.
 
