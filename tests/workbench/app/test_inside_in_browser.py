@@ -247,7 +247,7 @@ def test_points_are_looked_at_anew_where_the_reader_moves_to(page: Page) -> None
 
 def test_panels_fit_narrow_pages_in_the_dark(page: Page, server: Server, tmp_path: Path) -> None:
     narrow = opened_page(page.context.browser, server.exposure.url, 390, "dark")
-    for what in ("Events", "Lateness", "Plan"):
+    for what in ("Source events", "Lateness", "Plan"):
         fold(narrow, "Heat", f"▸ {what}").click()
     events(narrow, "Heat", lambda text: "events are late" in text and "operator" in text)
     narrow.wait_for_timeout(500)
