@@ -85,7 +85,7 @@ def test_a_sentence_says_how_long_a_cell_is() -> None:
     hours = np.datetime64("2024-01-01", "h") + np.arange(3 * MAX_CELLS) * np.timedelta64(1, "h")
     table = pa.table({"start": hours.astype("datetime64[s]"), "end": (hours + 1).astype("datetime64[s]"),
                       "k": ["a"] * len(hours), "n": [4.0] * len(hours)})
-    assert re.search(r" A cell is the mean of \d+ (h|d)( \d+ (min|h))?\.", caption(draw(table, len(hours))))
+    assert re.search(r" Each cell is the mean over \d+ (h|d)( \d+ (min|h))?\.", caption(draw(table, len(hours))))
 
 
 def test_means_of_cells_are_those_of_their_results() -> None:
