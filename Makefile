@@ -38,7 +38,7 @@ test: setup ## All tests but the long ones, two parts at a time, and the ten slo
 	@sh scripts/kafka.sh
 	@sh scripts/test.sh
 
-check: lint test long ## What CI runs: the linters, all tests, and the long ones
+check: lint test ## What CI runs
 
 lint: setup ## Style, types and the order of the rooms
 	$(BIN)/ruff check
