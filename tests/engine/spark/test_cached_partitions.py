@@ -83,13 +83,13 @@ def test_it_goes_on_elsewhere_where_several_partitions_are_one_block(spark: Spar
     try:
         query = query_of(cached)
         progress = query.progressive(every="1%", seed=3, block_rows=150)
-        assert progress.blocks.rows.tolist() == [200] * 20
+        assert progress.block_run.blocks.rows.tolist() == [200] * 20
         for answer in progress:
             if answer.fraction_read > 0.3:
                 break
         progress.save(tmp_path / "kept")
         later = query.progressive(every="1%", block_rows=150, resume=tmp_path / "kept")
-        assert later.scan.rows_read == progress.scan.rows_read == 1_400
+        assert later.block_run.scan.rows_read == progress.block_run.scan.rows_read == 1_400
         assert rows_of(later.finish()) == rows_of(query.collect())
     finally:
         cached.unpersist()
@@ -116,7 +116,7 @@ def test_rows_that_are_made_again_otherwise_are_refused(spark: SparkSession, tmp
 def test_a_frame_that_is_not_cached_is_answered_in_the_order_of_time(computed: DataFrame) -> None:
     query = query_of(computed)
     progress = query.progressive()
-    assert "no end, or no blocks" in progress.fallback_reason
+    assert "its source is unbounded or has no blocks" in progress.fallback_reason
     assert rows_of(progress.finish()) == rows_of(query.collect())
 
 
@@ -145,6 +145,6 @@ def test_a_join_of_cached_frames_says_what_is_not_known_of_them(computed: DataFr
     try:
         log = wb.from_spark(cached, time="at")
         joined = log.join(log.where(col.ms > 99), on="key").tumbling_window("1d").aggregate(n=wb.count())
-        assert "nobody knows how many rows one of its sources has" in joined.progressive().fallback_reason
+        assert "an unknown number of rows" in joined.progressive().fallback_reason
     finally:
         cached.unpersist()
