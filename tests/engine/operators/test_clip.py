@@ -48,7 +48,7 @@ def test_latest_values_last_until_the_next() -> None:
 @pytest.mark.parametrize(("wrong", "words"), [
     (lambda s: s.clip_at(s, on=[]), ["clip_at() needs a key"]),
     (lambda s: s.clip_at(s, on="kye"), ["There is no column 'kye'", "clip_at(on=['kye'])"]),
-    (lambda s: s.clip_at(5), ["Cannot clip at with a int", "another stream"]),
+    (lambda s: s.clip_at(5), ["clip_at() needs a stream, got int", "another stream"]),
 ], ids=["no key", "unknown key", "a number"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
     with pytest.raises(WhimbrelError) as told:

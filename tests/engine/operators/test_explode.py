@@ -56,7 +56,7 @@ def test_misuse_is_told() -> None:
         stream.explode("y", [col.x, col.s])
     with pytest.raises(PlanError, match="got both"):
         stream.explode("s", [1], split=",")
-    with pytest.raises(PlanError, match="has a column 'start' already"):
+    with pytest.raises(PlanError, match="'start' is a column of every result"):
         stream.explode("start", [1])
 
 

@@ -64,7 +64,7 @@ def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
     assert going.wait(WAIT_S)
     assert (failing.state, going.state) == ("failed", "finished")
     assert isinstance(failing.error, SinkError)
-    assert "broken cannot be written: RuntimeError: no route to host" in failing.error.what
+    assert "Cannot write to broken: RuntimeError: no route to host" in failing.error.what
     assert (going.error, sink.closed) == (None, 1)
     files = sorted(tmp_path.glob("rows-*.parquet"))
     assert sum(sum(parquet.read_table(file)["n"].to_pylist()) for file in files) == 100
