@@ -116,7 +116,7 @@ def test_the_one_before_is_taken_when_the_machine_went_down_while_they_changed_p
 
 
 @pytest.mark.parametrize(("other", "what"), [
-    (query(events()).where(col.n > 1), "it has 4 steps, not 5"),
+    (query(events()).where(col.n > 1), "with 4 steps, not 5"),
     (query(events().where(col.x < 3)), r"it has where\(col.x > 0\), not where\(col.x < 3\)\."),
     (query(events(y=[1] * ROWS)), r"it has table\(at: int64, key: string, x: int64\).*, not .*, y: int64\)"),
     (query(wb.from_arrow({"at": [1], "key": ["a"], "x": [1]}, time="at", reorder_latency=3)), "reorder_latency=3"),
@@ -209,7 +209,7 @@ def test_a_bit_that_has_changed_is_a_damage(tmp_path: Path, word: bytes) -> None
 
 def test_a_place_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(CheckpointError, match="cannot be written"):
+    with pytest.raises(CheckpointError, match="Cannot write"):
         started(events(), 10).checkpoint(tmp_path / "file" / "run")
 
 

@@ -181,7 +181,7 @@ def test_a_disk_that_is_full_when_a_run_starts_is_told_with_its_folder(tmp_path:
         (tmp_path / "state" / ".lock").write_text("0123456789abcdef")
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, room[1]))
     try:
-        said = f"({full}' cannot be written|Cannot write to .*{full}'): File too large"
+        said = f"Cannot write (to )?.*{full}'?.*: File too large"
         with pytest.raises((CheckpointError, SinkError), match=said):
             started(tmp_path, query())
     finally:
@@ -272,7 +272,7 @@ def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> No
 
 def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
     assert started(tmp_path, query()).wait(PATIENCE_S)
-    with pytest.raises(CheckpointError, match="of another query"):
+    with pytest.raises(CheckpointError, match="another query"):
         started(tmp_path, query().where(wb.col.total > 3))
 
 

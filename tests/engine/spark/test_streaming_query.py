@@ -179,15 +179,15 @@ def test_what_cannot_follow(spark: SparkSession, tmp_path: Path) -> None:
     live = streamed(spark, folder)
     other = wb.from_arrow({"at": [1], "k": [1]}, time="at", name="other")
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: live.where(col.x > 1).on_spark(spark), "log is a feed and has no end"),
-        (lambda: other.start_on_spark(path="x", checkpoint=tmp_path / "c"), "The query reads other"),
+        (lambda: live.where(col.x > 1).on_spark(spark), "log is a feed, which is unbounded"),
+        (lambda: other.start_on_spark(path="x", checkpoint=tmp_path / "c"), "got other"),
         (lambda: live.set_duration(3).join(other, on="k").start_on_spark(path="x", checkpoint=tmp_path / "c"),
-         "The query reads log, other"),
+         "got log, other"),
         (lambda: live.start_on_spark(checkpoint=tmp_path / "c"), "needs either path= or table="),
         (lambda: live.start_on_spark(path="x", checkpoint=tmp_path / "c", every="soon"), "Cannot read .soon"),
         (lambda: live.select(batch=col.x).start_on_spark(path="x", checkpoint=tmp_path / "c"), "column 'batch'"),
         (lambda: live.select(y=col.x, Y=col.k).start_on_spark(path="x", checkpoint=tmp_path / "c"),
-         "does not tell column 'y' from 'Y'"),
+         "cannot distinguish columns 'y' and 'Y'"),
     ]
     for start, message in cases:
         with pytest.raises(WhimbrelError, match=message):
