@@ -122,7 +122,7 @@ def test_an_arrival_and_a_latency_go_with_numbers(tmp_path: Path) -> None:
     (lambda: wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE, end="x"), PlanError, "needs an event-time column"),
     (lambda: wb.from_arrow(ROWS, time="wb.SEQUENCE"), SchemaError, "must be the name of a column"),
     (lambda: wb.from_arrow(ROWS, time=wb.SEQUENCE).then(wb.feeds.iterator(lambda: CAME, time=wb.SEQUENCE), cutover=3),
-     PlanError, "numbered from 0"),
+     PlanError, "start at 0"),
 ])
 def test_what_cannot_be_is_refused(read: Any, kind: type, what: str) -> None:
     with pytest.raises(kind, match=what):
