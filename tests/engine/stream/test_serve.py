@@ -259,8 +259,8 @@ def test_whoever_goes_on_where_another_run_was_is_told() -> None:
     (lambda query: wb.serve(query, token="short"), "at least 8 characters"),
     (lambda query: wb.serve(query, keep_rows=0), "keep_rows must be an integer"),
     (lambda query: wb.serve(query.collect()), "needs a stream, got Table"),
-    (lambda query: wb.serve(query, flight="here"), "no address"),
-    (lambda query: wb.serve(query, websocket=70_000), "no address"),
+    (lambda query: wb.serve(query, flight="here"), "must be a port or"),
+    (lambda query: wb.serve(query, websocket=70_000), "must be a port or"),
 ])
 def test_what_cannot_be_served_is_refused(ask: Callable[[Stream], object], words: str) -> None:
     with pytest.raises(WhimbrelError, match=words):
