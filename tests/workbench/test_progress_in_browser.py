@@ -36,10 +36,10 @@ many = 400_000
 chance = np.random.default_rng(4)
 place = np.arange(many) % 3
 delay = chance.exponential(20 + 2.0 * place)
-delay[127_902] = 3e6  # a flight to JFK that no early answer knows of: of files only drawn row groups are read
+delay[127_902] = 3e6  # a flight to JFK that no estimate knows of: no footer says which row group holds it
 table = pa.table({"at": np.arange(many), "airport": np.array(["JFK", "LGA", "EWR"])[place], "delay": delay})
 file = tempfile.mkdtemp() + "/flights.parquet"
-pq.write_table(table, file, row_group_size=100)
+pq.write_table(table, file, row_group_size=100, write_statistics=["at", "airport"])
 flights = wb.read_parquet(file, time="at", name="flights")
 early = flights.group_by("airport").tumbling_window(many).aggregate(n=wb.count(), delay=wb.mean(col.delay))
 misled = early.progressive(every="0.1%", block_rows=100, seed=1).until(ranking_stable=3, value="delay")
@@ -162,6 +162,7 @@ def test_what_an_early_answer_claimed_by_keyboard_is_flagged_when_it_was_wrong(
     wait_for_said(notebook, 2, "Pinned", r"EWR > JFK \(delay\)")
     notebook.picture("progress-claimed", tmp_path)
     notebook.press(2, "Finish query")
+    notebook.wait_for_text(2, "finished", timeout_s=240)
     wait_for_said(notebook, 2, "Error of delay", "^exact")
     wait_for_said(notebook, 2, "Pinned", r"now: EWR < JFK \(delay\), exactly")
     wait_for_said(notebook, 2, "Pinned", "2 of 3 exact values are within their intervals, except JFK")

@@ -232,7 +232,7 @@ def test_an_answer_that_lost_files_is_not_gone_on_with(spark: SparkSession, tmp_
         file.write_bytes(whole[:-20])
     with pytest.raises(SinkError, match=rf"{file.parent.name}/{file.name} of {rows:,} rows") as refused:
         started()
-    assert "restore" in str(refused.value)
+    assert "Restore" in str(refused.value)
     file.write_bytes(whole)
     run = started()
     assert run.wait(240)
