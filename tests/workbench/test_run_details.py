@@ -117,7 +117,7 @@ def test_a_feed_whose_rows_are_gone_says_so(ended: Ended) -> None:
     found = behind(ended(feed.tumbling_window(10).aggregate(n=wb.count())), at=0.0)
     assert found.state == "failed"
     assert found.failure is not None
-    assert "rows are gone" in events_html(found)
+    assert "rows cannot be read again" in events_html(found)
 
 
 def test_what_comes_from_a_log_is_no_markup(ended: Ended) -> None:
