@@ -63,6 +63,40 @@ PACKAGE: Mapping[str, str] = {
     "DataFrame": "from_arrow(columns, time=...)", "table": "from_arrow(columns, time=...)",
 }
 
+# Names of this project before its first release.
+
+FEEDS: Mapping[str, str] = {"events": "sse(...)", "postgres_changes": "postgres_cdc(...)"}
+
+FEED_STATUS: Mapping[str, str] = {
+    "link": "connection", "stage": "phase", "dead": "dead_letters", "missed": "lost", "behind_rows": "lag_rows",
+    "blocked_s": "backpressure_s", "silent_s": "idle_s",
+}
+
+METRICS: Mapping[str, str] = {"share": "fraction_read", "forgotten_rows": "evicted_rows", "sink": "sink_error"}
+
+RUN: Mapping[str, str] = {"behind": "lineage(...)"}
+
+LINEAGE: Mapping[str, str] = {"again": "rerun()"}
+
+SPARK_RUN: Mapping[str, str] = {"progress": "last_batch"}
+
+PROGRESSIVE_QUERY: Mapping[str, str] = {
+    "why": "fallback_reason", "keep": "save(...)", "recall": "load_claims(...)", "remember": "add_claim(...)",
+    "remembered": "claims", "prefer": "prioritize(...)", "again": "restart()",
+}
+
+ESTIMATE: Mapping[str, str] = {
+    "words": "summary", "share": "fraction_read", "error": "relative_error", "last": "all_read",
+    "unscaled": "raw_table", "late_words": "late_summary", "why": "fallback_reason",
+}
+
+CERTIFICATE: Mapping[str, str] = {"places": "routes"}
+
+USER_AGGREGATE: Mapping[str, str] = {
+    "deaccumulate": "remove", "retract": "remove", "initial": "init", "zero": "init", "update": "accumulate",
+    "add": "accumulate", "finish": "result", "evaluate": "result", "combine": "merge",
+}
+
 
 def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> Callable[[Any, str], NoReturn]:
     """A ``__getattr__``: the error for a name that is not here says what it is called here.

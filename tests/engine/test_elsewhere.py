@@ -12,7 +12,20 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import UnknownNameError
-from whimbrel.migration_hints import EXPRESSION, PACKAGE, STREAM
+from whimbrel.migration_hints import (
+    CERTIFICATE,
+    ESTIMATE,
+    EXPRESSION,
+    FEED_STATUS,
+    FEEDS,
+    LINEAGE,
+    METRICS,
+    PACKAGE,
+    PROGRESSIVE_QUERY,
+    RUN,
+    STREAM,
+    USER_AGGREGATE,
+)
 
 EVENTS = wb.from_arrow({"at": [1], "x": [2]}, time="at")
 HELD = [("A stream", EVENTS, STREAM), ("An expression", col.x + 1, EXPRESSION), ("whimbrel", wb, PACKAGE)]
@@ -33,6 +46,28 @@ def test_any_other_name_is_not_there(of: str, held: Any, elsewhere: Mapping[str,
     with pytest.raises(AttributeError, match=rf"^{of} has no 'nothing_of_the_kind'\.$"):
         _ = held.nothing_of_the_kind
     assert not any(hasattr(held, name) for name in [*elsewhere, "__arrow_c_stream__", "_ipython_display"])
+
+
+def test_an_old_name_leads_to_the_present_one() -> None:
+    query = EVENTS.tumbling_window(5).aggregate(n=wb.count())
+    progress, run = query.progressive(), query.start()
+    assert run.wait(60)
+    held = [(progress, PROGRESSIVE_QUERY), (next(progress), ESTIMATE), (run, RUN), (run.metrics, METRICS),
+            (wb.feeds.FeedStatus(), FEED_STATUS), (wb.feeds, FEEDS), (query.lineage(start=0), LINEAGE),
+            (query.certify(EVENTS, EVENTS), CERTIFICATE)]
+    for each, names in held:
+        for old, new in names.items():
+            with pytest.raises(UnknownNameError, match=re.escape(f"Use {new}.")):
+                getattr(each, old)
+            assert hasattr(each, new.partition("(")[0])
+
+
+def test_a_member_that_no_aggregate_has_is_refused() -> None:
+    """An old ``deaccumulate`` was ignored: the aggregate was right, but as slow as one without."""
+    for member, name in USER_AGGREGATE.items():
+        functions = {"init": 0, "accumulate": lambda s, x: s + x, "result": lambda s: s, member: lambda s, x: s - x}
+        with pytest.raises(wb.WhimbrelError, match=rf"(?s)has no '{member}'.*Use {name}\."):
+            wb.aggregate(type("Total", (), functions))
 
 
 def test_a_slip_leads_to_the_nearest_name() -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.connect.tables.captured_rows import Events, ReplaySlice
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.expr import Col, Expr, end_time, start_time
+from whimbrel.migration_hints import LINEAGE, absent
 from whimbrel.operators import Changelog, LatenessBand, LateRows, Select, Where
 from whimbrel.plan import LineageRequest, Node, Operator, OrderingSpec, Source, earlier
 from whimbrel.run.execution import Execution
@@ -79,6 +80,9 @@ class Lineage:
     paths: tuple[Path, ...]
     _plan: Node
     _wanted: LineageRequest
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A lineage", LINEAGE)
 
     @property
     def events(self) -> dict[str, pa.Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import INF, MIN_TIME, format_instant
 from whimbrel.clock.instant import Moment
 from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
+from whimbrel.migration_hints import METRICS, absent
 from whimbrel.run.operator_metrics import OperatorMetrics
 
 
@@ -77,6 +78,9 @@ class Metrics:
     feeds: Mapping[str, FeedStatus] = field(default_factory=dict, hash=False)
     sink_error: str = ""
     steps: tuple[OperatorMetrics, ...] = ()
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A Metrics object", METRICS)
 
 
 @dataclass(frozen=True, slots=True)

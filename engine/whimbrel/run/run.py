@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from whimbrel.connect import ReplayClock
 from whimbrel.errors import PlanError, WhimbrelError
+from whimbrel.migration_hints import RUN, absent
 from whimbrel.plan import Node, Sink
 from whimbrel.run.checkpoint import load
 from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
@@ -67,6 +68,9 @@ class Run:
     error : WhimbrelError or None
         What ended it, when it failed.
     """
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A run", RUN)
 
     def __init__(self, loop: Loop, shown: QueryHandle) -> None:
         self._loop = loop

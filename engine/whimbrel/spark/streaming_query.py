@@ -13,6 +13,7 @@ from whimbrel.batch import Schema, table_schema
 from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, SourceError
+from whimbrel.migration_hints import SPARK_RUN, absent
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, OrderingSpec, Source, check_shown
 from whimbrel.run.checkpoint import describe_plans
@@ -46,6 +47,9 @@ class SparkRun:
     query : pyspark.sql.streaming.StreamingQuery
         Spark's own handle.
     """
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A run on Spark", SPARK_RUN)
 
     def __init__(self, plan: Node, sink: SparkSink, checkpoint: Path, partitions: int | None, *, every: Duration | None,
                  available_now: bool) -> None:

@@ -33,11 +33,15 @@ from whimbrel.aggregates import (
     Var,
     check_installed,
 )
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, near_match
 from whimbrel.expr import Expr, identity, trace
+from whimbrel.migration_hints import USER_AGGREGATE
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 
 Value = Expr | Callable[[Any], Any]
+
+_MEMBERS = ("init", "accumulate", "result", "merge", "remove", "difference", "save", "load", "returns")
+"""Public members of a class of functions."""
 
 
 def count(value: Value | None = None) -> Count:
@@ -356,6 +360,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
             raise PlanError(f"aggregate() needs functions or a class that has them, got {type(steps).__name__}.",
                             where="aggregate(...)",
                             hint="Call its result with the expression: aggregate(init=..., ...)(col.x).")
+        _check_members(steps)
         init = getattr(steps, "init", ...)
         accumulate, result = getattr(steps, "accumulate", None), getattr(steps, "result", None)
         merge, remove = getattr(steps, "merge", None), getattr(steps, "remove", None)
@@ -388,6 +393,15 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
         name = f"aggregate_{identity(start, accumulate, result, merge, remove, difference)}"
     return UserFunctions(name, start, accumulate, result, merge, remove, difference,
                          fresh=init if callable(init) else None, returns=returns, save=save, load=load)
+
+
+def _check_members(steps: type) -> None:
+    """Refuse a public member that no aggregate has: it would be ignored."""
+    for member in vars(steps):
+        if not member.startswith("_") and member not in _MEMBERS:
+            known = USER_AGGREGATE.get(member)
+            hint = f"Use {known}." if known else near_match(member, _MEMBERS, noun="member")
+            raise PlanError(f"An aggregate has no {member!r}.", where=f"aggregate({steps.__name__})", hint=hint)
 
 
 def window_start() -> WindowBound:

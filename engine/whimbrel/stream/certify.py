@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from whimbrel.batch import Batch
 from whimbrel.connect import Replay
 from whimbrel.disorder import timekeeper
 from whimbrel.errors import PlanError
+from whimbrel.migration_hints import CERTIFICATE, absent
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream_like import StreamLike
@@ -48,6 +49,9 @@ class Certificate:
     late_rows: int
     routes: tuple[str, ...]
     differences: pa.Table
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A certificate", CERTIFICATE)
 
     @property
     def ok(self) -> bool:

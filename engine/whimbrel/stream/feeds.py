@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec
+from functools import partial, wraps
+from typing import TYPE_CHECKING, ParamSpec
 
 from whimbrel.connect.feeds import Conflate, DeadLetterSource, Feed, FeedStatus, Overload, Sample, WidenHop
 from whimbrel.connect.feeds.files.directory import DirectoryFeed
@@ -26,6 +26,7 @@ from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
 from whimbrel.errors import PlanError
+from whimbrel.migration_hints import FEEDS, absent
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
 
@@ -91,6 +92,10 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
            "dead_letters", "directory", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
            "postgres_cdc", "redis", "socket", "sse", "synthetic", "tail", "websocket"]
+
+
+if not TYPE_CHECKING:  # type checkers know the names
+    __getattr__ = partial(absent("whimbrel.feeds", FEEDS, __all__), None)
 
 
 def __dir__() -> list[str]:

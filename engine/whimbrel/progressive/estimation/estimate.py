@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.errors import PlanError, near_match
+from whimbrel.migration_hints import ESTIMATE, absent
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.block_sample import BlockSample, PendingSample
 from whimbrel.progressive.estimation.compare import Comparison, NoSuchRowError, SeveralRowsError, Verdict, compared
@@ -59,6 +60,9 @@ class Estimate:
     all_read : bool
         Whether all rows were read.
     """
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("An estimate", ESTIMATE)
 
     def __init__(self, metrics: Metrics, *, version: int, final: bool, confidence: float, fallback_reason: str = "",
                  pending: PendingSample | None = None, alpha: float = 0.05,

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from whimbrel import display
 from whimbrel.clock import Duration, Instant, parse_instant
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
+from whimbrel.migration_hints import PROGRESSIVE_QUERY, absent
 from whimbrel.plan import Node
 from whimbrel.progressive.estimation.compare import Comparison, Verdict
 from whimbrel.progressive.estimation.estimate import Estimate, check_value
@@ -74,6 +75,9 @@ class ProgressiveQuery(Iterator[Estimate]):
     rule : StoppingRule
         When to stop.
     """
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A progressive query", PROGRESSIVE_QUERY)
 
     def __init__(self, plan: Node, schedule: UpdateSchedule, options: ProgressiveOptions,
                  planned: BlockPlan | Fallback) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from whimbrel.migration_hints import FEED_STATUS, absent
 
 Link = Literal["connecting", "live", "idle", "reconnecting", "ended", "failed"]
 
@@ -81,6 +83,9 @@ class FeedStatus:
     backpressure_s: float = 0.0
     idle_s: float = 0.0
     error: str = ""
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = absent("A feed's status", FEED_STATUS)
 
     def __str__(self) -> str:
         if self.connection == "reconnecting":
