@@ -3,7 +3,7 @@
 from whimbrel.disorder.disorder_metrics import Disorderliness, measure_disorder
 from whimbrel.disorder.edge_ingress import EdgeIngress
 from whimbrel.disorder.idle_advance import AdvancesWhenIdle
-from whimbrel.disorder.ingress import Ingress, timekeeper
+from whimbrel.disorder.ingress import Ingress, watermark_generator_of
 from whimbrel.disorder.late_fraction_model import Arrived, MissingFractions
 from whimbrel.disorder.sorter import Sorter
 
@@ -16,5 +16,5 @@ __all__ = [
            "MissingFractions",
            "Sorter",
            "measure_disorder",
-           "timekeeper",
+           "watermark_generator_of",
 ]

@@ -8,10 +8,10 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Mask, elapsed
 from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
 from whimbrel.disorder.idle_advance import AdvancesWhenIdle
-from whimbrel.disorder.partition_watermarks import PartitionTime
+from whimbrel.disorder.partition_watermarks import PartitionWatermark
 from whimbrel.disorder.sorter import Sorter
-from whimbrel.disorder.source_watermark import SourceTime
-from whimbrel.disorder.watermark_generator import Array, ArrivalWatermarks, Timekeeper
+from whimbrel.disorder.source_watermark import SourceWatermark
+from whimbrel.disorder.watermark_generator import Array, ArrivalWatermarks, WatermarkGenerator
 from whimbrel.errors import DisorderError, SourceError
 from whimbrel.kernels import with_gaps
 from whimbrel.plan import OrderingSpec, Source
@@ -44,13 +44,13 @@ class Ingress(AdvancesWhenIdle):
         self.source = source
         self.disorder: OrderingSpec = source.disorder
         self.sorter = Sorter()
-        self.time = timekeeper(source)
+        self.time = watermark_generator_of(source)
         self.rows = self.late_dropped = self.late_adjusted = 0
         self.late_by = np.zeros(len(round_spans(source.schema.unit)), np.int64) if source.live else None
 
     def begin_again(self, row: int) -> None:
         """Ready for rows from anywhere in time, from this one of the source on: asked when no row waits."""
-        self.time = timekeeper(self.source)
+        self.time = watermark_generator_of(self.source)
         self.rows, self.late_dropped, self.late_adjusted = row, 0, 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -60,7 +60,7 @@ class Ingress(AdvancesWhenIdle):
         self.rows += len(batch)
         if self.disorder.reorder_latency == 0:  # looked at once: whoever is behind wants to know, too
             batch = with_gaps(batch)
-        on_time = isinstance(self.time, SourceTime) and self.time.on_time(batch)
+        on_time = isinstance(self.time, SourceWatermark) and self.time.on_time(batch)
         moments = None if on_time else self.time.follow(batch)
         if self.time.newest == INF:  # looked for here, where the newest time is known, since a search reads every row
             raise self._without_end(batch, first)
@@ -155,9 +155,9 @@ class Ingress(AdvancesWhenIdle):
             where=f'time="{self.source.time}"', hint=hint)
 
 
-def timekeeper(source: Source) -> Timekeeper:
+def watermark_generator_of(source: Source) -> WatermarkGenerator:
     """What follows the time of a source."""
     disorder = source.disorder
     if disorder.partition is None:
-        return SourceTime(disorder.reorder_latency, in_order=source.in_order)
-    return PartitionTime(disorder, source.schema.type_of(disorder.partition))
+        return SourceWatermark(disorder.reorder_latency, in_order=source.in_order)
+    return PartitionWatermark(disorder, source.schema.type_of(disorder.partition))

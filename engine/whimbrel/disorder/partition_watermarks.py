@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, frozen
 from whimbrel.clock import MIN_TIME
-from whimbrel.disorder.watermark_generator import ArrivalWatermarks, Timekeeper
+from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.sorting.partition_watermarks import pass_time
 from whimbrel.plan import OrderingSpec
@@ -23,7 +23,7 @@ _NO_PUNCTUATION = np.empty(0, np.bool_)
 _NO_PUNCTUATION.flags.writeable = False
 
 
-class PartitionTime(Timekeeper):
+class PartitionWatermark(WatermarkGenerator):
     """With hw the largest time seen in a partition, current = max(current, hw - L, its punctuations, low watermark).
 
     Rows of one partition never make a row of another late, unless they advance the low watermark. With a `lag`, the low
@@ -70,7 +70,7 @@ class PartitionTime(Timekeeper):
                    -1 if latency is None else latency, self.passed, self.newest_of, current, newest)
         return ArrivalWatermarks(current, newest)
 
-    def fork(self) -> PartitionTime:
+    def fork(self) -> PartitionWatermark:
         clone = copy.copy(self)
         clone.passed, clone.newest_of, clone.late = self.passed.copy(), self.newest_of.copy(), self.late.copy()
         return clone

@@ -8,11 +8,11 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
-from whimbrel.disorder.watermark_generator import ArrivalWatermarks, Timekeeper
+from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import ordered
 
 
-class SourceTime(Timekeeper):
+class SourceWatermark(WatermarkGenerator):
     """With hw the largest time seen, current = max(current, hw - L, punctuations).
 
         arrives  1  5  3  9  2     (L = 4)
@@ -52,5 +52,5 @@ class SourceTime(Timekeeper):
         self.newest, self.now = int(newest[-1]), int(current[-1])
         return ArrivalWatermarks(current, newest)
 
-    def fork(self) -> SourceTime:
+    def fork(self) -> SourceWatermark:
         return copy.copy(self)

@@ -31,7 +31,7 @@ class ArrivalWatermarks:
     newest: Array
 
 
-class Timekeeper(ABC):
+class WatermarkGenerator(ABC):
     """Follows the rows of a source in the order in which they arrive.
 
     Attributes

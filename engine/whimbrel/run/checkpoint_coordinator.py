@@ -70,7 +70,7 @@ class Checkpoints:
         return duration_seconds(self.every, where="Checkpoints(...)")
 
 
-class Keeping:
+class CheckpointCoordinator:
     """Hand settled rows to sinks, and write checkpoints.
 
     Parameters

@@ -12,7 +12,7 @@ from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.migration_hints import RUN, absent
 from whimbrel.plan import Node, Sink
 from whimbrel.run.checkpoint import load
-from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
+from whimbrel.run.checkpoint_coordinator import CheckpointCoordinator, Checkpoints
 from whimbrel.run.execution import Execution
 from whimbrel.run.lineage import Lineage, Read, lineage
 from whimbrel.run.metrics import Metrics, Snapshot
@@ -42,15 +42,15 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
     if not isinstance(checkpoints, Checkpoints | None):
         raise PlanError(f"checkpoints must be wb.Checkpoints(...), got {type(checkpoints).__name__}.",
                         where="start(checkpoints=...)", hint='Use checkpoints=wb.Checkpoints("folder").')
-    keeping = None
+    coordinator = None
     if checkpoints is None and not any(sinks):
         session = Execution(*plans, keep_rows=keep_rows, rewindable=True)
         if restore is not None:
             load(session, restore)
     else:
-        keeping = Keeping([*sinks, *[None] * (len(plans) - len(sinks))], checkpoints)
-        session = keeping.open(lambda: Execution(*plans, keep_rows=keep_rows))
-    loop = Loop(session, keeping)
+        coordinator = CheckpointCoordinator([*sinks, *[None] * (len(plans) - len(sinks))], checkpoints)
+        session = coordinator.open(lambda: Execution(*plans, keep_rows=keep_rows))
+    loop = Loop(session, coordinator)
     runs = tuple(Run(loop, shown) for shown in loop.shown)
     loop.begin()
     return runs
@@ -165,12 +165,12 @@ class Run:
     @property
     def checkpoint_error(self) -> WhimbrelError | None:
         """Why the last periodic checkpoint failed, such as a full disk; the run tries again."""
-        return None if self._loop.keeping is None else self._loop.keeping.failed
+        return None if self._loop.coordinator is None else self._loop.coordinator.failed
 
     @property
     def skipped_checkpoints(self) -> tuple[str, ...]:
         """Names of damaged checkpoints that the run skipped when it started."""
-        return () if self._loop.keeping is None else tuple(self._loop.keeping.skipped)
+        return () if self._loop.coordinator is None else tuple(self._loop.coordinator.skipped)
 
     def pause(self) -> None:
         """Pause reading, for all queries that were started together."""

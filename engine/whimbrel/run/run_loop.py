@@ -12,7 +12,7 @@ from typing import Literal
 from whimbrel.batch import table_from_batches
 from whimbrel.errors import CheckpointError, SourceError, WhimbrelError
 from whimbrel.run.checkpoint import save
-from whimbrel.run.checkpoint_coordinator import Keeping
+from whimbrel.run.checkpoint_coordinator import CheckpointCoordinator
 from whimbrel.run.execution import Execution
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.query_result import Answer
@@ -57,9 +57,9 @@ class QueryHandle:
 class Loop:
     """What the thread runs. It does not know its handles, so that they can be let go."""
 
-    def __init__(self, session: Execution, keeping: Keeping | None = None) -> None:
+    def __init__(self, session: Execution, coordinator: CheckpointCoordinator | None = None) -> None:
         self.session = session
-        self.keeping = keeping
+        self.coordinator = coordinator
         self.shown = [QueryHandle(number, answer) for number, answer in enumerate(session.answers)]
         self._error: WhimbrelError | None = None
         for number in session.left:
@@ -112,8 +112,8 @@ class Loop:
         finally:
             state = state if self._error is None else "failed"
             self.session.close()
-            if self.keeping is not None:
-                self.keeping.close()
+            if self.coordinator is not None:
+                self.coordinator.close()
             with self._changed:
                 for shown in self._going():
                     self._end(shown, state)
@@ -168,8 +168,8 @@ class Loop:
                     self._changed.wait(_IDLE_S)
                     continue
             outs = self.session.step()
-            if self.keeping is not None:
-                self.keeping.take(self.session, outs)
+            if self.coordinator is not None:
+                self.coordinator.take(self.session, outs)
             self._end_failed()
             self._unmeasured = self._unmeasured or outs is not None
             since_s = time.perf_counter() - self._measured
@@ -198,28 +198,28 @@ class Loop:
     def _keep_last(self) -> None:
         """Process what feeds have received, and write the last checkpoint."""
         self._complete()
-        if self.keeping is None and not self._drains:
+        if self.coordinator is None and not self._drains:
             return
         for outs in self.session.drain():
-            if self.keeping is not None:
-                self.keeping.take(self.session, outs)
-        if self.keeping is not None:
-            self.keeping.write(self.session, last=True)
+            if self.coordinator is not None:
+                self.coordinator.take(self.session, outs)
+        if self.coordinator is not None:
+            self.coordinator.write(self.session, last=True)
             self._end_failed()
-            if self.keeping.failed is not None:
-                raise self.keeping.failed
+            if self.coordinator.failed is not None:
+                raise self.coordinator.failed
 
     def _complete(self) -> None:
         """Rows that a feed gave at once are worked on to the last: its offset comes after them."""
         for outs in self.session.complete():
-            if self.keeping is not None:
-                self.keeping.take(self.session, outs)
+            if self.coordinator is not None:
+                self.coordinator.take(self.session, outs)
 
     def _end_failed(self) -> None:
         """End failed queries, and queries with failed sinks, while others continue."""
         failures = {number: error for number, error in self.session.failures.items() if self.shown[number].going}
-        if self.keeping is not None:
-            failures.update(self.keeping.failures)
+        if self.coordinator is not None:
+            failures.update(self.coordinator.failures)
         with self._changed:
             for number, error in failures.items():
                 if self.shown[number].state != "failed":
@@ -233,7 +233,7 @@ class Loop:
         if all(shown.stopping for shown in going):
             return
         for shown in going:
-            if shown.state != "paused" and self.keeping is not None and self.keeping.waits(shown.number):
+            if shown.state != "paused" and self.coordinator is not None and self.coordinator.waits(shown.number):
                 continue  # its sink goes on, or fails
             if shown.answer.finished:
                 self._end(shown, "finished")
@@ -298,7 +298,7 @@ class Loop:
 
     def metrics(self, shown: QueryHandle) -> Metrics:
         """The last metrics, with the current error of the sink: the thread may be waiting for it."""
-        last_error = "" if self.keeping is None else self.keeping.last_error(shown.number)
+        last_error = "" if self.coordinator is None else self.coordinator.last_error(shown.number)
         return replace(shown.metrics, sink_error=last_error) if last_error else shown.metrics
 
     def pause(self, by: QueryHandle) -> None:
@@ -318,8 +318,8 @@ class Loop:
         with self._changed:
             shown.keep = keep
             shown.stopping = True
-            if self.keeping is not None:
-                self.keeping.stop({each.number for each in self.shown if each.stopping or not each.going})
+            if self.coordinator is not None:
+                self.coordinator.stop({each.number for each in self.shown if each.stopping or not each.going})
             if self._over:
                 self.session.marks = None
             self._call()

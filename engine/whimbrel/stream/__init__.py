@@ -26,7 +26,7 @@ from whimbrel.stream.aggregates import (
     window_end,
     window_start,
 )
-from whimbrel.stream.late_events import late_rows, lateness
+from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay

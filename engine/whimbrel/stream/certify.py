@@ -14,12 +14,12 @@ import pyarrow as pa
 from whimbrel import run as running
 from whimbrel.batch import Batch
 from whimbrel.connect import Replay
-from whimbrel.disorder import timekeeper
+from whimbrel.disorder import watermark_generator_of
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import CERTIFICATE, absent
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.stream.rebind import rebind
-from whimbrel.stream.stream_like import StreamLike
+from whimbrel.stream.stream_protocol import StreamLike
 
 _RELATIVE = 1e-9
 _SHOWN = 5
@@ -125,12 +125,12 @@ class Judged(Source):
         return self._read(columns)
 
     def _read(self, columns: Sequence[str]) -> Iterator[Batch | None]:
-        keeper, by = timekeeper(self.source), self.source.disorder.partition
+        generator, by = watermark_generator_of(self.source), self.source.disorder.partition
         self.late_rows = 0
         for batch in self.source.read([*columns, *([by] if by is not None and by not in columns else [])]):
             if batch is None or not len(batch):
                 continue
-            current = keeper.follow(batch).current
+            current = generator.follow(batch).current
             late = batch.sync < current
             self.late_rows += int(np.count_nonzero(late))
             moved = np.where(late, current, batch.sync)

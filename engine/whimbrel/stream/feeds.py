@@ -18,7 +18,7 @@ from whimbrel.connect.feeds.iterator import IteratedFeed
 from whimbrel.connect.feeds.kafka.kafka_feed import KafkaFeed
 from whimbrel.connect.feeds.mqtt import MqttFeed
 from whimbrel.connect.feeds.nats import NatsFeed
-from whimbrel.connect.feeds.postgres.postgres_cdc import PostgresChangesFeed
+from whimbrel.connect.feeds.postgres.postgres_cdc import PostgresCdcFeed
 from whimbrel.connect.feeds.postgres.postgres_feed import PostgresFeed
 from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
 from whimbrel.connect.feeds.runtime.hybrid_source import HybridSource
@@ -51,7 +51,7 @@ kafka = _stream_of(KafkaFeed)
 mqtt = _stream_of(MqttFeed)
 nats = _stream_of(NatsFeed)
 postgres = _stream_of(PostgresFeed)
-postgres_cdc = _stream_of(PostgresChangesFeed)
+postgres_cdc = _stream_of(PostgresCdcFeed)
 redis = _stream_of(RedisFeed)
 socket = _stream_of(SocketFeed)
 synthetic = _stream_of(SyntheticFeed)

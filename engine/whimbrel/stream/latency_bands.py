@@ -10,7 +10,7 @@ from whimbrel.clock import Duration, TickUnit, as_ticks, duration_ticks, show_ti
 from whimbrel.errors import PlanError
 from whimbrel.operators import LatenessBand, LateRows, Union
 from whimbrel.plan import Node, Source
-from whimbrel.stream.stream_like import StreamLike
+from whimbrel.stream.stream_protocol import StreamLike
 
 S = TypeVar("S", bound=StreamLike)
 

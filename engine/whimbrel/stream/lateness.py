@@ -15,14 +15,14 @@ import pyarrow as pa
 from whimbrel import run as running
 from whimbrel.batch import Batch, elapsed
 from whimbrel.clock import Duration, duration_ticks, grid_offset, show_ticks, tell_ticks
-from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, timekeeper
+from whimbrel.disorder import Arrived, Disorderliness, measure_disorder, watermark_generator_of
 from whimbrel.errors import PlanError
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.operators import LatenessBand
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.progressive.validation import check_confidence
 from whimbrel.stream.rebind import rebind
-from whimbrel.stream.stream_like import StreamLike
+from whimbrel.stream.stream_protocol import StreamLike
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
 
@@ -229,8 +229,8 @@ class Lateness:
     def _lost(self, latency: int) -> int:
         if self.source.disorder.partition is None:
             return int(np.count_nonzero(self.late_by > latency))
-        keeper = timekeeper(self._losing(latency))
-        return sum(int(np.count_nonzero(batch.sync < keeper.follow(batch).current)) for batch in self.batches)
+        generator = watermark_generator_of(self._losing(latency))
+        return sum(int(np.count_nonzero(batch.sync < generator.follow(batch).current)) for batch in self.batches)
 
     def _effect(self, query: Node, latencies: Sequence[int]) -> dict[str, list[float]]:
         def answer(source: Source) -> pa.Table:
@@ -273,13 +273,13 @@ def lateness_of(source: Source, by: str | None = None) -> Lateness:
         raise PlanError(f"{log.name} has start and end edges: two rows per event.", where=f"lateness({log.name})",
                         hint="Use a log of point events or intervals.")
     columns = list(dict.fromkeys(name for name in (log.disorder.partition, by) if name is not None))
-    keeper = timekeeper(WithOrdering(log, replace(log.disorder, reorder_latency=None)))
+    generator = watermark_generator_of(WithOrdering(log, replace(log.disorder, reorder_latency=None)))
     batches, late_by = [], [np.empty(0, np.int64)]
     with closing(log.read(columns)) as parts:  # type: ignore[type-var]
         for batch in parts:
             if batch is not None and len(batch):
                 batches.append(batch)
-                late_by.append(elapsed(keeper.follow(batch).newest, batch.sync))
+                late_by.append(elapsed(generator.follow(batch).newest, batch.sync))
     return Lateness(source, batches, np.concatenate(late_by), by)
 
 

@@ -15,7 +15,7 @@ from whimbrel.connect.feeds import Feed
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch
 from whimbrel.plan import Node
 from whimbrel.run import source_reader
-from whimbrel.run.checkpoint_coordinator import Checkpoints, Keeping
+from whimbrel.run.checkpoint_coordinator import CheckpointCoordinator, Checkpoints
 from whimbrel.run.execution import Execution
 from whimbrel.stream import Stream
 
@@ -55,12 +55,12 @@ def counted(feed: Feed) -> Stream:
     return Stream(Node(feed)).tumbling_window(100).aggregate(n=wb.count())
 
 
-def begin(session: Execution, keeping: Keeping | None = None) -> None:
+def begin(session: Execution, coordinator: CheckpointCoordinator | None = None) -> None:
     """Work until there are rows."""
     while not session.reader.rows:
         outs = session.step()
-        if keeping is not None:
-            keeping.take(session, outs)
+        if coordinator is not None:
+            coordinator.take(session, outs)
     assert session.reader.rows < ROWS
 
 
@@ -75,12 +75,12 @@ def test_a_step_is_small_however_much_comes_at_once() -> None:
 def test_a_checkpoint_between_the_parts_is_behind_all_of_them(tmp_path: Path) -> None:
     asked, kept = counted(Heap(ends=True)), Checkpoints(tmp_path / "state", every="1h")
 
-    keeping = Keeping([wb.sinks.parquet(tmp_path / "out")], kept)
-    session = keeping.open(lambda: Execution(asked.node))
-    begin(session, keeping)
-    keeping.write(session)
+    coordinator = CheckpointCoordinator([wb.sinks.parquet(tmp_path / "out")], kept)
+    session = coordinator.open(lambda: Execution(asked.node))
+    begin(session, coordinator)
+    coordinator.write(session)
     session.close()
-    keeping.close()
+    coordinator.close()
     assert asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=kept).wait(PATIENCE_S)
     written = [parquet.read_table(file) for file in sorted((tmp_path / "out").glob("rows-*.parquet"))]
     assert pa.concat_tables(written).select(["start", "n"]).to_pylist() == [

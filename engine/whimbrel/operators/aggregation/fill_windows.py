@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
 from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
 from whimbrel.plan import EVERYTHING, Exact, KnownInput, LineageRequest, Operator, Properties, WindowGrid
 

@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import MIN_TIME, TickUnit, quote_ticks
 from whimbrel.expr import evaluate
 from whimbrel.kernels import PORTION_ROWS, Kernel, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.hopping_windows import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED, USED
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.finalize import Finish

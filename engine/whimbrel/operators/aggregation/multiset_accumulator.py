@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type, scaled, unscaled
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
 from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered

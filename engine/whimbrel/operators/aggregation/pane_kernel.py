@@ -14,7 +14,7 @@ from whimbrel.batch import Batch, Column, PreallocatedStorage, Schema, Storage, 
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.hashing.hash_table import FAR
 from whimbrel.kernels.primitives.windows.panes import CLEAR, EMIT, pane_schedule
 from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs

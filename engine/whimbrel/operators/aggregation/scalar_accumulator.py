@@ -14,7 +14,7 @@ from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_t
 from whimbrel.errors import KernelError, WhimbrelError
 from whimbrel.expr import MAX_DIGITS, Call, Expr, evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
 from whimbrel.operators.aggregation.aggregate_codegen import replay_function, shows_states, two_stacks
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs

@@ -13,7 +13,7 @@ from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.sessions import CELL, DUE, LAST, OLDEST, OPEN, close_sessions, session_schedule
 from whimbrel.operators.aggregation.accumulator import Inputs
 from whimbrel.operators.aggregation.aggregate import GroupAggregate

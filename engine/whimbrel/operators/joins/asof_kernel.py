@@ -9,7 +9,7 @@ import numpy as np
 from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.joins.asof import (
     BACKWARD,
     ENTRY,

@@ -12,7 +12,7 @@ import numpy as np
 from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.joins.coverage import (
     ARRIVED,
     BARE,

@@ -11,7 +11,7 @@ import numpy as np
 from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.joins.join import OF_BLOCK, hang_all
 from whimbrel.operators.joins.row_store import RowStore
 

@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate, registers_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.patterns.pattern_runs import FREE, USED, advance_runs, drop_expired
 from whimbrel.operators.patterns.pattern import Automaton, SimultaneousPattern
 

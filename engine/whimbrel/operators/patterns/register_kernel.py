@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr import Expr, columns_of, evaluate
 from whimbrel.kernels import KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.patterns.pattern_runs import USED
 from whimbrel.operators.patterns.detect_kernel import CAPACITY, Advance, DetectKernel
 from whimbrel.operators.patterns.pattern import Automaton

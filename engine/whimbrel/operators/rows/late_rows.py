@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, elapsed
 from whimbrel.clock import INF
-from whimbrel.disorder import AdvancesWhenIdle, timekeeper
+from whimbrel.disorder import AdvancesWhenIdle, watermark_generator_of
 from whimbrel.errors import SchemaError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, OrderingSpec, Properties, Source, WithOrdering
@@ -93,7 +93,7 @@ class LateKernel(AdvancesWhenIdle):
         source = late_rows.judged
         self.adjusts = source.disorder.late == "adjust"
         self.disorder = source.disorder
-        self.time = timekeeper(source)
+        self.time = watermark_generator_of(source)
         self.late_dropped = self.late_adjusted = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:

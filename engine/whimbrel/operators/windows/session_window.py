@@ -14,7 +14,7 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.sessions import assign_sessions
 from whimbrel.operators.windows.window import starts_only
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent

@@ -12,7 +12,7 @@ from whimbrel.batch import table_from_batches
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.confidence_intervals import interval_ends
 from whimbrel.progressive.estimation.block_totals import Totals
-from whimbrel.progressive.intervals.certain_ends import certain_ends
+from whimbrel.progressive.intervals.certain_bounds import certain_bounds
 from whimbrel.progressive.intervals.guaranteed import Guaranteed
 from whimbrel.progressive.intervals.interval_widths import IntervalWidths
 from whimbrel.progressive.intervals.sample_values import SampleValues
@@ -94,7 +94,7 @@ class BlockSample:
         low, high = np.empty((2, *numbers.shape))
         minimum, maximum = np.full((2, *numbers.shape), [[[-np.inf]], [[np.inf]]])
         for value in range(len(numbers)):
-            ends = certain_ends(values, value)
+            ends = certain_bounds(values, value)
             if ends is not None:
                 minimum[value], maximum[value] = ends
         bottoms, tops = self.intervals.ends(alpha) if two_ended.any() else (minimum, maximum)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from whimbrel.aggregates import CountDistinct
 from whimbrel.batch import Batch, Column
 from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.operators import Finish
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.sampling.block_variance import between_blocks
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.kernels.primitives.sampling.confidence_intervals import half_widths
 from whimbrel.progressive.intervals.confidence_sequence import boundary
+from whimbrel.progressive.sample_thresholds import LIGHT_TAILS, MIN_BLOCKS_OF_GROUP, MIN_DEGREES
 from whimbrel.progressive.sampling.read_blocks import Read
 from whimbrel.progressive.sampling.sample_state import SampleState
-from whimbrel.progressive.thresholds import LIGHT_TAILS, MIN_BLOCKS_OF_GROUP, MIN_DEGREES
 
 Array = np.ndarray[Any, Any]
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Column, frozen
 from whimbrel.kernels import Compiled, IntegerKeys, restored
-from whimbrel.kernels.growth import extend
+from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.keys import ColumnKeys
 from whimbrel.kernels.primitives.sampling.occurrence_counts import OFTEN, see
 from whimbrel.kernels.primitives.sampling.window_blocks import BEFORE

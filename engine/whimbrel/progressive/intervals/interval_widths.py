@@ -16,7 +16,7 @@ from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.intervals.guaranteed import Guaranteed
 from whimbrel.progressive.intervals.linearization_check import checked_widths
 from whimbrel.progressive.intervals.sample_values import SampleValues
-from whimbrel.progressive.thresholds import MIN_BLOCKS_OF_GROUP
+from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_OF_GROUP
 
 Array = np.ndarray[Any, Any]
 

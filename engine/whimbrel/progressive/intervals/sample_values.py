@@ -19,8 +19,8 @@ from whimbrel.operators.aggregation.finalize import FinishKernel
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors
 from whimbrel.progressive.intervals.moment_gradients import mean_slopes, moment_slopes
 from whimbrel.progressive.intervals.value_state import ValueSnapshot
+from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_OF_GROUP
 from whimbrel.progressive.sampling.sample_state import SampleState
-from whimbrel.progressive.thresholds import MIN_BLOCKS_OF_GROUP
 
 Array = np.ndarray[Any, Any]
 

@@ -34,7 +34,7 @@ from whimbrel.operators import GroupAggregate, Results, TopK, Where
 from whimbrel.plan import Aggregate, Node, Operator, Source
 from whimbrel.progressive.intervals.confidence_sequence import boundary
 from whimbrel.progressive.plan.query_split import SplitQuery, split_query
-from whimbrel.progressive.thresholds import MIN_DEGREES
+from whimbrel.progressive.sample_thresholds import MIN_DEGREES
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from whimbrel.expr import type_of
 from whimbrel.operators import Finish, Results
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate
-from whimbrel.progressive.thresholds import DEGREES_OF_ALL, LIGHT_TAILS, MIN_DEGREES, MIN_DEGREES_OF_SQUARES
+from whimbrel.progressive.sample_thresholds import DEGREES_OF_ALL, LIGHT_TAILS, MIN_DEGREES, MIN_DEGREES_OF_SQUARES
 
 Array = np.ndarray[Any, Any]
 

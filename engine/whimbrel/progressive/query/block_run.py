@@ -23,13 +23,13 @@ from whimbrel.progressive.late.late_rows_model import SAMPLED
 from whimbrel.progressive.plan.post_aggregation import PostAggregation
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.pending_estimates import PendingEstimates
-from whimbrel.progressive.query.plan_progressive import BlockPlan, ProgressiveOptions
+from whimbrel.progressive.query.progressive_plan import BlockPlan, ProgressiveOptions
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
 from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
 from whimbrel.progressive.sampling.block_scan import Order, Scan
 from whimbrel.progressive.sampling.block_states import MAX_WAITING
-from whimbrel.progressive.sampling.file_statistics import windows_with_rows
 from whimbrel.progressive.sampling.fingerprint import fingerprint
+from whimbrel.progressive.sampling.windows_with_rows import windows_with_rows
 from whimbrel.progressive.validation import GUARANTEED
 from whimbrel.run import Metrics
 

@@ -24,7 +24,7 @@ from whimbrel.progressive.late.late_rows_model import LateRowsModel
 from whimbrel.progressive.query.block_run import BlockRun
 from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.persistence import load, write
-from whimbrel.progressive.query.plan_progressive import (
+from whimbrel.progressive.query.progressive_plan import (
     ORDERS,
     BlockPlan,
     Fallback,
@@ -64,7 +64,7 @@ class ProgressiveQuery(Iterator[Estimate]):
     schedule : UpdateSchedule
     options : ProgressiveOptions
     planned : BlockPlan or Fallback
-        How :func:`~whimbrel.progressive.query.plan_progressive.plan_progressive` decided that the query runs.
+        How :func:`~whimbrel.progressive.query.progressive_plan.plan_progressive` decided that the query runs.
 
     Attributes
     ----------

@@ -9,9 +9,9 @@ import numpy as np
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.plan import Blocks, Node, Source
 from whimbrel.progressive.plan.query_split import SplitQuery, split_query
+from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_TO_SAMPLE
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.time_range_blocks import in_ranges
-from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 
 Array = np.ndarray[Any, Any]
 

@@ -33,9 +33,9 @@ from whimbrel.optimize import optimize
 from whimbrel.plan import Blocks, FilteredSource, Node, Source, TimeGrid, UnsortedSource, times_needed
 from whimbrel.progressive.plan.plan_chain import chain_of
 from whimbrel.progressive.plan.subplan_source import SubplanSource
+from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_TO_SAMPLE
 from whimbrel.progressive.sampling.fingerprint import fingerprint
 from whimbrel.progressive.sampling.range_source import RangeSource
-from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 from whimbrel.run import Pipeline, SourceReader
 
 _COUNTS = (200, 100, 50, 32)

@@ -32,7 +32,7 @@ _TRUNCATED = "TRUNCATE, which does not say what rows are gone"
 _METADATA = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
 
-class PostgresChangesFeed(Feed):
+class PostgresCdcFeed(Feed):
     """Inserted, updated and deleted rows of a table, by transaction in commit order.
 
     Needs ``whimbrel[postgres]``, a server with ``wal_level = logical`` and a user with the right to replicate. The feed
@@ -122,7 +122,7 @@ class _Changes(Client):
     position.
     """
 
-    def __init__(self, feed: PostgresChangesFeed, offset: int | None) -> None:
+    def __init__(self, feed: PostgresCdcFeed, offset: int | None) -> None:
         from psycopg.adapt import Transformer
 
         self._feed, self._wait_s = feed, 0.0

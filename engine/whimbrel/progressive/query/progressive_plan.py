@@ -12,9 +12,9 @@ from whimbrel.plan import Blocks, Node
 from whimbrel.progressive.estimation.estimate import check_ends
 from whimbrel.progressive.late.late_rows_model import LateRowsModel
 from whimbrel.progressive.plan.query_split import SplitQuery, one_ended
+from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_TO_SAMPLE
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.blocks import read_in_blocks
-from whimbrel.progressive.thresholds import MIN_BLOCKS_TO_SAMPLE
 
 Array = np.ndarray[Any, Any]
 Intervals = Literal["approximate", "guaranteed"]

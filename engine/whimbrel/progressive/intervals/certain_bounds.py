@@ -12,7 +12,7 @@ from whimbrel.progressive.intervals.sample_values import SampleValues
 Array = np.ndarray[Any, Any]
 
 
-def certain_ends(values: SampleValues, value: int) -> tuple[Array | float, Array | float] | None:
+def certain_bounds(values: SampleValues, value: int) -> tuple[Array | float, Array | float] | None:
     """The smallest and the largest possible value, by row; None where every value is possible."""
     state, known = values.state, values.split.values
     aggregate = known.made_of[value]
