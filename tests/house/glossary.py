@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class Glossary:
 
     def in_text(self, text: str) -> Iterator[tuple[str, str]]:
         """Banned words of a text, with the terms to use."""
-        for found in self._pattern().finditer(re.sub(r"\s+", " ", text)):
+        for found in self._pattern.finditer(re.sub(r"\s+", " ", text)):
             yield found[0].lower(), self.phrases[found[0].lower()]
 
     def in_name(self, name: str) -> Iterator[tuple[str, str]]:
@@ -47,6 +48,7 @@ class Glossary:
             if f"_{banned}_" in rest:
                 yield banned, term
 
+    @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
         longest_first = sorted(self.phrases, key=len, reverse=True)
         return re.compile(rf"(?<![\w`.-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w`]|-\w)", re.IGNORECASE)
