@@ -318,7 +318,7 @@ def refused() -> Iterator[Any]:
                           reorder_latency=50,
                           late="drop")
     yield pytest.param(query.on(parts), late, "parts has a watermark for each partition", id="partitions")
-    yield pytest.param(query, wb.lateness(parts), "that of each partition", id="model of partitions")
+    yield pytest.param(query, wb.lateness(parts), "parts has a watermark per partition", id="model of partitions")
     moved = wb.from_arrow(rest, time="at", name="moved", reorder_latency=50, late="adjust")
     yield pytest.param(query.on(moved), late, "moves late rows to other windows", id="adjusted")
     days = wb.from_arrow({"at": pa.array([1, 2], pa.timestamp("s"))}, time="at", name="days")

@@ -292,10 +292,10 @@ def test_marks_need_bounded_memory_and_keep_the_first() -> None:
     assert (len(one), one.nbytes) == (1, 0)
     several = Marks(first, max_bytes=10**6)
     for number in range(1, 200):
-        several.worked(60.0 * 2**20, number * 5_000, lambda came=number: RewindPoint(came, came * 5_000,
-                                                                                     first.pipeline, (0,)))
+        several.worked(60.0 * 2**20, number * 5_000, lambda number=number: RewindPoint(number, number * 5_000,
+                                                                                         first.pipeline, (0,)))
     assert several.nbytes <= 10**6
-    assert several.back_to(150).came <= 150
+    assert several.back_to(150).arrival_ns <= 150
     assert several.back_to(0) is first
 
 
