@@ -1,4 +1,4 @@
-# Everything the project can do, one command each. `make` lists them.
+# One command for each task. `make` lists them.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench figures logs logs-billion scale fmt docs clean
 
@@ -8,7 +8,7 @@ NOTEBOOK := notebooks/01_first_picture
 ROWS := 10M
 LOGS := logs
 PYTEST := $(BIN)/python -m pytest
-# Jupyter refuses to run as root unless told; containers often have no other user.
+# Jupyter refuses to run as root without this option; containers often have no other user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 help: ## List the commands
@@ -20,7 +20,7 @@ $(INSTALLED): pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh
 	@touch $@
 
-demo: setup $(NOTEBOOK).ipynb ## Open JupyterLab on the first notebook: a year of flights becomes a moving picture
+demo: setup $(NOTEBOOK).ipynb ## Open JupyterLab on the first notebook: a year of flights becomes a live chart
 	@$(BIN)/whimbrel warm
 	@$(BIN)/python -c "import whimbrel as wb; wb.datasets.flights()"
 	@echo "JupyterLab answers on this machine only; the address with its token is printed below. Ctrl-C ends it."
@@ -40,21 +40,21 @@ test: setup ## All tests but the long ones, two parts at a time, and the ten slo
 
 check: lint test ## What CI runs
 
-lint: setup ## Style, types and the order of the rooms
+lint: setup ## Style, types and import contracts
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-generate: setup ## Write what follows from the operators' files: package names, the methods of streams, docs/operators
+generate: setup ## Generate the operators' package names, the methods of streams and docs/operators
 	@$(BIN)/python scripts/generate_methods.py
 	@$(BIN)/python scripts/generate_docs.py
 
-faults: setup ## Try all feeds on all faults and write what came of it into docs/feeds.md
+faults: setup ## Run all feeds against all faults and write the results into docs/feeds.md
 	@sh scripts/system.sh
 	@sh scripts/kafka.sh
 	@$(BIN)/python scripts/generate_faults.py
 
-pictures: setup ## Draw the pictures of the documentation anew, from views and a page in JupyterLab
+pictures: setup ## Draw the pictures of the documentation from views and a page in JupyterLab
 	@PYTHONPATH=. $(BIN)/python scripts/generate_pictures.py
 
 laws: setup ## The laws on 2,000 examples each instead of 100 (make laws SEED=3: the same ones again; EXAMPLES=200: fewer)
@@ -88,12 +88,12 @@ logs-billion: ## The same with a billion rows: 15 GB, about half an hour on two 
 scale: setup ## Load, back-test and ask early on such a log (make scale ROWS=100M); say what each step took and held
 	@$(BIN)/python -m bench.scale $(LOGS)/$(ROWS) --rows $(ROWS)
 
-fmt: setup ## Mend what ruff can mend
+fmt: setup ## Fix what ruff can fix
 	$(BIN)/ruff check --fix
 
 docs: setup ## Check that every name and code block in the documentation works
 	@$(PYTEST) tests/docs tests/house
 
-clean: ## Remove everything that was made here, .venv included
+clean: ## Remove all generated files, .venv included
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache notebooks/*.ipynb
 	find engine workbench tests bench -name __pycache__ -prune -exec rm -rf {} +

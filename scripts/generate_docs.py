@@ -129,7 +129,7 @@ def _page(page: Page, pages: dict[Described, Page]) -> Iterator[str]:
     said = _sections(inspect.getdoc(page.described) or "")
     owned = {call: _sections(inspect.getdoc(function) or "") for call, function in page.calls.items()}
     signatures = {call: f"```py\n{_signature(call, function)}\n```\n" for call, function in page.calls.items()}
-    listed = {call: _listed_parameters(function, owned[call], said, page, pages)
+    listed = {call: _documented(function, owned[call], said, page, pages)
               for call, function in page.calls.items()}
     single = list(page.calls) if len(page.calls) == 1 else []
     yield f"# {page.title}\n\n" + "".join(f"{signatures[call]}\n" for call in single)
@@ -159,14 +159,15 @@ def _sections(documentation: str) -> dict[str, str]:
     return {"": first.strip()} | {title: text.strip() for title, text in zip(rest[::2], rest[1::2], strict=True)}
 
 
-def _listed_parameters(function: Callable[..., Any], own: dict[str, str], said: dict[str, str], page: Page,
+def _documented(function: Callable[..., Any], own: dict[str, str], said: dict[str, str], page: Page,
                        pages: dict[Described, Page]) -> str:
     """What is said of the parameters that a user passes, by the function or else by the class, and its errors."""
     taken = inspect.signature(function).parameters
     if re.match(r"Another name of", own[""]):
         return ""
-    told = _parameters(own["Parameters"]) if "Parameters" in own else _as_passed(said.get("Parameters", ""), taken)
-    listed = "".join(_parameter(name, kind, text, page, pages) for name, kind, text in told
+    documented = (_parameters(own["Parameters"]) if "Parameters" in own
+                  else _as_passed(said.get("Parameters", ""), taken))
+    listed = "".join(_parameter(name, kind, text, page, pages) for name, kind, text in documented
                      if {each.strip(" *") for each in name.split(",")} & taken.keys())
     errors = re.sub(r"^(\w+)\n    ", r"Raises `\1`: ", own.get("Raises", ""), flags=re.MULTILINE)
     return listed + (f"\n{_prose(errors, page, pages)}\n" if errors else "")
@@ -174,15 +175,15 @@ def _listed_parameters(function: Callable[..., Any], own: dict[str, str], said: 
 
 def _as_passed(text: str, taken: Mapping[str, inspect.Parameter]) -> Iterator[tuple[str, str, str]]:
     """What a class says of its fields, for those who pass durations where it has ticks, and many where it has one."""
-    for name, kind, told in _parameters(text):
+    for name, kind, meaning in _parameters(text):
         parameter = taken.get(name)
         if parameter and parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            yield str(parameter).partition(":")[0], "", told
+            yield str(parameter).partition(":")[0], "", meaning
         elif parameter and str(parameter.annotation).startswith("Duration"):
-            yield name, kind.replace("int", "str, timedelta or int"), re.sub("^Ticks ", "Time ", told).replace(
+            yield name, kind.replace("int", "str, timedelta or int"), re.sub("^Ticks ", "Time ", meaning).replace(
                 ", in ticks", "")
         else:
-            yield name, kind, told
+            yield name, kind, meaning
 
 
 def _parameters(text: str) -> Iterator[tuple[str, str, str]]:
@@ -193,8 +194,8 @@ def _parameters(text: str) -> Iterator[tuple[str, str, str]]:
 
 def _parameter(name: str, kind: str, text: str, page: Page, pages: dict[Described, Page]) -> str:
     kind = f" ({kind})" if kind else ""
-    told = f": {_markdown(' '.join(text.split()), page, pages)}" if text else ""
-    return _item(f"- `{name}`{kind}{told}") + "\n"
+    meaning = f": {_markdown(' '.join(text.split()), page, pages)}" if text else ""
+    return _item(f"- `{name}`{kind}{meaning}") + "\n"
 
 
 def _item(text: str) -> str:

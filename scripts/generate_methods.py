@@ -154,7 +154,7 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
 
 
 def _imports(names: set[str], ours: set[str]) -> str:
-    """Import lines for names, each from the first room that has it, or will have it when this is written."""
+    """Import lines for names, each from the first package that has it, or will have it when this file is written."""
     homes: dict[str, list[str]] = {}
     for name in sorted(names):
         home = next(module for module in HOMES if hasattr(importlib.import_module(module), name)

@@ -19,7 +19,7 @@ NOW = np.datetime64("2026-03-02T15:20", "us")
 
 
 def log() -> pa.Table:
-    """Two days of departures, some of which are heard of late."""
+    """Two days of departures, some of which arrive late."""
     draw = np.random.default_rng(13)
     at_s = np.sort(draw.integers(0, 2 * DAY_S, ROWS))
     busy = draw.random(ROWS) < 0.55 + 0.4 * np.sin((at_s / DAY_S - 0.3) * 2 * np.pi)
@@ -43,8 +43,8 @@ def views() -> dict[str, LiveView]:
     early.start()
     halfway.pause()
     halfway.seek(NOW.item())
-    heard = int((rows["seen"].to_numpy() <= NOW).sum())
-    while early.run is not None and early.run.metrics.rows < heard:
+    arrived = int((rows["seen"].to_numpy() <= NOW).sum())
+    while early.run is not None and early.run.metrics.rows < arrived:
         time.sleep(0.1)
     return {"several_latencies": early,
             "heat_map": by_gate.view(kind="heatmap", title="Mean delay by gate and half hour"),

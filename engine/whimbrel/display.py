@@ -27,7 +27,7 @@ def load_between_cells() -> None:
 
 def _load() -> None:
     for entry in entry_points(group="whimbrel.display"):
-        with contextlib.suppress(Exception):  # whoever shows a view is told
+        with contextlib.suppress(Exception):  # the view shows the error
             entry.load().prepare()
 
 

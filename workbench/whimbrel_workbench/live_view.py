@@ -145,7 +145,7 @@ class LiveView:
     def start(self) -> None:
         """Start the query unless it was started; it shares the clock of other views of the same replay."""
         if self._started.acquire(blocking=False):
-            # A cell that runs again begins anew.
+            # A cell that runs again starts a new run.
             ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
             self._feed.start([view.run for view in ending if isinstance(view, ViewInstance) and view.run is not None])
 

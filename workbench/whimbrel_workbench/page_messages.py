@@ -10,7 +10,7 @@ import panel as pn
 class PageMessage(pn.widgets.TextInput):  # type: ignore[misc]
     """A field that nobody sees: a script sets its value, which is the only way from a page to the kernel.
 
-    A served page hands a field's value on 50 ms later, for one who types; a script is heard at once.
+    A served page hands a field's value on 50 ms later, for one who types; a script is sent at once.
     """
 
     _debounce: ClassVar[int] = 0

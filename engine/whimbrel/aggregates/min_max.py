@@ -56,8 +56,8 @@ class Min(Extreme):
 
     Notes
     -----
-    State: one value a group; where rows also leave, the values of active rows on two stacks, or the group computed
-    afresh if they leave in another order than they came. Texts are all kept until their rows leave.
+    State: one value a group; where rows also leave, the values of active rows on two stacks, or the group is
+    computed again if they leave in another order than they came. Texts are all kept until their rows leave.
 
     Examples
     --------

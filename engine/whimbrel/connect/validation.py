@@ -51,7 +51,7 @@ def column_names(name: str, value: object, *, where: str) -> tuple[str, ...]:
 def is_seconds(value: object) -> bool:
     """Whether it is a number of seconds above 0."""
     number = isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
-    return number and isfinite(value) and float(value) > 0  # type: ignore[arg-type]  # told apart a line above
+    return number and isfinite(value) and float(value) > 0  # type: ignore[arg-type]  # a number, by the line above
 
 
 def is_whole(value: object) -> bool:

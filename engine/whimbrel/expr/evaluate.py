@@ -326,8 +326,9 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
     try:
         return Value(one.type, pc.if_else(mask, one.arrow(), other.arrow()))
     except pa.ArrowNotImplementedError:  # Arrow has no if_else for views of strings and run-end encoded values
-        raise KernelError(f"Values of type {one.type} cannot be chosen row by row.", where="when() or fill_null()",
-                          hint="Choose between parts of them, such as field(...), or after explode().") from None
+        raise KernelError(f"when() and fill_null() do not support values of type {one.type}.",
+                          where="when() or fill_null()",
+                          hint="Choose between their fields, or use explode() first.") from None
 
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:

@@ -103,7 +103,7 @@ class AggregateFunctions:
     timed : bool
         Whether accumulate and remove take one argument more: the start of the row, in ticks.
     in_order : bool
-        Whether rows must be taken in in the order of their start, before any window rounded it.
+        Whether rows must be accumulated in the order of their start, before any window rounded it.
     spoiled : callable, optional
         state -> whether removed rows may have made it inexact. The group is then recomputed from the rows that are
         left.

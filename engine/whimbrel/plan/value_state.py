@@ -94,7 +94,7 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """States are values of Python's, and rows are taken in by calling a user's functions, one by one.
+    """Keep states as Python values, and accumulate rows one by one with a user's functions.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Objects:
     merge : callable or None
         (state, state) -> state of both sets of rows; None when parts cannot be combined.
     remove : callable or None
-        (state, value, ...) -> state with one row less; None: a group that lost rows is computed afresh.
+        (state, value, ...) -> state with one row less; None: a group that lost rows is computed again.
     save, load : callable
         A state -> text, and back.
     save_row, load_row : callable
@@ -117,7 +117,7 @@ class Objects:
     timed : bool
         Whether the start of the row, in ticks, follows the values.
     in_order : bool
-        Whether rows must be taken in in the order of their start, before any window rounded it.
+        Whether rows must be accumulated in the order of their start, before any window rounded it.
     """
 
     init: Callable[[], Any]

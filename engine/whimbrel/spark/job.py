@@ -92,7 +92,7 @@ def job_batches(frame: DataFrame, columns: Sequence[str], *, where: str, order: 
                 delivery.finish(work())
             except SourceError as error:
                 delivery.fail(error)
-            except Exception as error:  # noqa: BLE001 - whatever Spark raises, the reader is told
+            except Exception as error:  # noqa: BLE001 - the reader raises whatever Spark raised
                 try:
                     check_texts(asked, error, where)
                 except SchemaError as schema_error:

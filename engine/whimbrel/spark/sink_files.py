@@ -43,7 +43,7 @@ class SinkFiles:
         files = sorted((self._folder / f"{BATCH}={number}").glob("*.parquet"))
         rows = {str(file.relative_to(self._folder)): parquet.read_metadata(file).num_rows for file in files}
         with self._note.open("a", encoding="utf-8") as note:
-            note.write("\n" + json.dumps([number, rows]))  # begun anew: the line before may not have come to its end
+            note.write("\n" + json.dumps([number, rows]))  # the line before may be incomplete
             note.flush()
             os.fsync(note.fileno())
 

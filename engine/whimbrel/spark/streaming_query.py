@@ -76,7 +76,7 @@ class SparkRun:
         if last is not None:
             self._files.check(last.number)
         self._cause: Exception | None = None
-        # how far time has come is told
+        # The driver sends the watermark to the tasks.
         followed = Followed(self._source, 0, OrderingSpec(None, self._feed.disorder.late))
         followed.name = self._feed.name
         sent = plan_of_tasks.rewrite(lambda node: Node(followed) if isinstance(node.op, Source) else node)

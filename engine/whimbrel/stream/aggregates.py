@@ -300,9 +300,10 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     Functions over numbers are compiled where that changes nothing. Everything else runs interpreted, row by row, and
     ``explain()`` says why. An int of a state that leaves int64 is an error.
 
-    Rows are taken in in the order of their start, before any window rounded it, also where they come out of order or
-    their group is computed afresh. Rows that start together have no order. With `merge`, parts are made apart and
-    combined in any order: what depends on the order of rows has none. A row counts if none of its values is null.
+    Rows are accumulated in the order of their start, before any window rounded it. This holds for rows out of order
+    and for a group that is computed again. Rows that start together have no order. With `merge`, partial states are
+    merged in any order: then the result must not depend on the order of rows. A row with a null among its values does
+    not count.
 
     Parameters
     ----------
@@ -321,7 +322,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
         (state, state) -> state of both sets of rows, in any order. States without a text are not merged (see `save`).
     remove : callable, optional
         (state, value, ...) -> state with one row less. Without it, and without `difference`, a group that lost rows is
-        computed afresh, except where rows leave in the order they came and states merge.
+        computed again, except where rows leave in the order they came and states merge.
     difference : callable, optional
         (state, state) -> state of the rows of the first that are not in the second; takes the place of `remove`.
     name : str, optional
@@ -389,7 +390,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     assert result is not None
     if name is None:
         name = getattr(accumulate, "__name__", type(accumulate).__name__)
-    if name == "<lambda>":  # which is no name: by what they do, two in one query are told apart
+    if name == "<lambda>":  # two of them in one query need different names
         name = f"aggregate_{identity(start, accumulate, result, merge, remove, difference)}"
     return UserFunctions(name, start, accumulate, result, merge, remove, difference,
                          fresh=init if callable(init) else None, returns=returns, save=save, load=load)

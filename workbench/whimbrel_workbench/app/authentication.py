@@ -51,8 +51,8 @@ class Guard(Router):
                                 "The owner of the dashboard can allow it with --allow-origin.")
         if self._exposure.token is None or self._has_cookie(request):
             return self._application.find_handler(request, **kwargs)
-        told = request.query_arguments.get("token", [])
-        if any(self._exposure.knows(token.decode("utf-8", "replace")) for token in told):
+        arguments = request.query_arguments.get("token", [])
+        if any(self._exposure.knows(token.decode("utf-8", "replace")) for token in arguments):
             return self._answer(request, Welcome, name=self._cookie_name, value=self._cookie)
         return self._refuse(request, "This dashboard needs its token.",
                             "Open the complete address that whimbrel serve printed, with its token.")
@@ -64,8 +64,8 @@ class Guard(Router):
     def _refuse(self, request: HTTPServerRequest, what: str, hint: str) -> HTTPMessageDelegate:
         return self._answer(request, Refusal, what=what, hint=hint)
 
-    def _answer(self, request: HTTPServerRequest, handler: type[RequestHandler], **told: str) -> HTTPMessageDelegate:
-        return self._application.get_handler_delegate(request, handler, told)
+    def _answer(self, request: HTTPServerRequest, handler: type[RequestHandler], **options: str) -> HTTPMessageDelegate:
+        return self._application.get_handler_delegate(request, handler, options)
 
 
 class Welcome(RequestHandler):

@@ -63,7 +63,7 @@ class BrowserSession:
         self._steering = RunControls(shared, document, names) if control else None
         self._screens = {name: ViewPanel(on_view=partial(self._link, name),
                                       host=self._steering.host(name) if self._steering else NOBODY) for name in names}
-        # Of a kind that is not drawn: each frame changes them, and whatever is drawn is laid out anew for that.
+        # Of a kind that is not drawn: each frame changes them, and a drawn model would be laid out again each time.
         self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
         self._drawn.on_change("tags", self._go_on)

@@ -100,9 +100,9 @@ class NetworkAccess:
 
 def _host(origin: str) -> str:
     """The host, and the port if there is one, of an origin with or without its scheme."""
-    told = origin if "://" in origin else f"http://{origin}"
+    address = origin if "://" in origin else f"http://{origin}"
     try:
-        parts = urlsplit(told)
+        parts = urlsplit(address)
         named = bool(parts.hostname) and "*" not in origin and (parts.port or True)
     except ValueError:
         named = False

@@ -143,7 +143,7 @@ class _Application(BokehTornado):  # type: ignore[misc]
         return resources
 
 
-# A page that is closed while it is sent something is nothing that whoever serves it need be told of.
+# A page that closes while it receives a message is not an error.
 logging.getLogger("bokeh.server.views.ws").addFilter(lambda record: "connection was closed" not in record.getMessage())
 
 

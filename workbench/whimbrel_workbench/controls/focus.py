@@ -22,5 +22,5 @@ def keep_focus(button: pn.widgets.Button, otherwise: pn.widgets.Button | None = 
     """Give the focus back to a button that had it when its label changed, or to another one if it is off now."""
     # Panel keeps a callback and what it knows while the button lives: it must know nothing that keeps the button.
     args = {"otherwise": weakref.proxy(otherwise) if otherwise is not None else None}
-    for changed in ("label", "disabled"):  # in one call only the last would be heard
+    for changed in ("label", "disabled"):  # in one call only the last would be sent
         button.jscallback(args=args, **{changed: _KEEP})

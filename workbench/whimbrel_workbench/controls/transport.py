@@ -54,13 +54,13 @@ SLIDER_CSS: Final = """
 .noUi-handle:focus-visible { outline: 2px solid #0072B2; outline-offset: 2px; }
 """
 
-# A slider says that it was let go only where that is elsewhere than the last time. A key or a click at the same place
-# is heard too: while time goes on, the handle was moved away from there. Of a first click this hears when it is over.
+# A slider reports a release only at a new position. A key or a click at the old position counts too, because the run
+# has moved the handle since. The release of the first click is reported as well.
 _MOVED: Final = """
     const letGo = cb_obj.properties.value_throttled
     const say = () => { if (letGo.get_value() != null) said.value = `${letGo.get_value()} ${Date.now()}` }
-    if (!cb_obj.heard) {
-        cb_obj.heard = letGo.change.connect(say)
+    if (!cb_obj.connected) {
+        cb_obj.connected = letGo.change.connect(say)
         if (!letGo.is_unset) say()
     }
     cb_obj.setv({value_throttled: null}, {silent: true})

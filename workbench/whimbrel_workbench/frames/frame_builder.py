@@ -106,7 +106,7 @@ class FrameBuilder:
             self.fit()
 
     def forget(self) -> None:
-        """Start afresh: a new run of the query."""
+        """Start again for a new run of the query."""
         self._kind, self.undecided = "auto", False
         self._unseen = True
         self._lines = LineMemory(Slots(self.options.top or MAX_LINES))

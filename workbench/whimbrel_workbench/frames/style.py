@@ -131,8 +131,8 @@ def _position(end: Any) -> float:
         return float(end)
     seconds, zoned = exact_seconds(end, zone=None)
     if zoned:
-        told = datetime.fromisoformat(end.strip()) if isinstance(end, str) else end
-        offset = (told.as_py() if isinstance(told, pa.Scalar) else told).utcoffset() or timedelta()
+        time = datetime.fromisoformat(end.strip()) if isinstance(end, str) else end
+        offset = (time.as_py() if isinstance(time, pa.Scalar) else time).utcoffset() or timedelta()
         seconds += Fraction(offset // timedelta(microseconds=1), 10**6)
     return float(seconds * 1_000)
 

@@ -102,7 +102,7 @@ class TableFrame:
         known = {self._subject(row): row for row in earlier.table}
         marked = tuple(self._marked(row, known.get(self._subject(row))) for row in self.table)
         several = len({self._subject(row) for row in self.table}) < len(self.table)
-        # Where rows cannot be told apart, or all are new, marks would say nothing.
+        # Where rows have no identity, or all are new, marks would say nothing.
         return self if several or all(row.fresh for row in marked) else replace(self, table=marked)
 
     def _subject(self, row: TableRow) -> tuple[str, ...]:

@@ -85,10 +85,10 @@ class Output:
         self._comms: Sequence[Any] = ()
         # The only way back from a page's script to the kernel is a widget's value.
         self._sign = PageMessage()
-        self._sign.param.watch(self._heard, "value")
+        self._sign.param.watch(self._received, "value")
         self._painted = PageMessage()
         self._painted.jscallback(placeholder=_ANSWER)
-        self._painted.param.watch(self._heard_painted, "value")
+        self._painted.param.watch(self._received_painted, "value")
         self._sent_s, self._patience_s = 0.0, _PATIENCE_S
         layout.extend([self._sign, self._painted])
         layout._hooks.append(with_styles)  # noqa: SLF001 - to be given when it is made only
@@ -103,7 +103,7 @@ class Output:
         """Whether the page has painted what it was sent, so that the next does not stand in a row.
 
         A page that does not answer is sent something now and then, ever more seldom: it may have missed the question.
-        While a cell is being executed its answer may not be heard.
+        While a cell is being executed the kernel may not read its answer.
         """
         waited_s = time.monotonic() - self._sent_s
         return self._waiting < _ON_THE_WAY or waited_s > (_DEAF_S if executing() else self._patience_s)
@@ -153,7 +153,7 @@ class Output:
         with self._lock:
             if _open.pop(self.view, None) is None:
                 return
-            if self.reachable:  # heard where it is still there: in another window than that of the new run
+            if self.reachable:  # the page of another window still shows the old run
                 self._sign.placeholder = _ENDED
             _, root, document, _ = state._views.pop(self.view, (None,) * 4)  # noqa: SLF001 - as Panel does
             if root is not None:
@@ -164,10 +164,10 @@ class Output:
                 _close(comm)
             self._on_closed()
 
-    def _heard_painted(self, _event: Any) -> None:
+    def _received_painted(self, _event: Any) -> None:
         self._patience_s = _PATIENCE_S
 
-    def _heard(self, event: Any) -> None:
+    def _received(self, event: Any) -> None:
         said, browser, count, *_ = [*str(event.new).split(" "), "", ""]
         if said not in get_args(Sign) or self.view not in _open:
             return  # a page may say what it likes
@@ -200,10 +200,10 @@ def one_message(layout: pn.viewable.Viewable) -> Iterator[None]:
     with apart_from_imports():
         with pn.io.notebook.block_comm():
             yield
-        heard = list(_take_heard(layout))
+        received = list(_take_received(layout))
         for view in layout._models:  # noqa: SLF001
             _push(*pn.state._views[view][2:])  # noqa: SLF001
-        for held, events in heard:
+        for held, events in received:
             held._held_events[:0] = events  # noqa: SLF001
 
 
@@ -224,13 +224,13 @@ def _push(document: Document, comm: Any) -> None:
     push(document, comm, msg=sent)
 
 
-def _take_heard(layout: pn.viewable.Viewable) -> Iterator[tuple[Any, list[Any]]]:
+def _take_received(layout: pn.viewable.Viewable) -> Iterator[tuple[Any, list[Any]]]:
     """Changes by a message of the page that have no listener calls yet. Pushing would send them back instead."""
     for view in layout._models:  # noqa: SLF001
         changes = pn.state._views[view][2].callbacks  # noqa: SLF001
-        heard = [event for event in changes._held_events if event.setter is not None]  # noqa: SLF001
+        received = [event for event in changes._held_events if event.setter is not None]  # noqa: SLF001
         changes._held_events = [event for event in changes._held_events if event.setter is None]  # noqa: SLF001
-        yield changes, heard
+        yield changes, received
 
 
 def _begin_upkeep() -> None:
@@ -270,7 +270,7 @@ def _hear(comm: Any, lock: AbstractContextManager[object]) -> None:
 
 
 def _one_by_one(said: dict[str, Any]) -> list[dict[str, Any]]:
-    """A message with a choice and the click after it as two: otherwise the click would be heard first."""
+    """A message with a choice and the click after it as two: otherwise the click would be handled first."""
     events = said.get("content", {}).get("events", [])
     if said.get("_buffers") or all(event["kind"] == "ModelChanged" for event in events):
         return [said]

@@ -58,8 +58,8 @@ def save(frame: Frame, path: str | os.PathLike[str]) -> Path:
             content = html.encode()
         case ".png":
             # A notebook's own thread already runs an event loop, in which playwright would refuse to wait.
-            with ThreadPoolExecutor(1) as beside:
-                content = beside.submit(_photograph, html, where).result()
+            with ThreadPoolExecutor(1) as renderer:
+                content = renderer.submit(_photograph, html, where).result()
         case other:
             raise SaveError(f"The file must end with .html or .png, got {other or 'no ending'!r}.", where=where,
                             hint="Change the name of the file.")

@@ -93,9 +93,9 @@ class HeatView:
             ticks = [place + 0.5 for place in range(len(names))]
             if names and getattr(axis.ticker, "ticks", None) != ticks:
                 axis.ticker = FixedTicker(ticks=ticks)
-        beside = [name or picture.value for name in picture.names]
-        if rows.formatter.args["names"] != beside:
-            rows.formatter.args = {**rows.formatter.args, "names": beside}
+        shown = [name or picture.value for name in picture.names]
+        if rows.formatter.args["names"] != shown:
+            rows.formatter.args = {**rows.formatter.args, "names": shown}
         labels = {place + 0.5: name for place, name in enumerate(picture.columns)}
         if along.major_label_overrides != labels:
             along.major_label_overrides = labels

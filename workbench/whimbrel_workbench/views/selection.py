@@ -16,7 +16,7 @@ from whimbrel_workbench.views.contract import Host
 
 _CLASS: Final = "whimbrel-picked"
 
-# Told is what the mark says, not its number: by the time it is heard other marks may stand in its place.
+# The page sends the values of the mark, not its index: the marks may change before the kernel reads the message.
 _TAPPED: Final = """
     const {source, geometries} = cb_data
     const index = source.selected.indices[0]
@@ -62,7 +62,7 @@ class Selection:
     def __init__(self, host: Host) -> None:
         self._pick, self._stretches = host.pick, host.stretches
         self.panel = PageMessage(css_classes=[_CLASS])
-        self.panel.param.watch(self._told, "value")
+        self.panel.param.watch(self._picked, "value")
 
     def listen(self, chart: pn.pane.Bokeh, fig: figure, marks: Mapping[GlyphRenderer, Mapping[str, str]], *,
                stretches: bool = False) -> None:
@@ -81,9 +81,9 @@ class Selection:
             return
         for renderer in marks:
             renderer.selection_glyph = renderer.nonselection_glyph = None  # a click changes no mark
-        told = {"figure": fig, "sources": [each.data_source for each in marks],
-                "columns": list(map(dict, marks.values()))}
-        fig.add_tools(TapTool(renderers=list(marks), callback=CustomJS(args=told, code=_TAPPED), visible=False))
+        models = {"figure": fig, "sources": [each.data_source for each in marks],
+                  "columns": list(map(dict, marks.values()))}
+        fig.add_tools(TapTool(renderers=list(marks), callback=CustomJS(args=models, code=_TAPPED), visible=False))
         if stretches and self._stretches:
             select = BoxSelectTool(dimensions="width", renderers=[], description="Prioritize a time range")
             fig.add_tools(select)
@@ -91,7 +91,7 @@ class Selection:
             fig.js_on_event("selectiongeometry", CustomJS(args={"figure": fig}, code=_DRAGGED))
         chart.jscallback(args={"out": weakref.proxy(self.panel)}, tags=_TELL)
 
-    def _told(self, event: Any) -> None:
+    def _picked(self, event: Any) -> None:
         mark = Mark.read(event.new)
         if mark is not None and self._pick is not None:
             self._pick(mark)

@@ -12,19 +12,19 @@ import panel as pn
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.page_messages import PageMessage
 
-# A drag changes the ranges with every move of the mouse: told is where it is when the last place was answered.
-_TELL: Final = """
-    if (out.telling) return
-    out.telling = true
-    const tell = () => {
-        if (out.placeholder != out.value && Date.now() - out.told_ms < 1_000) return setTimeout(tell, 5)
-        out.telling = false
-        out.told_ms = Date.now()
+# A drag changes the ranges with every move of the mouse. The page sends the newest ranges once the kernel has answered.
+_SEND_RANGES: Final = """
+    if (out.sending) return
+    out.sending = true
+    const send = () => {
+        if (out.placeholder != out.value && Date.now() - out.sent_ms < 1_000) return setTimeout(send, 5)
+        out.sending = false
+        out.sent_ms = Date.now()
         const {x_range: x, y_range: y} = figure
         const held = x.tags.includes("held")
         out.value = JSON.stringify([held, x.start, x.end, y.start, y.end, figure.inner_width, figure.inner_height])
     }
-    setTimeout(tell, 10)
+    setTimeout(send, 10)
 """
 _WATCHED: Final = ("x_range.start", "x_range.end", "y_range.start", "y_range.end", "x_range.tags", "inner_width")
 
@@ -52,16 +52,16 @@ class Viewport:
         self.pixels = (1100, 260)
         self._on_change = on_change
         self.panel = PageMessage()
-        self.panel.param.watch(self._told, "value")
+        self.panel.param.watch(self._reported, "value")
 
     def watch(self, chart: pn.pane.Bokeh) -> None:
         """Listen to the ranges of a chart."""
         # Panel keeps a callback, and what it knows, as long as the chart: the chart must not be kept by it.
         for each in _WATCHED:
-            told = {"out": weakref.proxy(self.panel), "figure": chart.object}
-            chart.jscallback(args=told, **{each: _TELL})
+            models = {"out": weakref.proxy(self.panel), "figure": chart.object}
+            chart.jscallback(args=models, **{each: _SEND_RANGES})
 
-    def _told(self, event: Any) -> None:
+    def _reported(self, event: Any) -> None:
         self._look(event.new)
         self.panel.placeholder = event.new
 

@@ -45,16 +45,16 @@ class Layout:
             rest = list(names[1:])
             pairs = [tuple(rest[at:at + 2]) for at in range(0, len(rest), 2)]
             return cls((*((name,) for name in names[:1]), *pairs))
-        told = tuple((row,) if isinstance(row, str) else tuple(row) for row in rows)
-        count = Counter(name for row in told for name in row)
+        given = tuple((row,) if isinstance(row, str) else tuple(row) for row in rows)
+        count = Counter(name for row in given for name in row)
         for name, times in count.items():
             if name not in names:
-                raise PlanError(f"Unknown view in rows: {name!r}.", where=f"rows={[list(row) for row in told]}",
+                raise PlanError(f"Unknown view in rows: {name!r}.", where=f"rows={[list(row) for row in given]}",
                                 hint=near_match(name, names, noun="view"))
             if times > 1:
                 raise PlanError(f"rows must name a view once, and name {name!r} {times} times.", where="rows=",
                                 hint="Remove the duplicates.")
-        return cls(tuple(row for row in told if row))
+        return cls(tuple(row for row in given if row))
 
     @classmethod
     def load(cls, path: FilePath, names: Sequence[str]) -> Layout:
@@ -67,11 +67,11 @@ class Layout:
         """
         try:
             rows = json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
-            told = [[str(name) for name in row] for row in rows]
+            given = [[str(name) for name in row] for row in rows]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PlanError(f"Cannot read {os.fspath(path)!r} as a layout: {error}", where=f"rows={os.fspath(path)!r}",
                             hint="Write a layout with Dashboard.save(path).") from error
-        return cls.of(names, told)
+        return cls.of(names, given)
 
     def save(self, path: FilePath) -> None:
         """Write it down as JSON."""

@@ -107,7 +107,7 @@ class UserAggregate(Aggregate):
             said.append(f"{user.name} runs interpreted: {known.why}")
         if user.remove is None and user.difference is None:
             order = "" if user.merge is None or isinstance(known.steps, Objects) else " before an earlier one"
-            said.append(f"{user.name} has no remove: when a row leaves{order}, its group is computed afresh")
+            said.append(f"{user.name} has no remove: when a row leaves{order}, its group is computed again")
         if user.merge is None:
             said.append(f"{user.name} has no merge: parts of its input cannot be aggregated apart and combined")
         elif known.unwritten is not None:

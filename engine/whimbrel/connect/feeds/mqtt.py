@@ -175,12 +175,12 @@ class _Subscriber(Client):
             raise ConnectionError("the connection was lost")
         with self._changed:
             has_room = len(self._held) < _MAX_HELD and self._held_bytes < MAX_BYTES
-        heard, _, _ = select.select([self._ear, wire] if has_room else [self._ear],
+        readable, _, _ = select.select([self._ear, wire] if has_room else [self._ear],
                                     [wire] if link.want_write() else [], [], _LOOK_S)
-        if self._ear in heard:
+        if self._ear in readable:
             self._ear.recv(4096)
             self._acknowledge()
-        if wire in heard:
+        if wire in readable:
             self._read()
         if link.want_write():
             link.loop_write()

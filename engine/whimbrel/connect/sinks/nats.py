@@ -57,7 +57,7 @@ class NatsSink(ServerSink):
     async def _open(self) -> None:
         said: Exception | None = None
 
-        async def heard(error: Exception) -> None:
+        async def failed(error: Exception) -> None:
             """Keep the error; by default the client would print it."""
             nonlocal said
             said = error
@@ -67,7 +67,7 @@ class NatsSink(ServerSink):
 
         self._closed = asyncio.Event()
         try:
-            await self._link.connect(self._url, error_cb=heard, closed_cb=closed, **ONCE)
+            await self._link.connect(self._url, error_cb=failed, closed_cb=closed, **ONCE)
         except self._library.errors.NoServersError as error:
             raise ConnectionError(str(said or error)) from said  # the callback has the reason
         except self._library.errors.Error as error:

@@ -78,7 +78,7 @@ class ServerSink(Sink):
     def _heard(self) -> None:
         """Note that the server has responded."""
         if self._talk is not None:
-            self._talk.heard()
+            self._talk.answered()
 
     def _acknowledged(self, rows: int) -> None:
         """Note that the server has acknowledged the oldest `rows` rows."""
@@ -133,8 +133,8 @@ class ServerSink(Sink):
         error, now, grace_s = talk.error, time.monotonic(), min(_GRACE_S, self.retry_timeout_s)
         if self.stopped.is_set():  # from now on a short grace time: the server may just be back
             self._stop_seen = min(self._stop_seen, now)
-        vain = talk.silent_s > self.retry_timeout_s or min(talk.silent_s, now - self._stop_seen) > grace_s
-        if error is None and vain:
+        timed_out = talk.silent_s > self.retry_timeout_s or min(talk.silent_s, now - self._stop_seen) > grace_s
+        if error is None and timed_out:
             error = TimeoutError(talk.last_error or "the server does not answer")
         elif error is None and talk.catching_up and now - self._stop_seen > grace_s:
             error = TimeoutError("the run was stopped before all rows were sent again")
@@ -221,7 +221,7 @@ class _Talk(threading.Thread):
 
     # The thread.
 
-    def heard(self) -> None:
+    def answered(self) -> None:
         """Note that the server has responded."""
         self._since = time.monotonic()
 

@@ -49,7 +49,7 @@ class Csv(Format):
     def block(self, text: bytes, schema: pa.Schema) -> pa.RecordBatch:
         """Rows of a text at whose end no quote is open; it is for the caller to see that each line is one."""
         names = schema.names if self.names is None else self.names
-        empty = b"," * (len(names) - 1)  # an open quote takes in the line behind it, so there must be one
+        empty = b"," * (len(names) - 1)  # an open quote takes in the next line, so there must be one
         types = {field.name: field.type for field in schema}
         rows = _read([text, empty], names, types).combine_chunks().to_batches()[0]
         if any(column.null_count == 0 for column in rows.slice(len(rows) - 1).columns):
