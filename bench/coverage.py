@@ -211,7 +211,7 @@ class Shuffles:
         """The answers before the last one."""
         progress = self._begin(seed)
         run = progress.block_run
-        run.states = run.pending_estimates.states = self._states
+        run.states = run.lazy_estimates.states = self._states
         for answer in islice(progress, len(LOOKS)):
             assert answer.sample is not None
             yield answer, answer.sample

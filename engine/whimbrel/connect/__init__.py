@@ -2,7 +2,7 @@
 
 from whimbrel.connect.datasets.catalog import flights, flights_file
 from whimbrel.connect.files.parquet import ParquetSource
-from whimbrel.connect.partitions import PartitionWatermarks
+from whimbrel.connect.partition_watermarks import PartitionWatermarks
 from whimbrel.connect.replay.replay import Replay
 from whimbrel.connect.replay.replay_clock import ReplayClock
 from whimbrel.connect.replay.replay_reader import ReplayReader, follow

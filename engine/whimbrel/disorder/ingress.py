@@ -8,7 +8,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Mask, elapsed
 from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
 from whimbrel.disorder.idle_advance import AdvancesWhenIdle
-from whimbrel.disorder.partition_watermarks import PartitionWatermark
+from whimbrel.disorder.low_watermark import LowWatermark
 from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.source_watermark import SourceWatermark
 from whimbrel.disorder.watermark_generator import Array, ArrivalWatermarks, WatermarkGenerator
@@ -160,4 +160,4 @@ def watermark_generator_of(source: Source) -> WatermarkGenerator:
     disorder = source.disorder
     if disorder.partition is None:
         return SourceWatermark(disorder.reorder_latency, in_order=source.in_order)
-    return PartitionWatermark(disorder, source.schema.type_of(disorder.partition))
+    return LowWatermark(disorder, source.schema.type_of(disorder.partition))

@@ -19,10 +19,10 @@ from whimbrel.spark.exchange import ROWS_A_TASK, answered
 from whimbrel.spark.load import SparkSource
 from whimbrel.spark.rows import SparkRows, stage_fields
 from whimbrel.spark.session import check_running
+from whimbrel.spark.source_dataframes import MAX_SENT_BYTES, rows_of
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql, states_in_sql
 from whimbrel.spark.stages import Before, Exchange, How, Stage, divide
 from whimbrel.spark.tasks import Task
-from whimbrel.spark.to_dataframe import MAX_SENT_BYTES, rows_of
 from whimbrel.spark.types import check_distinct_names, fitting, spark_schema
 from whimbrel.spark.workers import check_workers
 

@@ -16,7 +16,7 @@ from whimbrel import col
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.quantiles import Pool
 from whimbrel.progressive.query.interrupts import Interrupts
-from whimbrel.progressive.query.pending_estimates import PendingEstimates
+from whimbrel.progressive.query.lazy_estimates import LazyEstimates
 from whimbrel.progressive.sampling.block_scan import Scan
 from whimbrel.progressive.sampling.block_states import BlockStates
 
@@ -61,7 +61,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
 @pytest.mark.parametrize("place", [(Scan, "mark_read"), (Scan, "mark_all_read"), (Scan, "prioritize"),
-                                   (Scan, "next_phase"), (PendingEstimates, "read"), (PendingEstimates, "merge"),
+                                   (Scan, "next_phase"), (LazyEstimates, "read"), (LazyEstimates, "merge"),
                                    (Totals, "add"),
                                    (BlockStates, "read"),
                                    (BlockStates, "read_rest"), (BlockStates, "take"), (Pool, "_replay")],

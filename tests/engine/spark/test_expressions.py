@@ -14,8 +14,8 @@ import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.expr import Expr
 from whimbrel.spark.expressions import native
+from whimbrel.spark.source_dataframes import rows_of
 from whimbrel.spark.sql_partial_aggregates import names_of
-from whimbrel.spark.to_dataframe import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

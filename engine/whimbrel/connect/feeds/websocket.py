@@ -15,7 +15,7 @@ from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.library_logging import info_logger
-from whimbrel.connect.row_numbers import FAILED, FINISHED, POLICY_VIOLATION, ROW, RUN
+from whimbrel.connect.serve_protocol import FAILED, FINISHED, POLICY_VIOLATION, ROW, RUN
 from whimbrel.errors import MissingExtraError, SourceError
 
 _MAX_BYTES = 64 << 20

@@ -20,7 +20,7 @@ from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.parquet_blocks import ParquetExcerpts
 from whimbrel.connect.files.parquet_files import ParquetFiles
 from whimbrel.connect.files.paths import FilePath, parquet_files
-from whimbrel.connect.partitions import PartitionWatermarks, by_of
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts

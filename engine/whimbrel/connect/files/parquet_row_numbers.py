@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.files.parquet import ParquetSource
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.partitions import PartitionWatermarks, by_of
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.connect.tables.time_column_markers import SEQUENCE_COLUMN, check_free
 

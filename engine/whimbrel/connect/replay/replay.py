@@ -15,7 +15,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, Instant
 from whimbrel.connect.ordering import ordering_spec
-from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, in_partitions
 from whimbrel.connect.replay.arrival_time import ArrivalTime
 from whimbrel.connect.replay.clock_protocol import NEVER
 from whimbrel.connect.replay.replay_clock import INFINITE, ReplayClock, checked_speed

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
-from whimbrel.connect.row_numbers import ROW, RUN
+from whimbrel.connect.serve_protocol import ROW, RUN
 from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.errors import WhimbrelError
 

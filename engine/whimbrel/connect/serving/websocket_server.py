@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from whimbrel.connect.library_logging import info_logger
-from whimbrel.connect.row_numbers import FAILED, POLICY_VIOLATION, ROW, RUN
+from whimbrel.connect.serve_protocol import FAILED, POLICY_VIOLATION, ROW, RUN
 from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import MissingExtraError, WhimbrelError

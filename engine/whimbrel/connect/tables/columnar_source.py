@@ -11,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.ordering import ordering_spec
-from whimbrel.connect.partitions import PartitionWatermarks, in_partitions
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, in_file_order, is_stated, refuse_wall_clock
 from whimbrel.errors import PlanError

@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Column, Ticks
 from whimbrel.clock import INF
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.partitions import PartitionWatermarks, by_of, in_partitions
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of, in_partitions
 from whimbrel.connect.tables.lifetime_columns import Named, Timeline
 from whimbrel.connect.tables.memory import ArrowSource
 from whimbrel.errors import SchemaError, SourceError

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Mask, Ticks
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.partitions import PartitionWatermarks, by_of
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.connect.tables.pandas_index import index_columns, unnamed_index, without

@@ -22,7 +22,7 @@ from whimbrel.progressive.late.late_estimate import LateBlocks
 from whimbrel.progressive.late.late_rows_model import SAMPLED
 from whimbrel.progressive.plan.post_aggregation import PostAggregation
 from whimbrel.progressive.query.interrupts import Interrupts
-from whimbrel.progressive.query.pending_estimates import PendingEstimates
+from whimbrel.progressive.query.lazy_estimates import LazyEstimates
 from whimbrel.progressive.query.progressive_plan import BlockPlan, ProgressiveOptions
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
 from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
@@ -61,7 +61,7 @@ class BlockRun:
         As planned.
     scan : Scan
     merged : Merged
-    pending_estimates : PendingEstimates
+    lazy_estimates : LazyEstimates
     phases : int
         The number of phases that have begun.
     without_intervals : str
@@ -88,7 +88,7 @@ class BlockRun:
         self.merged = Merged(self.split, float(self.blocks.rows.mean()), bounds)
         if len(starts := windows_with_rows(self.split, self.scan)):
             self.merged.windows.expect(starts)
-        self.pending_estimates = PendingEstimates(self.states, self.merged)
+        self.lazy_estimates = LazyEstimates(self.states, self.merged)
         self.hurries = False
 
     def read(self, latest: Estimate | None, version: int, began: float) -> Estimate | None:
@@ -139,22 +139,22 @@ class BlockRun:
         """Read all remaining blocks as one, in time order: no update is due before the end."""
         rest = self._total - self.scan.rows_read
         if rest > _MANY_ROWS:  # users of an earlier estimate do not wait for these
-            self.pending_estimates.merge()
+            self.lazy_estimates.merge()
         self._take_in(rest, lambda: self.states.read_rest(self.scan.rest), self.scan.mark_all_read)
 
     def _take_in(self, rows: int, read: Callable[[], int], mark_read: Callable[[], None]) -> None:
         """Make states of rows and count them as read: both or neither, if interrupted."""
-        with self.pending_estimates.lock, Interrupts() as interrupts:
+        with self.lazy_estimates.lock, Interrupts() as interrupts:
             before = self.states.waiting
             try:
                 states = interrupts.let_through(read)
             except BaseException:
                 self.states.discard(before)
                 raise
-            self.pending_estimates.read(rows, len(self.scan.drawn), states)
+            self.lazy_estimates.read(rows, len(self.scan.drawn), states)
             mark_read()
             if self.merged.overlap or self.states.waiting >= MAX_WAITING:
-                self.pending_estimates.merge()
+                self.lazy_estimates.merge()
 
     def _next_phase(self) -> bool:
         with Interrupts():
@@ -188,9 +188,9 @@ class BlockRun:
         if not len(self.scan.drawn):
             return
         if self.scan.begins:
-            self.pending_estimates.merge()
+            self.lazy_estimates.merge()
         else:
-            sample = self.pending_estimates.now(self.scan.position).sample
+            sample = self.lazy_estimates.now(self.scan.position).sample
             if len(sample):
                 self.merged.before = sample.bounds(self._alpha * (1 if self.options.late is None else SAMPLED))
             self.phases += 1
@@ -208,14 +208,14 @@ class BlockRun:
         rate = rows / max(elapsed, 1e-9)
         metrics = Metrics(rows=rows, fraction_read=rows / total, elapsed_s=elapsed, rows_per_s=rate)
         final = rows == total
-        pending_estimates, merged, tail = self.pending_estimates, self.merged, self._tail
-        pending = pending_estimates.now(self.scan.position, last=final)
+        lazy_estimates, merged, tail = self.lazy_estimates, self.merged, self._tail
+        pending = lazy_estimates.now(self.scan.position, last=final)
         if self.split.kept:  # unmerged values take much memory
-            pending_estimates.merge()
+            lazy_estimates.merge()
         finished = None
         if final and merged.overlap:
             def finished() -> pa.Table:
-                pending_estimates.merge()
+                lazy_estimates.merge()
                 return tail.of_states(merged.states)
         elif self.split.tail:
             def finished() -> pa.Table:
@@ -231,7 +231,7 @@ class BlockRun:
 
     def state(self) -> dict[str, Any]:
         """What was read, and the order of the blocks that follow."""
-        self.pending_estimates.merge()
+        self.lazy_estimates.merge()
         merged, known = self.merged, self.merged.before is not None
         low, high = merged.before or (np.empty((0, 0)), np.empty((0, 0)))
         return {"of": self._identity, "rows": self._rows_of(self.scan.read), "panes": merged.panes,

@@ -10,7 +10,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration
 from whimbrel.connect.feeds.runtime.overload import Overload
 from whimbrel.connect.ordering import ordering_spec
-from whimbrel.connect.partitions import PartitionWatermarks, by_of, in_partitions
+from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of, in_partitions
 from whimbrel.connect.tables.time_column_markers import in_file_order
 from whimbrel.connect.validation import check_name, checked_seconds, is_seconds, is_whole
 from whimbrel.errors import PlanError, near_match

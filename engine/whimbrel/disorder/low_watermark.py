@@ -23,7 +23,7 @@ _NO_PUNCTUATION = np.empty(0, np.bool_)
 _NO_PUNCTUATION.flags.writeable = False
 
 
-class PartitionWatermark(WatermarkGenerator):
+class LowWatermark(WatermarkGenerator):
     """With hw the largest time seen in a partition, current = max(current, hw - L, its punctuations, low watermark).
 
     Rows of one partition never make a row of another late, unless they advance the low watermark. With a `lag`, the low
@@ -70,7 +70,7 @@ class PartitionWatermark(WatermarkGenerator):
                    -1 if latency is None else latency, self.passed, self.newest_of, current, newest)
         return ArrivalWatermarks(current, newest)
 
-    def fork(self) -> PartitionWatermark:
+    def fork(self) -> LowWatermark:
         clone = copy.copy(self)
         clone.passed, clone.newest_of, clone.late = self.passed.copy(), self.newest_of.copy(), self.late.copy()
         return clone

@@ -20,7 +20,7 @@ _INTERPRETED_S = 2e-5
 """The time of a state in interpreted code; many states wait as long for the compiler."""
 
 
-class PendingEstimates:
+class LazyEstimates:
     """Blocks that were read but not merged, and the estimates between them.
 
     Merging the states of many blocks at once is faster, and an unused estimate costs only its blocks. The sample of an
@@ -43,17 +43,17 @@ class PendingEstimates:
         self.lock = threading.RLock()
         self.states, self._merged = states, merged
         self._blocks: list[tuple[int, int, int]] = []
-        self._open: list[weakref.ref[PendingEstimate]] = []
+        self._open: list[weakref.ref[LazyEstimate]] = []
         self._failed: Exception | None = None
 
     def read(self, rows: int, before: int, states: int) -> None:
         """Count a block with its rows, the number of blocks of the phase before it, and its states."""
         self._blocks.append((rows, before, states))
 
-    def now(self, position: ScanPosition, *, last: bool = False) -> PendingEstimate:
+    def now(self, position: ScanPosition, *, last: bool = False) -> LazyEstimate:
         """An estimate at this position, whose sample can be made at any time."""
         with self.lock:
-            pending = PendingEstimate(self, position, len(self._blocks), last=last)
+            pending = LazyEstimate(self, position, len(self._blocks), last=last)
             self._open.append(weakref.ref(pending))
         return pending
 
@@ -71,7 +71,7 @@ class PendingEstimates:
                 self._failed = error
                 raise
 
-    def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[PendingEstimate]) -> None:
+    def _merge(self, blocks: Sequence[tuple[int, int, int]], asked: Sequence[LazyEstimate]) -> None:
         """Merge blocks up to each estimate, make its sample, and merge the others."""
         states = self.states.take() if blocks else None
         merged = begun = 0
@@ -88,12 +88,12 @@ class PendingEstimates:
                 pending.set_sample(self._merged.sample(pending.position))
 
 
-class PendingEstimate:
+class LazyEstimate:
     """An estimate whose sample is not made yet.
 
     Parameters
     ----------
-    of : PendingEstimates
+    of : LazyEstimates
     position : ScanPosition
     blocks : int
         The number of unmerged blocks at that time.
@@ -102,8 +102,8 @@ class PendingEstimate:
 
     """
 
-    def __init__(self, of: PendingEstimates, position: ScanPosition, blocks: int, *, last: bool) -> None:
-        self._of: PendingEstimates | None = of
+    def __init__(self, of: LazyEstimates, position: ScanPosition, blocks: int, *, last: bool) -> None:
+        self._of: LazyEstimates | None = of
         self.position, self.blocks, self.last = position, blocks, last
         self._sample: BlockSample | None = None
 
