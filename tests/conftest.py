@@ -71,12 +71,14 @@ def what_stays_is_looked_at_once() -> Iterator[None]:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is long
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a program that is not there; leave out what is optional, or reads the optional data folder.
 
     What drives another program, or reads a feed by threads of its own, is tried once more when it fails, and the
     summary says so: on a busy machine a browser, a broker or a thread may take longer than a test waits.
     """
+    _mark_cases_outside_a_share(items)
     left_out = [] if SHARED_DATA.is_dir() else [item for item in items if item.get_closest_marker("data")]
     for item in items:
         for mark, (program, _, there) in NEEDS.items():
@@ -90,6 +92,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1))
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def _mark_cases_outside_a_share(items: list[pytest.Item]) -> None:
+    """Of the cases of a test with a share, every n-th runs in `make test`; the others are long."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if (share := item.get_closest_marker("share")) is not None:
+            function = item.nodeid.partition("[")[0]
+            if cases[function] % share.args[0]:
+                item.add_marker(pytest.mark.long)
+            cases[function] += 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
