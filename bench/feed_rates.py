@@ -41,7 +41,7 @@ from whimbrel import Stream, col
 from whimbrel.connect.feeds import Feed
 
 FIELDS: Any = {"at": "int64", "x": "int64"}
-TOLD: Any = {"time": "at", "schema": FIELDS}
+OPTIONS: Any = {"time": "at", "schema": FIELDS}
 WINDOW = 10_000
 
 
@@ -105,7 +105,7 @@ def _kafka(folder: Path, rows: int) -> Iterator[Ready]:
         for message in _messages(rows):
             producer.produce("rows", message, partition=0)
         assert producer.flush(60) == 0
-        yield Ready(wb.feeds.kafka("rows", address, **TOLD))
+        yield Ready(wb.feeds.kafka("rows", address, **OPTIONS))
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def _redis(folder: Path, rows: int) -> Iterator[Ready]:
         for at in range(rows):
             writing.xadd("rows", {"at": at, "x": _x(at)})
         writing.execute()
-        yield Ready(wb.feeds.redis("rows", f"redis://127.0.0.1:{server.port}", **TOLD))
+        yield Ready(wb.feeds.redis("rows", f"redis://127.0.0.1:{server.port}", **OPTIONS))
 
 
 @contextmanager
@@ -134,14 +134,14 @@ def _nats(folder: Path, rows: int) -> Iterator[Ready]:
     with servers.running(servers.nats(folder)) as server:
         url = f"nats://127.0.0.1:{server.port}"
         asyncio.run(asyncio.wait_for(publish(url), 60))
-        yield Ready(wb.feeds.nats("rows", url, **TOLD))
+        yield Ready(wb.feeds.nats("rows", url, **OPTIONS))
 
 
 @contextmanager
 def _mqtt(folder: Path, rows: int) -> Iterator[Ready]:
     """In a session of the feed, which the broker keeps while nobody is connected."""
     with servers.running(servers.mosquitto(folder)) as server:
-        feed = wb.feeds.mqtt("rows", f"mqtt://127.0.0.1:{server.port}", session="bench", **TOLD)
+        feed = wb.feeds.mqtt("rows", f"mqtt://127.0.0.1:{server.port}", session="bench", **OPTIONS)
         asked = feed.node.op
         assert isinstance(asked, Feed)
         asked.connect(None).close()
@@ -168,7 +168,7 @@ def _insert(url: str, rows: int) -> None:
 def _postgres(folder: Path, rows: int) -> Iterator[Ready]:
     with _postgres_server(folder) as url:
         _insert(url, rows)
-        yield Ready(wb.feeds.postgres("rows", url, cursor="at", every=0.01, **TOLD))
+        yield Ready(wb.feeds.postgres("rows", url, cursor="at", every=0.01, **OPTIONS))
 
 
 @contextmanager
@@ -176,23 +176,23 @@ def _postgres_changes(folder: Path, rows: int) -> Iterator[Ready]:
     with _postgres_server(folder) as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
-        yield Ready(wb.feeds.postgres_cdc("rows", url, slot="bench", publication="whimbrel", **TOLD),
+        yield Ready(wb.feeds.postgres_cdc("rows", url, slot="bench", publication="whimbrel", **OPTIONS),
                     lambda: _insert(url, rows))
 
 
 @contextmanager
 def _websocket(folder: Path, rows: int) -> Iterator[Ready]:
-    told, over = threading.Event(), threading.Event()
+    start, over = threading.Event(), threading.Event()
 
     def talk(connection: Any) -> None:
-        told.wait(60)
+        start.wait(60)
         for at in range(rows):
             connection.send(_message(at).decode())
         over.wait(60)
 
     with serve(talk, "127.0.0.1", 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Ready(wb.feeds.websocket(f"ws://127.0.0.1:{server.socket.getsockname()[1]}", **TOLD), told.set)
+        yield Ready(wb.feeds.websocket(f"ws://127.0.0.1:{server.socket.getsockname()[1]}", **OPTIONS), start.set)
         over.set()
 
 
@@ -203,7 +203,7 @@ def _http(folder: Path, rows: int) -> Iterator[Ready]:
         return 200, {}, b"\n".join(map(_message, range(first, min(first + 10_000, rows))))
 
     with pages(page) as url:
-        yield Ready(wb.feeds.http(url, every=0.001, cursor="at", **TOLD))
+        yield Ready(wb.feeds.http(url, every=0.001, cursor="at", **OPTIONS))
 
 
 @contextmanager
@@ -214,14 +214,14 @@ def _events(folder: Path, rows: int) -> Iterator[Ready]:
         return 200, {"Content-Type": "text/event-stream"}, b"" if "Last-Event-ID" in request.headers else text
 
     with pages(page) as url:
-        yield Ready(wb.feeds.sse(url, **TOLD))
+        yield Ready(wb.feeds.sse(url, **OPTIONS))
 
 
 @contextmanager
 def _tail(folder: Path, rows: int) -> Iterator[Ready]:
     folder.mkdir()
     (folder / "rows.json").write_bytes(b"\n".join([*_messages(rows), b""]))
-    yield Ready(wb.feeds.tail(folder / "rows.json", **TOLD))
+    yield Ready(wb.feeds.tail(folder / "rows.json", **OPTIONS))
 
 
 @contextmanager
@@ -230,17 +230,17 @@ def _directory(folder: Path, rows: int) -> Iterator[Ready]:
     for number, first in enumerate(range(0, rows, 10_000)):
         text = b"\n".join([*map(_message, range(first, min(first + 10_000, rows))), b""])
         (folder / f"{number:05}.json").write_bytes(text)
-    yield Ready(wb.feeds.directory(folder, pattern="*.json", **TOLD))
+    yield Ready(wb.feeds.directory(folder, pattern="*.json", **OPTIONS))
 
 
 @contextmanager
 def _socket(folder: Path, rows: int) -> Iterator[Ready]:
     """Arrow IPC, in batches of 100 rows."""
-    told = threading.Event()
+    start = threading.Event()
 
     def talk(listener: socket.socket) -> None:
         connection, _ = listener.accept()
-        told.wait(60)
+        start.wait(60)
         fields = pa.schema([("at", pa.int64()), ("x", pa.int64())])
         with connection, connection.makefile("wb") as file, ipc.new_stream(file, fields) as stream:
             for first in range(0, rows, 100):
@@ -249,7 +249,7 @@ def _socket(folder: Path, rows: int) -> Iterator[Ready]:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=talk, args=(listener,), daemon=True).start()
-        yield Ready(wb.feeds.socket(f"tcp://127.0.0.1:{listener.getsockname()[1]}", **TOLD), told.set)
+        yield Ready(wb.feeds.socket(f"tcp://127.0.0.1:{listener.getsockname()[1]}", **OPTIONS), start.set)
 
 
 @contextmanager

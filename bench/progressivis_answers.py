@@ -75,8 +75,8 @@ def _off(columns: dict[str, Any], terms: Any, truth: Any, scale: float) -> float
 
 def main() -> None:
     """Answer until nobody asks."""
-    with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as unheard:  # its scheduler prints
-        sys.stdout = unheard
+    with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as discarded:  # its scheduler prints
+        sys.stdout = discarded
         for line in sys.stdin:
             print(json.dumps(answered(**json.loads(line))), file=out, flush=True)
 

@@ -27,12 +27,12 @@ class ProgressiVis:
 
     def answered(self, file: Path, exact: dict[int, tuple[float, float]]) -> tuple[dict[str, float], pa.Table]:
         """Seconds to each error, by its name, and the last answer; errors are those of these totals and means."""
-        asked, told = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert told is not None
-        asked.write(json.dumps({"file": str(file), "exact": exact}) + "\n")
-        asked.flush()
-        line = told.readline()
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        requests.write(json.dumps({"file": str(file), "exact": exact}) + "\n")
+        requests.flush()
+        line = answers.readline()
         if not line:
             raise RuntimeError(f"ProgressiVis ended with {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)

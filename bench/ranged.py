@@ -93,10 +93,10 @@ def _joined(rows: int) -> Question:
         return searches.group_by("kind").tumbling_window(rows).aggregate(
             n=wb.count(), worth=wb.sum(col.ms * col.price), mean=wb.mean(col.ms))
 
-    frame, beside = pl.from_arrow(log), pl.from_arrow(terms)
+    frame, names = pl.from_arrow(log), pl.from_arrow(terms)
     assert isinstance(frame, pl.DataFrame)
-    assert isinstance(beside, pl.DataFrame)
-    asked = frame.lazy().join(beside.lazy(), on="term").group_by("kind").agg(
+    assert isinstance(names, pl.DataFrame)
+    asked = frame.lazy().join(names.lazy(), on="term").group_by("kind").agg(
         n=pl.len().cast(pl.Int64), worth=(pl.col("ms") * pl.col("price")).sum(), mean=pl.col("ms").mean())
     connection = duckdb.connect()
     connection.register("log", log)

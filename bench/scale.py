@@ -211,12 +211,12 @@ def _check(found: dict[str, Any], steps: Steps, rows: int) -> None:
 
 
 def _print_ratios(seconds: dict[str, float]) -> None:
-    for name, beside, bar in (("first", "Spark SQL", "at most 0.05 of the time"),
-                              ("files", "scan", "at most 1.25 times the time"),
-                              ("on Spark", "Spark SQL", "at most the time"), ("here", "Spark SQL", "no bar"),
-                              ("sessions here", "sessions on Spark", "no bar")):
-        if {name, beside} <= seconds.keys():
-            print(f"{name} / {beside}: {seconds[name] / seconds[beside]:.3f} ({bar})")
+    for name, other, bar in (("first", "Spark SQL", "at most 0.05 of the time"),
+                             ("files", "scan", "at most 1.25 times the time"),
+                             ("on Spark", "Spark SQL", "at most the time"), ("here", "Spark SQL", "no bar"),
+                             ("sessions here", "sessions on Spark", "no bar")):
+        if {name, other} <= seconds.keys():
+            print(f"{name} / {other}: {seconds[name] / seconds[other]:.3f} ({bar})")
 
 
 if __name__ == "__main__":

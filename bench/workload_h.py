@@ -90,7 +90,7 @@ def run(*, quick: bool, logs: Path | None = None) -> Iterator[Row]:
                 if question is asked[0]:
                     yield from _steered(place, source, rows)
         yield from ranged(rows)
-        yield from _beside_progressivis(_searches(QUICK_FEWER_ROWS if quick else FEWER_ROWS), folder)
+        yield from _against_progressivis(_searches(QUICK_FEWER_ROWS if quick else FEWER_ROWS), folder)
     print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
           "how many had one at half the data, its width as a multiple of one for that look alone, half of it as a "
           "share of the value)")
@@ -234,7 +234,7 @@ def _answered(query: wb.Stream, every: str = "1%") -> pa.Table:
     return table
 
 
-def _beside_progressivis(question: Question, folder: str) -> Iterator[Row]:
+def _against_progressivis(question: Question, folder: str) -> Iterator[Row]:
     """Of one file, in turn. It gives no intervals: its errors are the true ones, ours those that are said."""
     with started() as peer:
         if peer is None:

@@ -65,11 +65,11 @@ def _flight(table: pa.Table) -> Iterator[Row]:
         served.run.wait(600)
         assert served.flight is not None
         feed = _counts(wb.feeds.flight(served.flight, time="start", token=served.token))
-        told = flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {served.token}".encode())])
+        options = flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {served.token}".encode())])
 
         def bare() -> tuple[int, float]:
             chunks = [chunk.data["value"].to_numpy() for chunk in
-                      flight.connect(served.flight).do_get(flight.Ticket(b""), told)]
+                      flight.connect(served.flight).do_get(flight.Ticket(b""), options)]
             return sum(map(len, chunks)), float(sum(chunk.sum() for chunk in chunks))
 
         yield from compare("K Flight", "served, read, counted", len(table), lambda: _total(feed.collect()),

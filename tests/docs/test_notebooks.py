@@ -40,5 +40,5 @@ def test_a_notebook_runs_and_agrees(name: str) -> None:
 def test_every_notebook_is_run_or_named() -> None:
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.py")}
     assert notebooks == ENDS.keys()
-    told = (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
-    assert [name for name in sorted(notebooks) if f"../notebooks/{name}.py" not in told] == []
+    page = (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(notebooks) if f"../notebooks/{name}.py" not in page] == []

@@ -29,11 +29,11 @@ def at(times: list[int | None], ends: list[int | None] | None = None, **options:
     return wb.from_arrow(pa.table(columns), time="at", end=None if ends is None else "until", name="log", **options)
 
 
-def edges(sync: list[int | None], of: list[int | None], told: list[bool] | None = None, **options: Any) -> wb.Stream:
+def edges(sync: list[int | None], of: list[int | None], mask: list[bool] | None = None, **options: Any) -> wb.Stream:
     columns = {"at": pa.array(sync, INTEGERS), "of": pa.array(of, INTEGERS), "x": pa.array(["a"] * len(sync))}
-    punctuation = {} if told is None else {"told": pa.array(told)}
+    punctuation = {} if mask is None else {"punctuation": pa.array(mask)}
     return wb.from_edges(pa.table(columns | punctuation), sync="at", other="of",
-                         punctuation=None if told is None else "told", name="log", **options)
+                         punctuation=None if mask is None else "punctuation", name="log", **options)
 
 
 def by_device() -> wb.Stream:

@@ -458,7 +458,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_with_its_place_and_a_hint(mistake: str) -> None:
+def test_a_mistake_is_reported_with_its_location_and_a_hint(mistake: str) -> None:
     action, kind, what, where = MISTAKES[mistake]
     with pytest.raises(wb.WhimbrelError) as caught:
         action()

@@ -16,5 +16,5 @@ def test_the_table_is_that_of_the_tests() -> None:
     header, _, *rows = page.split("<!-- faults -->\n")[1].split("<!-- end -->")[0].strip().splitlines()
     cells = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in (header, *rows)]
     faults = cells[0][1:]
-    assert {(feed, fault) for feed, *told in cells[1:] for fault, word in zip(faults, told, strict=True)
+    assert {(feed, fault) for feed, *words in cells[1:] for fault, word in zip(faults, words, strict=True)
             if word == "yes"} == marked, "make faults writes the table"

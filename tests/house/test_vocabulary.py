@@ -85,7 +85,7 @@ STATE = "two words"
 '''
 
 
-def test_texts_are_told_apart_by_kind() -> None:
+def test_texts_are_distinguished_by_kind() -> None:
     tree = ast.parse(CODE)
     assert [name for _, name in texts.public_names(tree)] == [
         "Shown", "field", "act", "self", "given", "load", "path", "WIDGET", "STATE"]

@@ -176,8 +176,8 @@ def test_random_queries_keep_the_laws(query: Query, s: list[Event], t: list[Even
 
 
 @given(strategies.queries(ordered=True), strategies.facts(), strategies.facts(max_size=6), st.integers(0, 1000))
-def test_the_events_behind_rows_of_random_queries_give_them_again(query: Query, s: list[Event], t: list[Event],
-                                                                  seed: int) -> None:
+def test_the_lineage_of_rows_of_random_queries_gives_them_again(query: Query, s: list[Event], t: list[Event],
+                                                                seed: int) -> None:
     trial = Trial(query.build, (s, t)[:query.arity], query.reference, seed)
     with tier("interpreted"):
         laws.ask(laws.lineage_reproduces_a_row, trial)
@@ -226,10 +226,10 @@ def test_float_sums_do_not_drift_when_large_values_leave() -> None:
                    laws=[laws.matches_the_reference, laws.batches_change_nothing])
 
 
-def test_a_broken_law_is_told_with_the_smallest_stream() -> None:
+def test_a_broken_law_is_reported_with_the_smallest_stream() -> None:
     query = Query((".where(col.x > 3)",))
-    with pytest.raises(AssertionError, match="read whole: 0 facts missing, 1 unexpected") as told:
+    with pytest.raises(AssertionError, match="read whole: 0 facts missing, 1 unexpected") as caught:
         check_operator(query.build, *INPUTS[:1], reference=lambda facts: query.reference(facts)[1:],
                        laws=[laws.matches_the_reference])
     assert re.search(r"\ns = wb.from_arrow\(pa.table\({'time': \[-?\d+\], .*time='time', end='until'\)\n"
-                     r"s.where\(col.x > 3\)$", str(told.value))
+                     r"s.where\(col.x > 3\)$", str(caught.value))

@@ -51,7 +51,7 @@ def test_a_hopping_snapshot_speaks_of_the_last_size_ticks() -> None:
     assert counts == [(0, 10, {"n": 1}), (10, 20, {"n": 2}), (20, 30, {"n": 2}), (30, 40, {"n": 1})]
 
 
-def test_an_end_labelled_hopping_snapshot_never_looks_ahead() -> None:
+def test_an_end_labelled_hopping_snapshot_never_has_lookahead() -> None:
     # [T, T + hop) speaks of events in (T - size, T].
     counts = oracle.aggregate(oracle.hopping_window(points(0, 10, 11), 20, 10, label="end"), {"n": Aggregated("count")})
     assert counts == [(0, 10, {"n": 1}), (10, 20, {"n": 2}), (20, 30, {"n": 2}), (30, 40, {"n": 1})]
@@ -84,7 +84,7 @@ def test_durations_and_shifts() -> None:
 ARRIVALS = points(10, 13, 12, 9, 14)
 
 
-def test_a_late_row_is_an_error_unless_told_otherwise() -> None:
+def test_a_late_row_is_an_error_by_default() -> None:
     with pytest.raises(DisorderError, match="Row 3 at 9"):
         oracle.ingress(ARRIVALS, 1, "raise")
     assert oracle.ingress(ARRIVALS, 4, "raise").facts == ARRIVALS  # 9 = 13 - 4 is on time

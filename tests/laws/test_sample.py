@@ -80,6 +80,6 @@ def test_the_key_may_be_a_null_a_float_or_a_bool() -> None:
     (lambda: KEYS.sample(0.1), "sample() needs a key."),
     (lambda: KEYS.tumbling_window(9).aggregate(all=wb.collect(col.plane)).sample(0.1, "all"), "A key must be a number"),
 ])
-def test_mistakes_are_told(mistake: Callable[[], wb.Stream], says: str) -> None:
+def test_mistakes_are_reported(mistake: Callable[[], wb.Stream], says: str) -> None:
     with pytest.raises(PlanError, match=re.escape(says)):
         mistake()

@@ -139,7 +139,7 @@ def test_a_case_passes(tmp_path: Path, given: dict[str, Any]) -> None:
     assert verdict(tmp_path, given) == ("passed", "")
 
 
-def test_a_difference_is_told(tmp_path: Path) -> None:
+def test_a_difference_is_reported(tmp_path: Path) -> None:
     assert verdict(tmp_path, WRONG) == (
         "failed", "1 rows a batch, interpreted: missing [0, inf) 2; unexpected [0, inf) 1")
 

@@ -121,7 +121,7 @@ class Notebook:
         before = cell.locator(".jp-InputArea-prompt").inner_text()
         began = time.perf_counter()
         self.page.keyboard.press("Shift+Enter")
-        if number == 0 and not self._heard(cell, before):  # Lab may not have listened yet
+        if number == 0 and not self._ran(cell, before):  # Lab may not have listened yet
             cell.locator(".jp-InputArea-editor").click()
             self.page.keyboard.press("Shift+Enter")
         self.page.wait_for_function(
@@ -131,7 +131,7 @@ class Notebook:
         )
         return time.perf_counter() - began
 
-    def _heard(self, cell: Locator, before: str) -> bool:
+    def _ran(self, cell: Locator, before: str) -> bool:
         """Whether a cell was told to run, within some seconds."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:

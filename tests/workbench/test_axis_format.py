@@ -51,7 +51,7 @@ def test_names_lose_their_middle_where_there_is_no_room(page: Page) -> None:
     assert ran(page, code, tick="分類の長い名前です17", names=[], axis={"tags": [14]}) == "分類の長…す17"
 
 
-def test_numbers_beside_colours_are_short(page: Page) -> None:
+def test_numbers_of_a_colour_scale_are_short(page: Page) -> None:
     def shown(*ticks: float) -> list[str]:
         return [ran(page, scale_ticks().code, tick=tick, ticks=ticks) for tick in ticks]
 

@@ -24,7 +24,7 @@ def test_what_can_be_changed_is_of_one_model() -> None:
     assert other.tags == []
 
 
-def test_a_theme_is_heard_also_when_the_default_is_known() -> None:
+def test_a_theme_is_applied_also_when_the_default_is_known() -> None:
     axis = LinearAxis()
     plain = axis.axis_label_text_font_size
     axis.apply_theme({"axis_label_text_font_size": "99px"})

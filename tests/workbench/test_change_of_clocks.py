@@ -65,7 +65,7 @@ def sums(change: int, unit: str = "s", zone: str = ZONE) -> wb.Stream:
     return log.group_by("k").tumbling_window("30m").aggregate(total=wb.sum(col.x))
 
 
-def told(kind: str, picture: Any, style: Any) -> list[Mark | None]:
+def marks_of(kind: str, picture: Any, style: Any) -> list[Mark | None]:
     """The marks of a picture, as a page tells them."""
     if kind == "table":
         return [Mark.read(row.mark) for row in picture.table]
@@ -81,9 +81,9 @@ def points(picture: Any, style: Any) -> list[Mark | None]:
     """The marks of points that are drawn one by one, as a page tells them."""
     seen = in_sight(picture, Window(picture.x, picture.y, 100, 100, picture.log), settled=True)
     columns = scatter._marks(picture, seen, style)
-    told = {"key": "of", "at": "x", "instant": "instant", "moment": "moment", "value": "y"}
+    columns_of = {"key": "of", "at": "x", "instant": "instant", "moment": "moment", "value": "y"}
     return [Mark.read(json.dumps({name: np.asarray(columns[of])[row].item() if name in ("at", "value")
-                                  else columns[of][row] for name, of in told.items()}))
+                                  else columns[of][row] for name, of in columns_of.items()}))
             for row in range(len(columns["x"]))]
 
 
@@ -97,7 +97,7 @@ def test_each_mark_has_its_own_events(pictured: Pictured, kind: str, change: str
     answer = {(start, row["k"]): row["total"] for start, row in zip(
         ticks(query.collect()).tolist(), query.collect().to_pylist(), strict=True)}
     found = {}
-    for mark in told(kind, picture, feed.options.style):
+    for mark in marks_of(kind, picture, feed.options.style):
         assert mark is not None
         row = feed.row_of(mark)
         assert row is not None
@@ -150,7 +150,7 @@ def test_a_cell_of_several_rows_has_the_events_of_one_of_them(pictured: Pictured
                                   "x": np.arange(len(seconds))}), time="at", name="log")
     feed, picture = pictured(log.tumbling_window("1s").aggregate(total=wb.sum(col.x)), "heatmap", keep_rows=20_000)
     assert picture.per_cell > 1000
-    marks = told("heatmap", picture, feed.options.style)
+    marks = marks_of("heatmap", picture, feed.options.style)
     for left, right, mark in zip(picture.left, picture.right, marks, strict=True):
         assert mark is not None
         row = feed.row_of(mark)
@@ -170,7 +170,7 @@ def test_a_cell_at_a_name_has_the_events_of_a_row_that_is_in_it(pictured: Pictur
 def test_a_bar_has_the_events_of_the_row_that_is_drawn(pictured: Pictured) -> None:
     log = wb.from_arrow({"at": [0, 1, 2], "k": ["a"] * 3, "x": [1.0, 2.0, None]}, time="at")
     feed, picture = pictured(log, "bars", by="k", y="x")
-    [mark] = told("bars", picture, feed.options.style)
+    [mark] = marks_of("bars", picture, feed.options.style)
     assert mark is not None
     row = feed.row_of(mark)
     assert row is not None
@@ -184,7 +184,7 @@ def test_bars_of_one_local_time_that_is_two_instants_say_both(pictured: Pictured
     assert pictured(log, "bars", by="k", y="x")[1].windows
 
 
-def test_keys_whose_words_are_alike_are_told_apart() -> None:
+def test_keys_whose_texts_are_alike_are_distinguished() -> None:
     keys = pa.table({"a": ["x, y", "x", None, "(null)", '"(null)"'], "b": ["z", "y, z", "", "(empty)", "q"]})
     assert len(set(labels(keys, ["a", "b"]).names)) == 5
     assert len(set(labels(keys, ["a"]).names)) == 5
@@ -208,6 +208,6 @@ def test_a_slider_sets_a_replay_to_instants(change: str) -> None:
     run.stop()
 
 
-def test_a_slider_does_not_go_behind_the_last_tick() -> None:
+def test_a_slider_does_not_go_past_the_last_tick() -> None:
     first, last = 0, 2**62 + 1
     assert Playback("paused", first, first, last, 0.0, 1.0).at(1.0) == last

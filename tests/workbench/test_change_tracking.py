@@ -92,7 +92,7 @@ def test_what_is_saved_has_no_marks(kind: str, before: dict[str, list[object]], 
     assert saved[0] == saved[1]
 
 
-def test_rows_that_cannot_be_told_apart_are_not_compared() -> None:
+def test_rows_that_cannot_be_distinguished_are_not_compared() -> None:
     framer = FrameBuilder(Options(kind="table"))
     twice = pa.table({"start": [0, 0], "end": [1, 1], "n": [1, 2]})
     framer.seen(framer.picture(Result(twice, (0,)), 0.0), 0.0)

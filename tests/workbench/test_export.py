@@ -120,7 +120,7 @@ def test_a_saved_page_fits_a_narrow_window(tmp_path: Path, chromium: Browser, ti
 
 
 @pytest.mark.browser
-def test_the_curve_of_a_saved_bound_stands_beside_its_words(chromium: Browser) -> None:
+def test_the_curve_of_a_saved_bound_is_next_to_its_text(chromium: Browser) -> None:
     """A saved page has no style sheet for it, and the curve began where "95%" ended."""
     bounds = tuple(Bound(share, share, 0.1 / share) for share in (0.1, 0.2, 0.3))
     quality = Quality("delay", "both", rows=3, exact=0, known=3, half=0.01, confidence=0.95, unseen=0.1, why="",

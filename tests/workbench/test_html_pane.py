@@ -10,7 +10,7 @@ from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.page.scripts import with_styles
 
 
-def test_new_words_are_all_that_a_page_is_told() -> None:
+def test_a_page_receives_only_the_new_text() -> None:
     """Panel sent its style sheets with the first of them, as links to a server on the internet."""
     document, words = Document(), Text("before", stylesheets=[":host { color: red }"])
     box = pn.Column(words)
@@ -20,5 +20,5 @@ def test_new_words_are_all_that_a_page_is_told() -> None:
     document.hold()
     with pn.io.notebook.block_comm():
         words.object = "<b>after</b>"
-    told = [(event.attr, event.new) for event in document.callbacks._held_events]
-    assert told == [("text", "&lt;b&gt;after&lt;/b&gt;")]
+    sent = [(event.attr, event.new) for event in document.callbacks._held_events]
+    assert sent == [("text", "&lt;b&gt;after&lt;/b&gt;")]

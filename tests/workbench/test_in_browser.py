@@ -135,7 +135,7 @@ def test_a_saved_notebook_shows_its_last_frame(open_notebook: Open, tmp_path: Pa
     notebook.picture("saved", tmp_path)
 
 
-def test_a_view_moves_while_the_cells_behind_it_run_and_after_them(open_notebook: Open, tmp_path: Path) -> None:
+def test_a_view_moves_while_the_cells_after_it_run_and_after_them(open_notebook: Open, tmp_path: Path) -> None:
     """With all cells run anew, the view's first word stood behind them: it was the last frame until they were over."""
     notebook = open_notebook("live", "import pathlib, time\nwhile not pathlib.Path('over').exists(): time.sleep(0.1)")
     notebook.page.evaluate("void jupyterapp.commands.execute('notebook:restart-run-all')")

@@ -94,7 +94,7 @@ def test_a_query_is_asked_at_another_latency(started: list[LiveSession]) -> None
     assert feed.run.snapshot().table.equals(whole)
 
 
-def test_several_latencies_are_asked_anew(started: list[LiveSession]) -> None:
+def test_several_latencies_can_be_changed(started: list[LiveSession]) -> None:
     feed = begun(COUNTS.at_latencies(0, 500).on(wb.replay(LOG, speed=float("inf"), reorder_latency=500)), started)
     assert feed.asked == (0, 500)
     feed.ask([50, 200])

@@ -200,7 +200,7 @@ def test_a_query_that_fails_says_what_and_where(screen: Screen) -> None:
     assert failure.where == "aggregate(total=sum(col.x))"
 
 
-def test_what_a_source_gave_before_it_failed_is_drawn_beside_its_error(screen: Screen) -> None:
+def test_what_a_source_gave_before_it_failed_is_drawn_with_its_error(screen: Screen) -> None:
     def burnt() -> Iterator[dict[str, int]]:
         yield from ({"at": at} for at in range(30))
         raise RuntimeError("the sensor burnt")

@@ -55,7 +55,7 @@ def test_latencies_make_bands(shell: InteractiveShell) -> None:
 
 
 @pytest.mark.parametrize("cell", ["x = 1", "3", "pass", "if True:\n    log"])
-def test_a_cell_that_ends_otherwise_is_told(shell: InteractiveShell, cell: str) -> None:
+def test_a_cell_that_does_not_end_with_a_query_is_an_error(shell: InteractiveShell, cell: str) -> None:
     with pytest.raises(WhimbrelError, match="must end with a query"):
         magic(shell, "", cell)
     if cell == "x = 1":

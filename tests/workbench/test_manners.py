@@ -99,7 +99,7 @@ def test_another_cell_keeps_its_view(kernel: BlockingKernelClient) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_cell_alone_begins_its_replay_anew_and_one_beside_others_goes_on_with_them(
+def test_a_cell_alone_restarts_its_replay_and_one_of_several_continues_with_them(
         kernel: BlockingKernelClient) -> None:
     run(kernel, SETUP)
     first = "first = query.view(); first"

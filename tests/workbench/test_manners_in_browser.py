@@ -208,7 +208,7 @@ def test_a_view_whose_cell_was_run_in_another_window_says_so(open_notebook: Open
 
 
 @pytest.mark.long
-def test_an_output_that_is_shown_beside_its_cell_is_the_last_frame_and_takes_nothing_with_it(
+def test_a_second_output_of_a_cell_is_the_last_frame_and_takes_nothing_with_it(
         open_notebook: Open, tmp_path: Path) -> None:
     """It was blank, and when it was closed the view in the notebook was gone, too."""
     notebook = open_notebook("live")

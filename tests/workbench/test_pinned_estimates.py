@@ -56,7 +56,7 @@ def test_rows_that_keys_do_not_tell_apart_are_not_compared_and_that_is_said(aske
     assert not run.current_result("n")[1].flagged
 
 
-def test_rows_that_are_told_apart_although_a_key_is_gone_are_compared() -> None:
+def test_rows_that_can_be_distinguished_without_a_key_are_compared() -> None:
     run, _, last = pinned(over_all("k", "gap", n=wb.count()).drop("gap"), "n")
     assert last.now.startswith("no intervals") or last.verdict == "holds"
     assert None not in before(run, "n")

@@ -32,7 +32,7 @@ def test_lanes_stay_free_of_other_operators() -> None:
         assert all(place.below for place in lane_slots(shape)[:-1])
 
 
-def test_rates_are_those_since_the_look_before() -> None:
+def test_rates_are_those_since_the_update_before() -> None:
     watch = PlanWatch()
     assert [step.rows_per_s for step in watch.update(metrics(2.0, 100, 50), {}).steps] == [50, 25]
     assert [step.rows_per_s for step in watch.update(metrics(2.1, 200, 50), {}).steps] == [50, 25]

@@ -54,7 +54,7 @@ FOCUSED = """() => {
   return at.labels?.[0]?.innerText.trim() || at.innerText.trim()
 }"""
 SOME_TIME = r"(about \d+ (s|min)|less than 1 s)"
-TOLD = "print('so far', progress.latest.fraction_read < 1, [str(each) for each in progress.claims])"
+PRINT_STATE = "print('so far', progress.latest.fraction_read < 1, [str(each) for each in progress.claims])"
 
 
 def wait_for_said(notebook: Notebook, cell: int, part: str, text: str) -> None:
@@ -64,7 +64,7 @@ def wait_for_said(notebook: Notebook, cell: int, part: str, text: str) -> None:
 
 
 def test_early_answers_are_stopped_remembered_finished_and_steered(open_notebook: Open, tmp_path: Path) -> None:
-    notebook = open_notebook(EARLY, 'progress.view(kind="bar")', TOLD, "weeks.view()")
+    notebook = open_notebook(EARLY, 'progress.view(kind="bar")', PRINT_STATE, "weeks.view()")
     notebook.run(1)
     notebook.run(2)
     notebook.wait_for_chart(2)

@@ -247,7 +247,7 @@ def test_finishing_right_after_a_stop_reads_on() -> None:
     assert run.state == "finished"
 
 
-def test_an_error_of_a_step_that_was_stopped_is_told_when_it_is_gone_on_with() -> None:
+def test_an_error_of_a_step_that_was_stopped_is_reported_after_it_is_resumed() -> None:
     run = waiting(counts(log(k=BLOCK), "k"))
 
     def stopped() -> None:

@@ -216,8 +216,8 @@ def test_what_is_answered_in_the_order_of_time_says_why_there_is_no_interval() -
     feed = LiveSession(query, Options(kind="bar"), screen.show, progressive=query.progressive(every="20%"))
     feed.start()
     screen.wait_for("finished")
-    told = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
-    for quality in told:
+    qualities = [frame.quality for frame in screen.frames if frame.quality is not None and not frame.quality.final]
+    for quality in qualities:
         assert quality.headline == "partial result, no error bound"
         assert "cannot be merged from parts" in quality.notes[0]
 

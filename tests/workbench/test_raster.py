@@ -49,7 +49,7 @@ def test_counting_on_is_counting_all(steps: list[int], forget: bool) -> None:
         assert going.counts(points, window).sum() == rows - first
 
 
-def test_another_window_is_counted_anew() -> None:
+def test_another_window_is_counted_again() -> None:
     x = np.linspace(0.0, 1.0, 101)
     points = Points((piece_of(x, x),), piece_of(x[:0], x[:0]), 101, in_order=True)
     going = Raster()

@@ -33,7 +33,7 @@ def test_a_value_that_came_back_is_not_revised() -> None:
     assert first_answers([one, two, three], [])[-1][FIRST + "n"].to_pylist() == [None]
 
 
-def test_keys_are_told_apart() -> None:
+def test_keys_are_distinguished() -> None:
     one = band(k=["a"], n=[1], change=["insert"], n_before=[None])
     two = band(k=["a"], n=[2], change=["update"], n_before=[1])
     other = band(k=["b"], n=[2], change=["unchanged"], n_before=[2])

@@ -59,7 +59,7 @@ def at_once(change: Callable[[], None]) -> None:
     change()
 
 
-def test_the_events_behind_a_mark_give_its_value_again(ended: Ended) -> None:
+def test_the_lineage_of_a_mark_gives_its_value_again(ended: Ended) -> None:
     found = behind(ended(SUMS), key="a", at=0.0)
     assert dict(found.row) == {"start": "0", "end": "10", "k": "a", "total": "1.75", "n": "2"}
     assert (found.state, found.same) == ("found", True)
@@ -69,7 +69,7 @@ def test_the_events_behind_a_mark_give_its_value_again(ended: Ended) -> None:
     assert origin.table == (("3", "5", "a", "0.25", "0", "10"), ("1", "1", "a", "1.5", "0", "10"))
 
 
-def test_rows_that_a_run_dropped_are_not_behind_its_values(ended: Ended) -> None:
+def test_rows_that_a_run_dropped_are_not_in_the_lineage_of_its_values(ended: Ended) -> None:
     live = SUMS.on(wb.replay(LOG, speed=float("inf"), reorder_latency=0, late="drop"))
     found = behind(ended(live), key="a", at=0.0)
     assert (dict(found.row)["n"], found.same, found.origins[0].rows) == ("1", True, 1)

@@ -35,7 +35,7 @@ def test_a_silent_feed_says_for_how_long(idle_s: float, words: str) -> None:
     assert dict(status_of("running", Metrics(feeds={"meters": held}), None).facts)["feed meters"] == "live"
 
 
-def test_a_sink_whose_server_is_away_is_told_while_it_is_waited_for() -> None:
+def test_a_sink_whose_server_is_away_is_shown_while_it_retries() -> None:
     metrics = Metrics(sink_error="refused")
     assert dict(status_of("running", metrics, None).facts)["sink retrying"] == "refused"
     assert "sink retrying" not in dict(status_of("failed", metrics, None).facts)

@@ -52,7 +52,7 @@ def test_what_reads_one_replay_goes_by_one_clock(desk: Desk) -> None:
     assert third.snapshot().metrics.rows == second.snapshot().metrics.rows == 61, "it has come to where the others are"
 
 
-def test_a_query_that_comes_in_the_stead_of_another_begins_anew(desk: Desk) -> None:
+def test_a_query_that_replaces_another_begins_again(desk: Desk) -> None:
     live = wb.replay(LOG, speed=1)
     first = desk.start(live)
     second = desk.start(live, instead_of=(first,))

@@ -168,8 +168,9 @@ def test_the_caption_and_an_empty_stage_say_which_rows_cannot_be_drawn() -> None
 @pytest.mark.parametrize("shown", (picture(), picture(whole(k=["a", "b"], n=[3, 4]), 1), picture(kind="table"),
                                    picture(whole(n=[3])), None))
 def test_every_picture_is_also_a_holoviews_object_that_draws(shown) -> None:
-    untold = hv.renderer("bokeh").instance(theme=None)  # a theme is told to whatever page this process serves meanwhile
-    plot = untold.get_plot(holoviews_of(shown))
+    # HoloViews applies the theme of a renderer to every page that this process serves, so this one has none.
+    renderer = hv.renderer("bokeh").instance(theme=None)
+    plot = renderer.get_plot(holoviews_of(shown))
     assert list(plot.state.select({"type": ColumnDataSource}))
 
 

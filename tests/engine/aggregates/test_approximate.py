@@ -120,23 +120,23 @@ def test_fingerprints_do_not_depend_on_the_encoding() -> None:
     assert len(set(one[[0, 2, 3]].tolist())) == 2
 
 
-@pytest.mark.parametrize(("make", "told"), (
+@pytest.mark.parametrize(("make", "message"), (
     (lambda: wb.approx_count_distinct(col.x), "approx_count_distinct"),
     (lambda: wb.approx_quantile(col.x, 0.5), "approx_quantile"),
 ))
-def test_the_library_may_be_missing(make: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_may_be_missing(make: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=f"(?s){told}.* needs datasketches.*whimbrel\\[sketches\\]"):
+    with pytest.raises(MissingExtraError, match=f"(?s){message}.* needs datasketches.*whimbrel\\[sketches\\]"):
         make()
 
 
-@pytest.mark.parametrize(("make", "told"), (
+@pytest.mark.parametrize(("make", "message"), (
     (lambda: wb.approx_count_distinct(col.x, 4), "precision must be .*, got 4"),
     (lambda: wb.approx_quantile(col.x, 2), "q must be .*, got 2"),
     (lambda: wb.approx_quantile(col.x, 0.5, k=1), "k must be .*, got 1"),
 ))
-def test_arguments_are_checked(make: Any, told: str) -> None:
-    with pytest.raises(wb.WhimbrelError, match=told):
+def test_arguments_are_checked(make: Any, message: str) -> None:
+    with pytest.raises(wb.WhimbrelError, match=message):
         make()
 
 

@@ -195,10 +195,10 @@ def test_a_pane_sorts_once() -> None:
 
 def test_what_is_kept_is_said() -> None:
     rows = wb.from_arrow(pa.table({"at": [0], "x": [1], "s": ["a"]}), time="at")
-    told = rows.aggregate(m=wb.median(col.x), lo=wb.min(col.s), n=wb.count()).explain()
-    assert "note: median(col.x) keeps the values of all active rows" in told
-    assert "note: min(col.s) keeps the values of all active rows where rows leave one by one" in told
-    assert "note: count" not in told
+    plan = rows.aggregate(m=wb.median(col.x), lo=wb.min(col.s), n=wb.count()).explain()
+    assert "note: median(col.x) keeps the values of all active rows" in plan
+    assert "note: min(col.s) keeps the values of all active rows where rows leave one by one" in plan
+    assert "note: count" not in plan
 
 
 @pytest.mark.parametrize("aggregate", (wb.median(col.x), wb.quantile(col.x, 0.9)))

@@ -119,14 +119,14 @@ def wrong(found: dict[str, Any], values: Sequence[Any], where: str) -> list[str]
     """What is not as it should be; squares of the smallest numbers are 0."""
     faults = []
     for name in found.keys() & AGGREGATES.keys():
-        told, right = found[name], AGGREGATES[name][1](values)
-        if told is None or right is None:
-            same = told is right
+        result, right = found[name], AGGREGATES[name][1](values)
+        if result is None or right is None:
+            same = result is right
         else:
-            same = told == pytest.approx(right, rel=1e-12 if name in SQUARES else 4e-16,
-                                         abs=1e-300 if name in SQUARES else 1e-322, nan_ok=True)
+            same = result == pytest.approx(right, rel=1e-12 if name in SQUARES else 4e-16,
+                                           abs=1e-300 if name in SQUARES else 1e-322, nan_ok=True)
         if not same:
-            faults.append(f"{where}: {name} of {values} is {told}, not {right}")
+            faults.append(f"{where}: {name} of {values} is {result}, not {right}")
     return faults
 
 

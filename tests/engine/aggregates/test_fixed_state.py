@@ -161,9 +161,9 @@ def test_a_product_that_fits_is_no_overflow_in_whatever_order(values: list[int])
 @pytest.mark.parametrize("values", ([2**62, 2], [-(2**63), -1], [2**32, 2**32]))
 def test_a_product_that_does_not_fit_is_an_error(values: list[int]) -> None:
     for query in (over(list(values)).tumbling_window(100), over(list(values)).sliding_window(100)):
-        with pytest.raises(KernelError, match="An integer product leaves int64") as told:
+        with pytest.raises(KernelError, match="An integer product leaves int64") as caught:
             query.aggregate(p=wb.product(col.v)).collect()
-        assert told.value.where == "aggregate(p=product(col.v))"
+        assert caught.value.where == "aggregate(p=product(col.v))"
 
 
 def test_squares_that_no_int64_holds_are_an_error_only_while_they_are_active() -> None:
@@ -260,8 +260,8 @@ def test_unsigned_values_above_int64_are_counted_and_compared(shape: str, name: 
         numbers = eval(f"events{query}", {"events": events, "wb": wb, "col": col}).collect()
         words = eval(f"events{query}", {"events": as_words, "wb": wb, "col": col}).collect()
     for column in ("lo", "hi", "a", "z"):
-        told = [None if text is None else int(text) for text in words[column].to_pylist()]
-        assert numbers[column].to_pylist() == told
+        expected = [None if text is None else int(text) for text in words[column].to_pylist()]
+        assert numbers[column].to_pylist() == expected
     assert numbers["n"] == words["n"]
 
 

@@ -82,7 +82,7 @@ def test_at_the_edge(ticks: list[int], middle: int) -> None:
     assert median == expected(ticks)["median"]
 
 
-def test_looks_and_latencies_end_in_the_same_answer() -> None:
+def test_updates_and_latencies_end_in_the_same_answer() -> None:
     table = pa.table({"t": np.arange(100), "seen": np.arange(100) + np.arange(100) % 7,
                       "x": column_of(list(range(100)), pa.timestamp("us"))})
     window = wb.from_arrow(table, time="t").tumbling_window(10).aggregate(**ASKED)

@@ -39,9 +39,9 @@ def test_windows_on_a_beat(name: str, sample: bool) -> None:
     log = wb.from_arrow(table, time="at", name="log").assume(periodic=1)
     wanted = {"v": wb.var(col.x, sample=sample), "sd": wb.std(col.x, sample=sample)}
     slid = log.sliding_window(3).aggregate(**wanted)
-    beside = log.cross_join(log.tumbling_window(3).aggregate(**wanted), allow_lookahead=True)
+    joined = log.cross_join(log.tumbling_window(3).aggregate(**wanted), allow_lookahead=True)
     for query, windows in ((slid, [values[max(0, at - 2):at + 1] for at in range(6)]),
-                           (beside, [values[at // 3 * 3:at // 3 * 3 + 3] for at in range(6)])):
+                           (joined, [values[at // 3 * 3:at // 3 * 3 + 3] for at in range(6)])):
         assert "periodic_loop" in query.explain()
         rows = query.collect().to_pydict()
         found = {at: (v, sd) for at, v, sd in zip(rows["start"], rows["v"], rows["sd"], strict=True)}

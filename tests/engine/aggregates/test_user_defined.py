@@ -106,7 +106,7 @@ def test_states_that_can_be_subtracted_need_no_row_taken_back() -> None:
     assert "computed afresh" not in shown
 
 
-def test_what_a_function_reads_is_read_anew() -> None:
+def test_what_a_function_reads_is_read_again() -> None:
     factor = 2
     scaled = wb.aggregate(init=0, accumulate=lambda s, x: s + factor * x, result=lambda s: s, name="scaled")
     with tier("fused"):
@@ -125,16 +125,16 @@ def test_states_become_floats_when_values_are_and_infinity_may_begin() -> None:
         assert answer.drop(["start", "end"]).to_pylist() == [{"low": 2.0, "half": 2.5, "big": True}]
 
 
-@pytest.mark.parametrize(("functions", "told"), (
+@pytest.mark.parametrize(("functions", "message"), (
     ({"init": (0, 0), "accumulate": lambda s, x: s[0] + x}, "gave .* for a state like \\(0, 0\\)"),
     ({"init": 0, "accumulate": lambda s, x: (s, x)}, "for a state like 0"),
     ({"init": (0, 0), "accumulate": lambda s, x: (s[0], s[1], x)}, "for a state like"),
     ({"init": [], "accumulate": lambda s, x: s.append(x)}, "gave None for a state like \\[\\]"),
     ({"init": 0, "accumulate": lambda s, x: f"a{s}{x}"}, "gave 'a01'"),
 ))
-def test_a_state_keeps_its_shape(functions: dict[str, Any], told: str) -> None:
+def test_a_state_keeps_its_shape(functions: dict[str, Any], message: str) -> None:
     mine = wb.aggregate(**functions, result=lambda s: s, name="mine")
-    with pytest.raises(ExpressionError, match=told):
+    with pytest.raises(ExpressionError, match=message):
         log().aggregate(v=mine(col.x))
 
 
@@ -147,7 +147,7 @@ def test_results_and_inputs_make_sense() -> None:
         wb.aggregate(init=0, accumulate=max)
 
 
-def test_two_without_a_name_are_told_apart() -> None:
+def test_two_without_a_name_are_distinguished() -> None:
     up = wb.aggregate(init=0, accumulate=lambda s, x: s + x, result=lambda s: s)
     down = wb.aggregate(init=0, accumulate=lambda s, x: s - x, result=lambda s: s)
     events = wb.from_arrow({"at": [0, 1, 5], "x": [1, 2, 3]}, time="at").set_duration(9)
@@ -163,9 +163,9 @@ def test_a_function_that_fails_is_named(windows: str) -> None:
     for mine, why in ((bad, "ZeroDivisionError"), (lost, "NameError")):
         query = Query((f"{windows}.aggregate",)).build(wb.from_arrow({"at": [0, 1], "x": [1, 2]}, time="at"))
         for name in TIERS:
-            with tier(name), pytest.raises(KernelError, match=why) as told:
+            with tier(name), pytest.raises(KernelError, match=why) as caught:
                 query(n=wb.count(), b=mine(col.x)).collect()
-            assert told.value.where == f"aggregate(b={mine.name}(col.x))"
+            assert caught.value.where == f"aggregate(b={mine.name}(col.x))"
 
 
 def test_what_is_no_function_is_refused() -> None:
@@ -173,7 +173,7 @@ def test_what_is_no_function_is_refused() -> None:
         wb.aggregate(init=0, accumulate=3, result=lambda s: s)  # type: ignore[arg-type]
 
 
-def test_two_of_one_line_are_told_apart() -> None:
+def test_two_of_one_line_are_distinguished() -> None:
     steps = [lambda s, x: s + x, lambda s, x: s - x]
     more, less = (wb.aggregate(init=0, accumulate=step, result=lambda s: s) for step in steps)
     events = wb.from_arrow({"at": [0], "x": [1]}, time="at")

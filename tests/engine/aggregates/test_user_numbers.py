@@ -84,11 +84,11 @@ FAILS = {
 
 @pytest.mark.parametrize("case", FAILS)
 def test_every_tier_fails_alike_and_names_function_and_line(case: str) -> None:
-    mine, values, told = FAILS[case]
+    mine, values, message = FAILS[case]
     first, *others = answers(mine, values)
-    assert told in first
+    assert message in first
     assert others == [first, first]
-    if "integer" not in told or "Error" in told:
+    if "integer" not in message or "Error" in message:
         assert f"in line {mine.accumulate.__code__.co_firstlineno}:" in first
 
 

@@ -58,7 +58,7 @@ def test_a_group_that_lost_rows_is_computed_in_order(aggregate: Any, made: Any) 
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_rows_are_taken_in_in_the_order_of_their_start(name: str) -> None:
+def test_rows_are_accumulated_in_the_order_of_their_start(name: str) -> None:
     window = WINDOWS[name]
 
     def reference(facts: list[Event]) -> list[Event]:

@@ -215,7 +215,7 @@ def test_states_that_change_or_have_a_shape_of_their_own(case: str) -> None:
     assert [row["v"] for row in rows for _ in range(row["start"], row["end"])] == right
 
 
-def test_an_error_of_many_lines_is_told_in_one() -> None:
+def test_an_error_of_many_lines_is_reported_in_one() -> None:
     def fail(_: Any, value: Any) -> Any:
         raise ValueError(f"first {value}\nsecond\nthird")
 

@@ -67,5 +67,5 @@ def test_what_is_printed_reads_as_the_same_ticks_and_counts_no_unit_far(unit: Ti
     (2_000, "ns", "2 us"), (1, "ns", "1 ns"), (0, "ns", "0 s"), (-35, "us", "-35 us"), (999_600, "us", "1 s"),
     (250, "ms", "250 ms"), (12_345, "ms", "12.3 s"), (59_970, "ms", "60 s"), (61, "s", "1 min 1 s"), (7, None, "7"),
 ])
-def test_a_measured_span_is_told_in_its_own_size(ticks: int, unit: TickUnit, words: str) -> None:
+def test_a_measured_duration_is_shown_in_a_unit_of_its_size(ticks: int, unit: TickUnit, words: str) -> None:
     assert tell_ticks(ticks, unit) == words

@@ -86,7 +86,7 @@ def test_two_blocks_that_are_expected_are_decoded_side_by_side(tmp_path: Path, m
     assert [len(read(excerpts, *step)) for step in STEPS[:4]] == [64, 64, 64, 52]
 
 
-def test_a_damaged_block_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_damaged_block_is_reported_when_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pq.write_table(LOG.select(["t", "half"]), path, row_group_size=64, compression="none", use_dictionary=False)
     data = bytearray(path.read_bytes())

@@ -19,7 +19,7 @@ from tests.engine.ended import ended
 from whimbrel.connect.fatal_errors import fatal_reason
 from whimbrel.errors import SinkError
 
-TOLD: Any = {"time": "at", "schema": {"at": "int64"}}
+OPTIONS: Any = {"time": "at", "schema": {"at": "int64"}}
 LOG = wb.from_arrow({"at": [1, 2, 3]}, time="at")
 
 
@@ -45,7 +45,7 @@ def test_redis(tmp_path: Path) -> None:
             link.config_set("requirepass", "secret")
         for user in (":hunter2@", ""):
             url = f"redis://{user}127.0.0.1:{server.port}"
-            both_fail(wb.feeds.redis("in", url, **TOLD), wb.sinks.redis("out", url))
+            both_fail(wb.feeds.redis("in", url, **OPTIONS), wb.sinks.redis("out", url))
 
 
 @pytest.mark.nats
@@ -55,7 +55,7 @@ def test_nats(tmp_path: Path) -> None:
 
     with servers.running(servers.Server("nats-server", arguments, tmp_path)) as server:
         url = f"nats://ann:hunter2@127.0.0.1:{server.port}"
-        both_fail(wb.feeds.nats("in", url, **TOLD), wb.sinks.nats("out", url))
+        both_fail(wb.feeds.nats("in", url, **OPTIONS), wb.sinks.nats("out", url))
 
 
 @pytest.mark.mosquitto
@@ -66,7 +66,7 @@ def test_mqtt(tmp_path: Path) -> None:
 
     with servers.running(servers.Server("mosquitto", arguments, tmp_path)) as server:
         url = f"mqtt://ann:hunter2@127.0.0.1:{server.port}"
-        both_fail(wb.feeds.mqtt("in", url, **TOLD), wb.sinks.mqtt("out", url))
+        both_fail(wb.feeds.mqtt("in", url, **OPTIONS), wb.sinks.mqtt("out", url))
 
 
 @pytest.mark.postgres
@@ -74,7 +74,7 @@ def test_postgres(tmp_path: Path) -> None:
     with servers.running(servers.postgres(tmp_path / "postgres")) as server:
         until(lambda: servers.accepts(f"postgresql://test@127.0.0.1:{server.port}/postgres"))
         url = f"postgresql://test:hunter2@127.0.0.1:{server.port}/nowhere"
-        both_fail(wb.feeds.postgres("in", url, cursor="at", **TOLD), wb.sinks.postgres("out", url, key=["at"]))
+        both_fail(wb.feeds.postgres("in", url, cursor="at", **OPTIONS), wb.sinks.postgres("out", url, key=["at"]))
 
 
 @pytest.mark.parametrize("code", [401, 403])
@@ -89,7 +89,7 @@ def test_http(code: int, feed: Callable[..., wb.Stream]) -> None:
 
     with HTTPServer(("127.0.0.1", 0), Closed) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        fails(feed(f"http://127.0.0.1:{server.server_port}/?key=hunter2", **TOLD).start())
+        fails(feed(f"http://127.0.0.1:{server.server_port}/?key=hunter2", **OPTIONS).start())
         server.shutdown()
 
 
@@ -100,7 +100,7 @@ def test_flight(refusal: type[Exception]) -> None:
             raise refusal("not you")
 
     with Closed("grpc://127.0.0.1:0") as server:
-        fails(wb.feeds.flight(f"grpc://127.0.0.1:{server.port}", **TOLD).start(), "Use the token=")
+        fails(wb.feeds.flight(f"grpc://127.0.0.1:{server.port}", **OPTIONS).start(), "Use the token=")
 
 
 @pytest.mark.parametrize("said", [

@@ -78,7 +78,7 @@ def test_an_error_says_in_which_file_a_late_row_lies_and_what_is_read_before(tmp
     assert error.hint.startswith("List the files in time order. ")
 
 
-def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_files_of_one_name_are_distinguished(tmp_path: Path) -> None:
     error = failure(written(tmp_path, ("2/log.parquet", "1/log.parquet")))
     assert f"(row 0 of '{tmp_path / '2' / 'log.parquet'}', read after '{tmp_path / '1' / 'log.parquet'}')" in error.what
 

@@ -48,16 +48,16 @@ def test_only_the_footer_is_read_at_first(log: Path) -> None:
 
 
 @pytest.mark.parametrize("read", (0, 1))
-def test_a_file_that_was_written_anew_is_not_read_by_what_the_old_one_said(tmp_path: Path, read: int) -> None:
+def test_a_file_that_was_rewritten_is_not_read_with_the_metadata_of_the_old_one(tmp_path: Path, read: int) -> None:
     path, rows = tmp_path / "log.parquet", 2_000_000
     pq.write_table(pa.table({"t": np.arange(rows), "x": np.zeros(rows)}), path, row_group_size=rows // 20)
     found = ParquetSource(path, time="t").read(["x"])
     for _ in range(read):
         next(found)
     pq.write_table(pa.table({"t": np.arange(rows), "x": np.ones(rows)}), path, row_group_size=rows // 20)
-    with pytest.raises(SourceError, match=r"log\.parquet' changed after it was opened") as told:
+    with pytest.raises(SourceError, match=r"log\.parquet' changed after it was opened") as caught:
         list(found)
-    assert told.value.where == f"read_parquet({str(path)!r}, time='t')"
+    assert caught.value.where == f"read_parquet({str(path)!r}, time='t')"
 
 
 def test_many_tiny_row_groups_are_read_together(tmp_path: Path) -> None:

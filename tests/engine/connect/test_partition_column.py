@@ -22,7 +22,7 @@ TABLE = pa.table({"at": pa.array([60, 10, 70, 20], pa.timestamp("s", "UTC")), "d
 INFINITE = float("inf")
 
 
-def told(stream: wb.Stream) -> OrderingSpec:
+def ordering(stream: wb.Stream) -> OrderingSpec:
     source, = stream.sources
     return source.disorder
 
@@ -39,7 +39,7 @@ def values(stream: wb.Stream) -> list[int]:
     (wb.PartitionWatermarks(by="x", max_lag=0, every=5), OrderingSpec(0, "raise", "x", 0, 5)),
 ])
 def test_partitions_in_ticks(partition: Any, disorder: OrderingSpec) -> None:
-    assert told(wb.from_arrow(TABLE, time="at", partition=partition)) == disorder
+    assert ordering(wb.from_arrow(TABLE, time="at", partition=partition)) == disorder
 
 
 def test_every_reader_takes_partitions(tmp_path: Path) -> None:
@@ -100,15 +100,15 @@ def test_edges_are_partitioned_by_their_payload() -> None:
 def test_a_replay_keeps_the_partitions_of_its_log_or_has_its_own() -> None:
     rows = TABLE.append_column("seen", pa.array([1, 2, 3, 4], pa.timestamp("s", "UTC")))
     log = wb.from_arrow(rows, time="at", arrival="seen", partition=wb.PartitionWatermarks("device", max_lag="1m"))
-    assert told(wb.replay(log, INFINITE)) == OrderingSpec(None, "raise", "device", 60)
+    assert ordering(wb.replay(log, INFINITE)) == OrderingSpec(None, "raise", "device", 60)
     assert values(wb.replay(log, INFINITE)) == [2, 4, 1, 3]
     hasty = wb.replay(log, INFINITE, late="drop", partition=wb.PartitionWatermarks("device", max_lag="45s"),
                       reorder_latency="1s")
-    assert told(hasty) == OrderingSpec(1, "drop", "device", 45)
+    assert ordering(hasty) == OrderingSpec(1, "drop", "device", 45)
     assert values(hasty) == [1, 3]
 
 
-def test_a_feed_says_how_far_its_partitions_may_be_behind() -> None:
+def test_a_replay_of_partitions_needs_max_lag() -> None:
     source = ArrowSource(TABLE, time="x", partition="device")
     with pytest.raises(PlanError) as caught:
         wb.replay(source)

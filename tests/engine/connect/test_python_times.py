@@ -65,7 +65,7 @@ def test_what_would_be_cut_is_refused_by_column(way: Way, values: list[Any]) -> 
         way(values)
 
 
-def test_days_beside_a_finer_time_are_refused() -> None:
+def test_days_with_a_finer_time_are_rejected() -> None:
     with pytest.raises(SourceError, match="which date32"):
         of_dict([date(2024, 1, 1), TIME])
 

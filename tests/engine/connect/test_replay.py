@@ -72,9 +72,9 @@ def test_rows_come_when_they_came(waits: list[int]) -> None:
 def test_whoever_reads_hears_something_every_50_ms() -> None:
     clock = StoppedClock()
     reading = replay(log([0, 1, 1_000_000]), 1, machine=clock).read(["x"])
-    heard = [1000, *(clock.time for _ in takewhile(lambda _: clock.time < 1002, reading))]
-    assert len(heard) > 30
-    assert max(later - sooner for sooner, later in pairwise(heard)) <= 0.0501
+    times = [1000, *(clock.time for _ in takewhile(lambda _: clock.time < 1002, reading))]
+    assert len(times) > 30
+    assert max(later - sooner for sooner, later in pairwise(times)) <= 0.0501
 
 
 def test_rows_gather_while_none_is_taken_for_10_ms() -> None:
@@ -91,8 +91,8 @@ def test_time_stands_still_while_nobody_reads() -> None:
     reading = replay(log(list(range(100_000))), 10, machine=clock).read(["x"])
     assert len(next(reading) or ()) == 1
     clock.time += 3_600
-    heard = sum(0 if batch is None else len(batch) for batch in (next(reading), next(reading)))
-    assert heard <= 10
+    received = sum(0 if batch is None else len(batch) for batch in (next(reading), next(reading)))
+    assert received <= 10
 
 
 def test_a_batch_is_never_too_large() -> None:

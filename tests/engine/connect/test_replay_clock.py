@@ -24,7 +24,7 @@ from whimbrel.run.source_reader import SourceReader
 SEEN = st.lists(st.integers(0, 9), min_size=1, max_size=40).map(lambda waits: list(accumulate(waits)))
 
 
-def heard(reading: Iterator[Batch | None], times: int) -> int:
+def count_rows(reading: Iterator[Batch | None], times: int) -> int:
     """How many rows come when one asks so many times."""
     return sum(len(batch or ()) for batch in islice(reading, times))
 
@@ -33,13 +33,13 @@ def test_a_paused_clock_gives_nothing_before_it_is_stepped_or_resumed() -> None:
     machine = StoppedClock()
     clock = ReplayClock(10, paused=True, _machine=machine)
     reading = Replay(log([5, 5, 7, 30]), clock=clock, reorder_latency=60).read(["x"])
-    assert (heard(reading, 5), clock.now, clock.state) == (0, None, "paused")
+    assert (count_rows(reading, 5), clock.now, clock.state) == (0, None, "paused")
     clock.step()
-    assert (heard(reading, 5), clock.now) == (2, datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC))
+    assert (count_rows(reading, 5), clock.now) == (2, datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC))
     clock.step("1s")
-    assert (heard(reading, 5), clock.now) == (0, datetime(1970, 1, 1, 0, 0, 6, tzinfo=UTC))
+    assert (count_rows(reading, 5), clock.now) == (0, datetime(1970, 1, 1, 0, 0, 6, tzinfo=UTC))
     clock.step("batch")
-    assert (heard(reading, 5), clock.now) == (2, datetime(1970, 1, 1, 0, 0, 30, tzinfo=UTC))
+    assert (count_rows(reading, 5), clock.now) == (2, datetime(1970, 1, 1, 0, 0, 30, tzinfo=UTC))
     assert next(reading, "ended") == "ended"
     assert clock.state == "ended"
 
@@ -49,20 +49,20 @@ def test_three_steps_in_a_row_are_three_steps() -> None:
     reading = Replay(log([1, 2, 3, 4]), clock=clock, reorder_latency=60).read(["x"])
     for _ in range(3):
         clock.step()
-    assert heard(reading, 9) == 3
+    assert count_rows(reading, 9) == 3
 
 
 def test_the_range_is_known_with_the_first_row() -> None:
     clock = ReplayClock(_machine=StoppedClock())
     reading = Replay(log([5, 7, 30, 90]), clock=clock, reorder_latency=60, start=6).read(["x"])
-    heard(reading, 2)
+    count_rows(reading, 2)
     assert [each.timestamp() for each in clock.range] == [7, 90]
     assert clock.fraction == 0
 
 
 def test_the_end_of_the_range_is_that_of_the_replay() -> None:
     clock = ReplayClock(_machine=StoppedClock())
-    heard(Replay(log([5, 7, 90]), clock=clock, reorder_latency=60, end=60).read(["x"]), 2)
+    count_rows(Replay(log([5, 7, 90]), clock=clock, reorder_latency=60, end=60).read(["x"]), 2)
     assert [each.timestamp() for each in clock.range] == [5, 59]
 
 
@@ -80,23 +80,23 @@ def test_the_speed_can_change_while_it_plays() -> None:
     assert clock.now.timestamp() == pytest.approx(210, abs=1.1)
 
 
-def test_a_clock_waits_for_whoever_is_behind() -> None:
+def test_a_clock_waits_for_the_slowest_reader() -> None:
     machine = StoppedClock()
     clock = ReplayClock(INFINITE, _machine=machine)
     fast, slow = (Replay(log(list(range(1_100_000))), clock=clock, reorder_latency=60).read(["x"]) for _ in range(2))
-    assert (heard(fast, 1), heard(slow, 1)) == (1_048_576, 1_048_576)
-    assert heard(fast, 3) == 0
+    assert (count_rows(fast, 1), count_rows(slow, 1)) == (1_048_576, 1_048_576)
+    assert count_rows(fast, 3) == 0
     machine.time += 10
-    assert heard(fast, 1) == 1_100_000 - 1_048_576, "nobody waits for one that reads no more"
+    assert count_rows(fast, 1) == 1_100_000 - 1_048_576, "nobody waits for one that reads no more"
 
 
 def test_setting_it_reads_up_to_there_and_time_goes_on_from_there() -> None:
     machine = StoppedClock()
     clock = ReplayClock(1, _machine=machine)
     reading = Replay(log(list(range(1_000))), clock=clock, reorder_latency=60).read(["x"])
-    heard(reading, 1)
+    count_rows(reading, 1)
     clock.seek("1970-01-01T00:10")
-    assert heard(reading, 2) == 600
+    assert count_rows(reading, 2) == 600
     assert clock.now.timestamp() == pytest.approx(600, abs=0.1)
     clock.seek("1965-01-01")
     assert clock.now.timestamp() == 0
@@ -114,13 +114,13 @@ def test_it_can_be_set_before_anything_is_read(to: int, rows: int) -> None:
     run.stop()
 
 
-def test_it_cannot_be_set_behind_the_last_arrival_of_all_that_follow() -> None:
+def test_it_cannot_be_set_after_the_last_arrival_of_all_that_follow() -> None:
     clock = ReplayClock(INFINITE, paused=True)
     run = two_sources(clock).start()
     until(lambda: clock.range[1] is not None)
-    for behind in (51, "1975-01-01"):
+    for after in (51, "1975-01-01"):
         with pytest.raises(PlanError, match=r"after the last arrival of the log, 1970-01-01 00:00:50"):
-            clock.seek(behind)
+            clock.seek(after)
     assert clock.seeks == 0
     clock.seek(50)  # one of them has ended before
     assert (clock.wait(PATIENCE_S), clock.now, run.metrics.rows) == (True, clock.range[1], 8)
@@ -129,10 +129,10 @@ def test_it_cannot_be_set_behind_the_last_arrival_of_all_that_follow() -> None:
 
 def test_one_that_cannot_tell_its_end_leaves_it_unknown() -> None:
     clock = ReplayClock(1, _machine=StoppedClock())
-    told, untold = (log(seen) for seen in ([1, 2], [1, 99]))
-    untold.rows = None
-    for each in (told, untold):
-        heard(Replay(each, clock=clock, reorder_latency=60).read(["x"]), 1)
+    known, unknown = (log(seen) for seen in ([1, 2], [1, 99]))
+    unknown.rows = None
+    for each in (known, unknown):
+        count_rows(Replay(each, clock=clock, reorder_latency=60).read(["x"]), 1)
     clock.seek(99)
     assert (clock.now.timestamp(), clock.range[1], clock.fraction) == (99, None, None)
 
@@ -210,7 +210,7 @@ def test_a_span_is_a_batch_of_a_step() -> None:
     clock = ReplayClock(paused=True, _machine=StoppedClock())
     reading = Replay(log([1, 2, 11, 12, 13]), clock=clock, reorder_latency=60, every="10s").read(["x"])
     clock.step()
-    assert (heard(reading, 4), clock.now.timestamp()) == (2, 9)
+    assert (count_rows(reading, 4), clock.now.timestamp()) == (2, 9)
 
 
 @pytest.mark.parametrize(("wrong", "what"), (

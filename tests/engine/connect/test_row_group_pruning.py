@@ -93,13 +93,13 @@ def test_what_cannot_pass_is_not_read(path: Path, condition: Callable[[], Any], 
     query = log(path).where(condition())
     whole = wb.from_arrow(pq.read_table(path), time="at").where(condition())
     assert repr(query.collect().to_pylist()) == repr(whole.collect().to_pylist())
-    told = query.explain().split("runs as")[1]
-    assert (f"{groups} of 10 row groups" in told) == (groups < 10)
+    plan = query.explain().split("runs as")[1]
+    assert (f"{groups} of 10 row groups" in plan) == (groups < 10)
     if groups < 10:
-        assert f"{groups * GROUP:,} rows, {groups} of 10" in told
+        assert f"{groups * GROUP:,} rows, {groups} of 10" in plan
 
 
-def test_filters_in_a_row_are_all_told(path: Path) -> None:
+def test_filters_in_a_row_are_all_pushed_down(path: Path) -> None:
     query = log(path).where(col.x > 150).where(lambda e: e.x < 250).select("x")
     assert "2 of 10 row groups" in query.explain()
     assert query.collect()["x"].to_pylist() == list(range(151, 250))
@@ -123,7 +123,7 @@ def test_a_log_whose_order_is_promised_is_read_whole(path: Path) -> None:
     assert "row groups" not in log(path, reorder_latency="1m", late="drop").where(col.x > 950).explain()
 
 
-def test_a_query_goes_on_behind_a_checkpoint(path: Path, tmp_path: Path) -> None:
+def test_a_query_resumes_after_a_checkpoint(path: Path, tmp_path: Path) -> None:
     query = log(path).where(col.x >= 150).tumbling_window("1s").aggregate(n=wb.count())
     run = query.start()
     run.checkpoint(tmp_path / "run")

@@ -123,7 +123,7 @@ def test_what_no_type_holds_is_refused_before_a_row_is_read(
     assert len(message.splitlines()) <= 8
 
 
-def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_files_of_one_name_are_distinguished_by_their_folders(tmp_path: Path) -> None:
     for day, values in ((1, [1]), (2, ["a"])):
         (tmp_path / f"day={day}").mkdir()
         pq.write_table(pa.table({"t": [1], "x": values}), tmp_path / f"day={day}" / "part.parquet")
@@ -205,7 +205,7 @@ def test_a_time_that_no_footer_tells_of_is_refused_when_it_is_read(tmp_path: Pat
         list(batches(ParquetSource(tmp_path, time="t"), ["x"]))
 
 
-def test_text_keeps_its_dictionary_beside_text_that_is_spelled_out(tmp_path: Path) -> None:
+def test_text_keeps_its_dictionary_with_text_that_has_none(tmp_path: Path) -> None:
     for name, type_ in (("a", pa.large_string()), ("b", pa.string())):
         pq.write_table(pa.table({"t": range(1000), "k": pa.array(["long text"] * 1000, type_)}),
                        tmp_path / f"{name}.parquet")

@@ -18,9 +18,9 @@ Row = tuple[int, int | None, Any]
 def stream(rows: list[Row], batch_rows: int | None = None, **options: Any) -> wb.Stream:
     table = pa.table({"at": [row[0] for row in rows], "of": pa.array([row[1] for row in rows], pa.int64()),
                       "x": pa.array([row[2] for row in rows]),
-                      "told": [row[1] is not None and row[0] == row[1] for row in rows]})
+                      "punctuation": [row[1] is not None and row[0] == row[1] for row in rows]})
     batches = table.to_batches(max_chunksize=batch_rows)
-    return wb.from_edges(pa.Table.from_batches(batches), sync="at", other="of", punctuation="told", **options)
+    return wb.from_edges(pa.Table.from_batches(batches), sync="at", other="of", punctuation="punctuation", **options)
 
 
 def answer(rows: list[Row], batch_rows: int | None = None, **options: Any) -> list[tuple[int, int | None, Any]]:
@@ -74,7 +74,7 @@ def test_a_punctuation_makes_what_is_before_it_late() -> None:
     assert answer(rows, reorder_latency=20, late="drop") == [(8, 9, "x"), (9, 12, "y")]
 
 
-def test_what_a_punctuation_made_late_is_told_so() -> None:
+def test_rows_that_a_punctuation_made_late_are_reported() -> None:
     with pytest.raises(DisorderError) as caught:
         answer([(9, 12, "y"), (15, 15, ""), (11, 12, "z")], reorder_latency=20)
     assert caught.value.what == "Row 2 of edges is late, with a lateness of 4: 11 arrived when the watermark was 15."

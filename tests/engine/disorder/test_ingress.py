@@ -64,7 +64,7 @@ def reference(times: Sequence[int], latency: int, late: str, duration: int) -> t
     st.sampled_from(["drop", "adjust"]),
     st.integers(1, 12),
 )
-def test_late_rows_are_judged_one_by_one(
+def test_the_late_policy_applies_to_each_row(
     times: list[int], cuts: list[int], latency: int, late: str, duration: int
 ) -> None:
     facts, kernel = ingress(times, cuts, latency=latency, late=late, duration=duration)

@@ -45,18 +45,19 @@ def arrivals(draw: st.DrawFn, *, marks: bool) -> list[Arrival]:
 
 def stream(rows: list[Arrival], cuts: list[int], partition: wb.PartitionWatermarks, **options: Any) -> wb.Stream:
     """The rows, cut into batches, as a user would read them."""
-    told = [isinstance(row, Punctuation) for row in rows]
+    punctuation = [isinstance(row, Punctuation) for row in rows]
     plain = [(row.time, None, row.partition, -1) if isinstance(row, Punctuation)
              else (row[0], None if row[1] == INF else row[1], row[2]["part"], row[2]["n"]) for row in rows]
     starts, ends, parts, numbers = ([row[column] for row in plain] for column in range(4))
     table = pa.table({"at": pa.array(starts, pa.int64()), "until": pa.array(ends, pa.int64()),
                       "part": pa.array(parts, pa.string()), "n": pa.array(numbers, pa.int64()),
-                      "told": pa.array(told, pa.bool_())})
+                      "punctuation": pa.array(punctuation, pa.bool_())})
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     cut = pa.concat_tables([table.slice(start, stop - start) for start, stop in pairwise(edges)])
-    if any(told):
-        return wb.from_edges(cut, sync="at", other="until", punctuation="told", partition=partition, **options)
-    return wb.from_arrow(cut.drop("told"), time="at", end="until", partition=partition, **options).select("part", "n")
+    if any(punctuation):
+        return wb.from_edges(cut, sync="at", other="until", punctuation="punctuation", partition=partition, **options)
+    events = wb.from_arrow(cut.drop("punctuation"), time="at", end="until", partition=partition, **options)
+    return events.select("part", "n")
 
 
 def facts(table: pa.Table) -> list[Event]:
@@ -82,12 +83,12 @@ def promised(lag: int | None, every: int) -> wb.PartitionWatermarks:
 @pytest.mark.parametrize("marks", [False, True])
 @settings(deadline=None)
 @given(data=st.data(), **PROMISES)
-def test_rows_are_judged_as_the_oracle_judges_them(marks: bool, data: st.DataObject, latency: int, late: Late,
-                                                   lag: int | None, every: int, cuts: list[int]) -> None:
+def test_rows_are_late_exactly_if_they_are_for_the_oracle(marks: bool, data: st.DataObject, latency: int, late: Late,
+                                                          lag: int | None, every: int, cuts: list[int]) -> None:
     rows = data.draw(arrivals(marks=marks))
-    told = expected(rows, latency, late, lag, every)
+    reference = expected(rows, latency, late, lag, every)
     query = stream(rows, cuts, promised(lag, every), reorder_latency=latency, late=late)
-    if told is None:
+    if reference is None:
         with pytest.raises(DisorderError):
             query.collect()
         return
@@ -95,14 +96,14 @@ def test_rows_are_judged_as_the_oracle_judges_them(marks: bool, data: st.DataObj
         while session.reader.rows < len(rows):
             session.step()
         metrics = session.answers[0].metrics()
-        assert metrics.watermark == (None if told.low == -INF else told.low)
+        assert metrics.watermark == (None if reference.low == -INF else reference.low)
         while not session.finished:
             session.step()
         metrics, answer = session.answers[0].metrics(), facts(session.answers[0].settled())
-    assert differences(told.facts, answer) == ([], [])
+    assert differences(reference.facts, answer) == ([], [])
     assert [start for start, _, _ in answer] == sorted(start for start, _, _ in answer)
-    assert (metrics.late_dropped, metrics.late_adjusted) == (told.dropped, told.adjusted)
-    assert metrics.late_by_partition == {query.sources[0].name: told.late}
+    assert (metrics.late_dropped, metrics.late_adjusted) == (reference.dropped, reference.adjusted)
+    assert metrics.late_by_partition == {query.sources[0].name: reference.late}
 
 
 @settings(deadline=None)
@@ -110,8 +111,8 @@ def test_rows_are_judged_as_the_oracle_judges_them(marks: bool, data: st.DataObj
 def test_a_run_that_is_written_down_goes_on(data: st.DataObject, at: int, latency: int, late: Late, lag: int | None,
                                             every: int, cuts: list[int]) -> None:
     rows = data.draw(arrivals(marks=data.draw(st.booleans())))
-    told = expected(rows, latency, late, lag, every)
-    if told is None:
+    reference = expected(rows, latency, late, lag, every)
+    if reference is None:
         return
     query = stream(rows, cuts, promised(lag, every), reorder_latency=latency, late=late)
     with TemporaryDirectory() as folder:
@@ -126,8 +127,8 @@ def test_a_run_that_is_written_down_goes_on(data: st.DataObject, at: int, latenc
             while not session.finished:
                 session.step()
             after, metrics = session.answers[0].settled(), session.answers[0].metrics()
-    assert differences(told.facts, facts(before) + facts(after)) == ([], [])
-    assert metrics.late_by_partition == {query.sources[0].name: told.late}
+    assert differences(reference.facts, facts(before) + facts(after)) == ([], [])
+    assert metrics.late_by_partition == {query.sources[0].name: reference.late}
 
 
 Edge = tuple[int, int | None, str | None, str]
@@ -159,10 +160,10 @@ def edge_stream(rows: list[Edge], cuts: list[int], **options: Any) -> wb.Stream:
                       "of": pa.array([row[1] for row in rows], pa.int64()),
                       "part": pa.array([row[2] for row in rows], pa.string()),
                       "n": pa.array([row[3] for row in rows], pa.string()),
-                      "told": pa.array([row[0] == row[1] for row in rows], pa.bool_())})
-    places = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    cut = pa.concat_tables([table.slice(start, stop - start) for start, stop in pairwise(places)])
-    return wb.from_edges(cut, sync="at", other="of", punctuation="told", **options)
+                      "punctuation": pa.array([row[0] == row[1] for row in rows], pa.bool_())})
+    bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    cut = pa.concat_tables([table.slice(start, stop - start) for start, stop in pairwise(bounds)])
+    return wb.from_edges(cut, sync="at", other="of", punctuation="punctuation", **options)
 
 
 EDGE_PROMISES = {"latency": st.integers(0, 6), "late": st.sampled_from(("drop", "adjust")),
@@ -197,14 +198,14 @@ def test_a_partition_is_a_source_of_its_own(rows: list[Edge], latency: int, late
 def test_edges_leave_in_order_when_the_low_watermark_has_passed(rows: list[Edge], latency: int, late: Late,
                                                                 lag: int | None, every: int, cuts: list[int]) -> None:
     source, = edge_stream(rows, cuts, partition=promised(lag, every), reorder_latency=latency, late=late).sources
-    kernel, reached, told = EdgeIngress(source), MIN_TIME, MIN_TIME
+    kernel, reached, watermark = EdgeIngress(source), MIN_TIME, MIN_TIME
 
     def check(out: list[Batch]) -> None:
-        nonlocal reached, told
+        nonlocal reached, watermark
         for sync in [int(time) for batch in out for time in batch.sync]:
-            assert max(reached, told) <= sync <= kernel.watermark
+            assert max(reached, watermark) <= sync <= kernel.watermark
             reached = sync
-        told = kernel.watermark
+        watermark = kernel.watermark
 
     for batch in source.read(source.schema.names):
         assert batch is not None
@@ -265,7 +266,7 @@ def test_without_a_lag_nothing_settles_before_the_end() -> None:
         assert (session.answers[0].settled_rows, session.answers[0].metrics().watermark) == (0, None)
 
 
-def test_a_late_row_is_told_with_its_partition() -> None:
+def test_a_late_row_is_reported_with_its_partition() -> None:
     late = ROWS | {"at": [60, 10, 70, 5, 100, 30]}
     with pytest.raises(DisorderError) as caught:
         values(wb.from_arrow(late, time="at", partition="device", name="log"))
@@ -273,7 +274,7 @@ def test_a_late_row_is_told_with_its_partition() -> None:
                                  "with rows in time order.")
 
 
-def test_a_row_before_the_low_watermark_is_told_what_would_help() -> None:
+def test_an_error_of_a_row_before_the_low_watermark_has_a_hint() -> None:
     with pytest.raises(DisorderError) as caught:
         values(wb.from_arrow(ROWS, time="at", partition=wb.PartitionWatermarks("device", max_lag=45, every=10),
                              name="log"))

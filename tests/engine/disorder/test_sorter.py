@@ -23,7 +23,7 @@ def rows(times: list[int], first: int) -> Batch:
     return Batch(SCHEMA, np.array(times, np.int64), 1, (Column(pa.int64(), numbers), texts))
 
 
-def told(batches: list[Batch]) -> list[tuple[int, int, str]]:
+def tuples(batches: list[Batch]) -> list[tuple[int, int, str]]:
     return [(int(time), int(number), text) for batch in batches for time, number, text in
             zip(batch.sync, batch.columns[0].values, batch.columns[1].to_arrow().to_pylist(), strict=True)]
 
@@ -35,17 +35,17 @@ def check(steps: list[tuple[list[int], int]], fork_at: int) -> None:
     for number, (wanted, ahead) in enumerate(steps):
         times = [max(time, watermark) for time in wanted]
         sort.add(rows(times, arrived))
-        held += told([rows(times, arrived)])
+        held += tuples([rows(times, arrived)])
         arrived += len(times)
         if number == fork_at:
             twin = sort.fork()
-            assert told(twin.release(INF)) == sorted(held)
+            assert tuples(twin.release(INF)) == sorted(held)
             assert twin.rows == 0
         watermark += ahead
-        assert told(sort.release(watermark)) == sorted(row for row in held if row[0] <= watermark)
+        assert tuples(sort.release(watermark)) == sorted(row for row in held if row[0] <= watermark)
         held = [row for row in held if row[0] > watermark]
         assert sort.rows == len(held)
-    assert told(sort.release(INF)) == sorted(held)
+    assert tuples(sort.release(INF)) == sorted(held)
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(-50, 50), max_size=12), st.sampled_from([0, 1, 10, 10**9 + 10])),
@@ -101,7 +101,7 @@ def test_a_late_row_has_nothing_put_together_that_waits(monkeypatch: pytest.Monk
     for at in range(0, 5_000, 50):
         sort.add(rows(list(range(at, at + 50)), at))
     sort.add(rows([120, 30], 5_000))  # behind all that waits
-    out = told(sort.release(199))
+    out = tuples(sort.release(199))
     assert [time for time, _, _ in out] == sorted([*range(200), 30, 120])
     assert [number for time, number, _ in out if time in (30, 120)] == [30, 5_001, 120, 5_000]
     assert sum(together) == len(out)

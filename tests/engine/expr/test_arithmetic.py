@@ -93,7 +93,7 @@ def test_division_is_of_floats_and_by_zero_is_not_an_error():
     assert values(col.x % -1.0, batch(x=[1.5, -1.5])) == [-0.5, -0.5]
 
 
-def test_float32_stays_float32_beside_itself_and_plain_numbers():
+def test_float32_stays_float32_with_itself_and_plain_numbers():
     of = batch(f=pa.array([1.5, 16777217.0, None], pa.float32()), i=[1, 2, 3], d=[0.5, 0.5, 0.5])
     for expr in (col.f + col.f, col.f * 0.1, 1 / col.f, col.f - 1, col.f.sqrt(), col.f // 2, -col.f, col.f**2):
         assert evaluate(expr, of).type == pa.float32()

@@ -79,7 +79,7 @@ EXACT: dict[str, tuple[Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize("case", EXACT)
-def test_what_stands_beside_a_decimal(case: str) -> None:
+def test_operands_of_a_decimal(case: str) -> None:
     expr, right = EXACT[case]
     assert answer(expr, x=PRICES).to_pylist() == [None if each is None else Decimal(each) for each in right]
 

@@ -18,12 +18,12 @@ def test_a_field_is_null_where_it_or_its_struct_is():
     assert values(col.at.field("x").is_null(), batch(at=PLACES)) == [False, True, True]
 
 
-@pytest.mark.parametrize(("build", "told"), (
+@pytest.mark.parametrize(("build", "message"), (
     (lambda: col.at.field("nme"), "There is no field 'nme'.*did you mean 'name'"),
     (lambda: col.n.field("x"), "field takes a struct"),
 ))
-def test_mistakes_are_named(build, told):
-    with pytest.raises(ExpressionError, match=f"(?s){told}"):
+def test_mistakes_are_named(build, message):
+    with pytest.raises(ExpressionError, match=f"(?s){message}"):
         values(build(), batch(at=PLACES, n=pa.array([1, 2, 3])))
 
 

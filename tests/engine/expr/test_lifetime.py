@@ -26,7 +26,7 @@ def test_an_end_that_is_not_known_is_null() -> None:
         (4, 9, 4, 9, 100), (12, None, 12, None, 200)]
 
 
-def test_behind_a_window_it_is_the_start_of_the_window_whatever_is_absorbed() -> None:
+def test_after_a_window_it_is_the_start_of_the_window_whatever_is_absorbed() -> None:
     window = stream().set_duration(1).tumbling_window(10)
     assert rows(window.where(wb.start_time() > 0).aggregate(s=wb.sum(col.x))) == [(10, 20, 2)]
     assert rows(window.select(t=wb.start_time()).aggregate(t=wb.max(col.t))) == [(0, 10, 0), (10, 20, 10)]

@@ -37,7 +37,7 @@ def test_every_pair_of_ticks(kind: Callable[[str], pa.DataType], one: str, other
         assert interpreted(expr, of, evaluate(expr, of)).to_arrow().to_pylist() == right
 
 
-def test_a_column_beside_a_finer_literal() -> None:
+def test_a_column_with_a_finer_literal() -> None:
     of = batch(a=pa.array([0, 5, 253_402_300_799], pa.timestamp("s")))
     between = pd.Timestamp(5, unit="s") + pd.Timedelta(1, "ns")
     assert values(col.a < between, of) == [True, True, False]

@@ -151,7 +151,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "damage"), [("nbi", b"\0"), ("nbi", b"garbage"), ("nbc", b"garbage")])
-def test_machine_code_that_is_damaged_is_made_anew(tmp_path: Path, kind: str, damage: bytes) -> None:
+def test_machine_code_that_is_damaged_is_compiled_again(tmp_path: Path, kind: str, damage: bytes) -> None:
     folder = Path(whimbrel.__file__).parents[1]
     code = LOOKUP.format(folder=str(folder))
     assert run(folder, tmp_path, code) == "[0, 1, 0]"

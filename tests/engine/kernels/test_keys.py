@@ -104,7 +104,7 @@ def test_a_dictionary_may_have_a_word_twice() -> None:
     assert words.to_arrow().to_pylist() == ["a", "a", "b", "c"]
 
 
-def test_dictionaries_may_share_their_letters() -> None:
+def test_dictionaries_may_share_their_text_buffer() -> None:
     table, letters = KeyTable([pa.string()]), pa.py_buffer(b"abc")
     words = [pa.StringArray.from_buffers(2, pa.array(offsets, pa.int32()).buffers()[1], letters)
              for offsets in ([0, 1, 3], [0, 2, 3])]

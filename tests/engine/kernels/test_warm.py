@@ -11,8 +11,8 @@ from pathlib import Path
 def test_where_no_code_can_be_kept_nothing_is_warm(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.touch()  # a file, where a folder should be
-    told = subprocess.run([sys.executable, "-m", "whimbrel", "warm"], env=os.environ | {"WHIMBREL_CACHE": str(taken)},
-                          capture_output=True, text=True, timeout=120, check=False)
-    assert told.returncode == 1
-    assert told.stdout == ""
-    assert f"cannot be kept in {taken}, which cannot be written" in told.stderr
+    result = subprocess.run([sys.executable, "-m", "whimbrel", "warm"], env=os.environ | {"WHIMBREL_CACHE": str(taken)},
+                            capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert f"cannot be kept in {taken}, which cannot be written" in result.stderr

@@ -54,12 +54,12 @@ def test_what_is_answered_is_what_the_window_as_written_answers(rows: list[tuple
         relief.wanted = wanted
         found += pipeline.push(0, batch.slice(place, place + 1))[0]
     found += pipeline.finish(0)[0]
-    told = [(row["key"], row["start"], row["end"], (row["n"], row["most"]))
-            for row in table_from_batches(windows(stream, label, offset).schema, found).to_pylist()]
-    for key, start, end, values in told:
+    results = [(row["key"], row["start"], row["end"], (row["n"], row["most"]))
+               for row in table_from_batches(windows(stream, label, offset).schema, found).to_pylist()]
+    for key, start, end, values in results:
         assert exact[key, start if label == "end" else end - HOP] == values
     if not relief.left_out:
-        assert {(key, at): values for key, start, end, values in told for at in range(start, end, HOP)} == exact
+        assert {(key, at): values for key, start, end, values in results for at in range(start, end, HOP)} == exact
 
 
 @pytest.mark.parametrize(("wide", "size"), [(3, 20), (8, 20), (40, 20), (5, 15)])

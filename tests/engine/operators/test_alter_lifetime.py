@@ -32,9 +32,9 @@ def test_events_of_one_time_may_change_places() -> None:
 
 
 def test_a_start_that_would_reorder_is_an_error_that_names_the_event() -> None:
-    with pytest.raises(KernelError) as told:
+    with pytest.raises(KernelError) as caught:
         EVENTS.alter_lifetime(start=10 - col.start).collect()
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "The event at 5 would start at 5, before the one at 0, which starts at 10 now.\n"
         "  where: alter_lifetime(start=10 - col.start)\n"
         "  hint:  Keep the order of events: round or shift all starts alike.")
@@ -63,6 +63,6 @@ def test_something_must_change() -> None:
         EVENTS.alter_lifetime()
 
 
-def test_a_new_start_may_look_ahead() -> None:
+def test_a_new_start_may_have_lookahead() -> None:
     assert "look-ahead" in EVENTS.alter_lifetime(start=col.start - 1).explain()
     assert "look-ahead" not in EVENTS.alter_lifetime(duration=5).explain()

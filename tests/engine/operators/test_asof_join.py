@@ -91,8 +91,8 @@ def test_an_answer_waits_no_longer_than_it_must() -> None:
     assert kernel.advance(100, 0) == []
     assert kernel.advance(5, 1) == []
     assert kernel.watermark == 5
-    (told,) = kernel.advance(6, 1)  # whatever comes at 6 or later is no nearer than what was at 4
-    assert (told.sync.tolist(), kernel.watermark) == ([5], 6)
+    (released,) = kernel.advance(6, 1)  # whatever comes at 6 or later is no nearer than what was at 4
+    assert (released.sync.tolist(), kernel.watermark) == ([5], 6)
 
 
 def test_state_is_the_latest_of_each_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +144,6 @@ def test_what_no_left_row_has_passed_is_forgotten_too(tolerance: int | None, mon
     (lambda s: s.asof_join(s, on="kye"), ["There is no column 'kye'", "asof_join(on=['kye'])"]),
 ], ids=["direction", "no tolerance", "negative", "plain ticks", "unknown key"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
-    with pytest.raises(WhimbrelError) as told:
+    with pytest.raises(WhimbrelError) as caught:
         wrong(stream(LEFT, "x"))
-    assert [word for word in words if word not in str(told.value)] == []
+    assert [word for word in words if word not in str(caught.value)] == []

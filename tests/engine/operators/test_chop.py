@@ -28,9 +28,9 @@ def test_pieces(period: int, offset: int) -> None:
 
 
 def test_an_event_that_never_ends_is_an_error_that_names_it() -> None:
-    with pytest.raises(KernelError, match=r"still active at 7 because its end is unknown") as told:
+    with pytest.raises(KernelError, match=r"still active at 7 because its end is unknown") as caught:
         stream((0, 3), (7, None)).chop(5).collect()
-    assert "clip_duration" in told.value.hint
+    assert "clip_duration" in caught.value.hint
 
 
 def test_a_period_takes_time() -> None:

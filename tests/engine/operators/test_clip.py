@@ -51,6 +51,6 @@ def test_latest_values_last_until_the_next() -> None:
     (lambda s: s.clip_at(5), ["clip_at() needs a stream, got int", "another stream"]),
 ], ids=["no key", "unknown key", "a number"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
-    with pytest.raises(WhimbrelError) as told:
+    with pytest.raises(WhimbrelError) as caught:
         wrong(stream(LEFT, "x"))
-    assert [word for word in words if word not in str(told.value)] == []
+    assert [word for word in words if word not in str(caught.value)] == []

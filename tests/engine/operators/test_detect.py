@@ -76,7 +76,7 @@ def test_without_a_limit_of_time_runs_go_on_and_matches_have_no_end(
 
 
 @pytest.mark.parametrize("options", [{}, {"skip": True}])
-def test_runs_without_a_limit_go_on_after_a_checkpoint_and_their_events_are_behind_them(
+def test_runs_without_a_limit_resume_after_a_checkpoint_and_keep_the_lineage(
         options: dict[str, Any]) -> None:
     facts = [(at, at + 1, {"time": at, "key": "a", "k2": 1, "x": x, "y": 0.5, "flag": True})
              for at, x in ((-8, 1), (-2, 5), (30, 5), (31, -1), (90, 5))]
@@ -114,7 +114,7 @@ def test_functions_of_an_event_and_the_register(name: str) -> None:
             (0, 2, "a"), (0, 3, "aa"), (1, 2, "a"), (1, 3, "a"), (2, 2, "a")]
 
 
-def test_columns_of_matched_events_are_told() -> None:
+def test_columns_of_matched_events_are_output() -> None:
     pattern = wb.sequence(low=is_a("a"), high=wb.event(is_a("b")).repeat())
     output = {"low": wb.first_of("low").x, "from_": wb.first_of("high").x, "to": wb.last_of("high").x,
               "what": wb.last_of("high").e, "span": wb.last_of("high").x - wb.first_of("low").x}
@@ -123,7 +123,7 @@ def test_columns_of_matched_events_are_told() -> None:
     assert found.schema.show().endswith("low: int64, from_: int64, to: int64, what: string, span: int64")
 
 
-def test_the_first_event_is_told_even_if_its_column_is_null() -> None:
+def test_the_first_event_is_output_even_if_its_column_is_null() -> None:
     stream = wb.from_arrow({"at": [0, 1], "x": pa.array([None, 7], pa.int64())}, time="at")
     pattern = wb.sequence(a=wb.event(col.at >= 0).repeat(2))
     output = {"first": wb.first_of("a").x, "last": wb.last_of("a").x}
@@ -223,7 +223,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_the_users_words(mistake: str) -> None:
+def test_a_mistake_is_reported_in_the_users_words(mistake: str) -> None:
     action, parts = MISTAKES[mistake]
     with pytest.raises(wb.WhimbrelError) as caught:
         action()

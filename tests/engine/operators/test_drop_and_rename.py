@@ -26,6 +26,6 @@ def test_the_other_columns_stay_in_place() -> None:
     (lambda: EVENTS.rename(y="x"), SchemaError, "Two columns would be named 'y'"),
     (lambda: EVENTS.rename(start="x"), PlanError, "'start' is a column of every result"),
 ])
-def test_misuse_is_told(build: object, kind: type, what: str) -> None:
+def test_misuse_is_reported(build: object, kind: type, what: str) -> None:
     with pytest.raises(kind, match=what):
         build()  # type: ignore[operator]

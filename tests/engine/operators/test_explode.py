@@ -44,7 +44,7 @@ def test_several_values_make_several_rows() -> None:
         (0, 1, 5, 5), (0, 1, 5, 7), (0, 1, 5, 6), (1, 2, None, None), (1, 2, None, 7), (1, 2, None, None)]
 
 
-def test_misuse_is_told() -> None:
+def test_misuse_is_reported() -> None:
     stream = wb.from_arrow({"at": [0], "x": [5], "s": ["a"]}, time="at")
     with pytest.raises(SchemaError, match="needs a list; column 's' has type string"):
         stream.explode("s")

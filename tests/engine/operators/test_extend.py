@@ -19,7 +19,7 @@ def test_what_lasts_no_time_any_more_is_deleted(by: int) -> None:
     assert lifetimes(EVENTS.extend(by)) == [*ended, (6, None)]
 
 
-def test_shorter_looks_ahead() -> None:
+def test_shorter_has_lookahead() -> None:
     assert "look-ahead" in EVENTS.extend(-1).explain()
     assert "look-ahead" not in EVENTS.extend(1).explain()
 

@@ -83,7 +83,7 @@ def test_late_rows_are_counted_by_how_late_they_are() -> None:
 
 
 @pytest.mark.parametrize("gap", [3, 300])
-def test_a_session_that_is_cut_begins_anew_after_a_long_silence(gap: int) -> None:
+def test_a_session_that_is_cut_begins_again_after_a_long_gap(gap: int) -> None:
     """The first session of a group, and one after more than half of time, last as long as others."""
     for first in (-FAR - FAR // 2, -5, 3, FAR + FAR // 2):
         found = stream("a", [first]).session_window(gap, 10).aggregate(n=wb.count()).collect().to_pylist()

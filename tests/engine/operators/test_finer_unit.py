@@ -39,12 +39,12 @@ PLAIN = wb.from_arrow({"at": [1], "k": ["a"]}, time="at")
 def test_what_is_not_a_matter_of_units_is_refused(left: wb.Stream, right: wb.Stream, hint: str) -> None:
     for meet in (lambda: left.join(right, on="k"), lambda: left.asof_join(right), lambda: left.union(right),
                  lambda: left.semi_join(right, on="k"), lambda: left.clip_at(right, on="k")):
-        with pytest.raises(PlanError, match="must have one type of time") as told:
+        with pytest.raises(PlanError, match="must have one type of time") as caught:
             meet()
-        assert hint in str(told.value)
+        assert hint in str(caught.value)
 
 
-def test_the_stream_that_differs_is_told_by_its_place() -> None:
+def test_an_error_names_the_number_of_the_stream_that_differs() -> None:
     with pytest.raises(PlanError, match="stream 2 of 2"):
         MS.union(log("s", 1), PLAIN)
 
@@ -109,7 +109,7 @@ def test_other_data_may_have_ends_where_these_are_points() -> None:
     assert [len(asked.on({"in s": data}).collect()) for data in (log("s", 1), ends)] == [1, 2]
 
 
-def test_edges_and_promises_are_counted_anew() -> None:
+def test_edges_and_watermarks_are_converted_to_the_finer_unit() -> None:
     schema = Schema((Field("x", pa.int64()),), "s")
     finer = FinerUnit(unit="s", finer="ms")
     kernel = finer.kernel(schema)
@@ -118,9 +118,9 @@ def test_edges_and_promises_are_counted_anew() -> None:
     out, = kernel.push(edges)
     assert (out.sync.tolist(), out.other.tolist()) == ([1000, 2000, 3000], [INF, 1000, 5000])
     assert np.array_equal(out.ids, edges.ids)
-    for watermark, told in ((MIN_TIME, MIN_TIME), (7, 7_000), (INF, INF), (2**62, INF - 1)):
+    for watermark, expected in ((MIN_TIME, MIN_TIME), (7, 7_000), (INF, INF), (2**62, INF - 1)):
         kernel.advance(watermark)
-        assert kernel.watermark == told
+        assert kernel.watermark == expected
     known = finer.properties(Properties(duration=5, time_grid=TimeGrid(5, 2)))
     assert (known.duration, known.time_grid) == (5_000, TimeGrid(5_000, 2_000))
 
@@ -132,7 +132,7 @@ def test_ticks_of_a_tolerance_are_of_the_finer_unit() -> None:
         "n"].to_pylist() == [None]
 
 
-def test_rows_behind_a_result_are_found_through_it() -> None:
+def test_the_lineage_of_a_result_is_found_through_it() -> None:
     asked = log("s", 1, 2, x=[5, 6]).join(MS.with_columns(y=col.at).drop("at"), on="k")
     found = asked.lineage(start="1970-01-01 00:00:01")
     assert {name: table["start"].cast(pa.int64()).to_pylist() for name, table in found.events.items()} == {
@@ -164,7 +164,7 @@ def test_metrics_are_in_the_unit_of_the_answer() -> None:
 
 
 @pytest.mark.parametrize(("unit", "expected"), [("s", 1), ("us", 1_999_000)])
-def test_how_far_the_others_have_come_is_told_in_a_sources_own_ticks(unit: str, expected: int) -> None:
+def test_progress_of_other_sources_is_converted_to_the_ticks_of_a_source(unit: str, expected: int) -> None:
     empty, busy = log(unit), MS
     asked = empty.select("k").union(busy.select("k"))
     reader = SourceReader(Pipeline(optimize(asked.node)))

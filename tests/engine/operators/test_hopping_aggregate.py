@@ -111,7 +111,7 @@ def test_what_does_not_merge_is_asked_of_rows(asked: wb.Aggregate) -> None:
     assert len(stream.collect()) == 3
 
 
-def test_a_sum_that_leaves_int64_on_the_way_is_told() -> None:
+def test_a_sum_that_leaves_int64_on_the_way_is_reported() -> None:
     rows = [(0, 0, 2**62), (5, 0, 2**62)]
     with pytest.raises(wb.WhimbrelError, match="An integer sum leaves int64"):
         _closed(_log(rows), 10, 5).collect()

@@ -96,7 +96,7 @@ def test_a_cross_join_needs_common_time_only() -> None:
     assert stream(LEFT, "x").cross_join(right).explain().startswith("cross_join()   [intervals]")
 
 
-def test_a_part_without_partner_is_told_when_time_has_passed_its_start() -> None:
+def test_a_part_without_a_match_is_emitted_when_the_watermark_has_passed_its_start() -> None:
     def row(at: int, length: int) -> tuple[int, int, dict[str, object]]:
         return at, at + length, {"time": at, "key": "a", "k2": 0, "x": at, "y": 0.0, "flag": True}
 
@@ -109,8 +109,8 @@ def test_a_part_without_partner_is_told_when_time_has_passed_its_start() -> None
             assert batch is not None
             assert kernel.push(batch, port) == []
     assert kernel.advance(50, 0) == []
-    (told,) = kernel.advance(40, 1)
-    assert (told.sync.tolist(), kernel.watermark) == ([0], 40)
+    (released,) = kernel.advance(40, 1)
+    assert (released.sync.tolist(), kernel.watermark) == ([0], 40)
     (ended,) = kernel.advance(51, 1)
     assert [(int(sync), int(other)) for sync, other in zip(ended.sync, ended.other, strict=True)] == [(50, 51), (50, 0)]
 
@@ -123,9 +123,9 @@ def test_a_part_without_partner_is_told_when_time_has_passed_its_start() -> None
     (lambda s: s.join(s.with_columns(x_right=1), on="key"), ["Two columns would be named 'x_right'"]),
 ], ids=["how", "unknown column", "no condition", "no key", "two of a name"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
-    with pytest.raises(WhimbrelError) as told:
+    with pytest.raises(WhimbrelError) as caught:
         wrong(stream(LEFT, "x"))
-    assert [word for word in words if word not in str(told.value)] == []
+    assert [word for word in words if word not in str(caught.value)] == []
 
 
 def test_a_point_meets_what_starts_at_its_time_and_comes_later() -> None:

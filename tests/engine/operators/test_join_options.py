@@ -77,9 +77,9 @@ def test_an_equal_start_is_no_match_where_it_is_strict(direction: Any, tolerance
                 and (direction != "backward" or time < start) and (direction != "forward" or time > start)]
         found = min(near, key=lambda time: (abs(time - start), time), default=None)
         expected += [(start, start + 1, y) for y in {None: [None], 2: [20], 4: [40, 41], 7: [70]}[found]]
-    told = left.select(n=1).asof_join(right.select("y"), strict=True, direction=direction, tolerance=tolerance)
-    assert rows(told.drop("n")) == sorted(expected, key=repr)
-    assert "strict=True" in told.explain()
+    joined = left.select(n=1).asof_join(right.select("y"), strict=True, direction=direction, tolerance=tolerance)
+    assert rows(joined.drop("n")) == sorted(expected, key=repr)
+    assert "strict=True" in joined.explain()
 
 
 def test_the_value_before_an_instant_is_its_own_row_before() -> None:

@@ -112,7 +112,7 @@ def test_a_query_that_runs_again_is_not_written_again() -> None:
     assert found == [[2, 1], [1, 1]]
 
 
-def test_a_query_that_runs_again_reads_anew_what_its_functions_read() -> None:
+def test_a_query_that_runs_again_reads_again_what_its_functions_read() -> None:
     added = 2
     total = wb.aggregate(init=0, accumulate=lambda state, x: state + x + added, result=lambda state: state,
                          merge=lambda left, right: left + right, name="total")

@@ -55,7 +55,7 @@ def test_the_plan_says_it_as_it_was_written() -> None:
     assert "progressive_window(10, 5, 1)   [intervals]" in EVENTS.progressive_window(10, 5, 1).explain()
 
 
-def test_a_window_that_looks_ahead_does_not_meet_what_is_finer() -> None:
+def test_a_window_with_lookahead_does_not_meet_what_is_finer() -> None:
     counts = EVENTS.quantize(10, 10).aggregate(n=wb.count()).with_columns(k=1)
     with pytest.raises(PlanError, match="before their window has closed"):
         counts.join(EVENTS.with_columns(k=1), on="k")

@@ -72,6 +72,6 @@ def test_right_columns_need_no_names_of_their_own() -> None:
     (lambda s: s.anti_join(3, on="key"), ["anti_join() needs a stream, got int", "another stream"]),
 ], ids=["no key", "unknown key", "types", "no condition", "no stream"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
-    with pytest.raises(WhimbrelError) as told:
+    with pytest.raises(WhimbrelError) as caught:
         wrong(stream(LEFT, "x"))
-    assert [word for word in words if word not in str(told.value)] == []
+    assert [word for word in words if word not in str(caught.value)] == []

@@ -83,7 +83,7 @@ def test_sessions_that_cannot_be(options: dict[str, object], what: str) -> None:
         POINTS.session_window(**options)  # type: ignore[arg-type]
 
 
-def test_an_unknown_key_is_told_where_it_was_written() -> None:
+def test_an_unknown_key_is_reported_where_it_was_written() -> None:
     with pytest.raises(SchemaError, match="There is no column 'usr'"):
         POINTS.group_by("usr").session_window(5)
 
@@ -135,7 +135,7 @@ def test_what_a_filter_leaves_out_keeps_its_session_open() -> None:
     assert rows(closed) == [(0, 13, 2, 1), (50, 55, 1, 1)]
 
 
-def test_windows_behind_closed_sessions_are_not_lost() -> None:
+def test_windows_after_closed_sessions_are_not_lost() -> None:
     closed = wb.from_arrow({"at": [0, 1, 12]}, time="at").session_window(2, emit="close")
     assert rows(closed.tumbling_window(10).aggregate(n=wb.count())) == [(0, 10, 2), (10, 20, 1)]
     assert rows(closed.where(col.at > 0).tumbling_window(10).aggregate(n=wb.count())) == [(0, 10, 1), (10, 20, 1)]

@@ -30,7 +30,7 @@ def test_a_grid_moves_along() -> None:
     assert lifetimes(counts.aggregate(n=wb.count())) == [(3, 13)]
 
 
-def test_earlier_looks_ahead() -> None:
+def test_earlier_has_lookahead() -> None:
     assert "look-ahead" in EVENTS.shift(-1).explain()
     assert "look-ahead" not in EVENTS.shift(1).explain()
 

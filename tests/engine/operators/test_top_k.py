@@ -36,7 +36,7 @@ def test_texts_and_the_smallest() -> None:
         (0, 10, "a", 1, 6), (0, 10, "a", 1, 7), (0, 10, "a", 1, 9)]
 
 
-def test_whoever_stays_best_is_told_for_every_snapshot() -> None:
+def test_rows_that_stay_best_are_ranked_in_every_snapshot() -> None:
     events = wb.from_arrow({"at": [0, 2], "until": [9, 4], "x": [5, 1]}, time="at", end="until").select("x")
     assert rows(events.top_k(1, by=col.x)) == [(0, 2, 5, 1), (2, 4, 5, 1), (4, 9, 5, 1)]
 

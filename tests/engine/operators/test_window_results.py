@@ -45,22 +45,22 @@ def test_an_unchanged_hopping_window_is_split_when_its_bounds_are_asked_for() ->
     ("start", [(0, 9, 2, -2, 9)]), ("end", [(0, 9, 1, -11, 0), (9, 18, 2, -2, 9)])])
 def test_a_row_for_each_window_whose_size_is_no_multiple_of_its_hop(label: Any, expected: list[Any]) -> None:
     windows = wb.from_arrow({"at": [0, 5]}, time="at").hopping_window(11, 9, label=label)
-    told = windows.aggregate(n=wb.count(), a=wb.window_start(), b=wb.window_end(), emit="close")
-    assert rows(told) == expected
+    closed = windows.aggregate(n=wb.count(), a=wb.window_start(), b=wb.window_end(), emit="close")
+    assert rows(closed) == expected
 
 
 @pytest.mark.parametrize("size", range(1, 14))
 @pytest.mark.parametrize("hop", [1, 3, 4, 9])
 def test_every_window_that_has_an_event_has_one_row(size: int, hop: int) -> None:
     times = [-7, 0, 0, 2, 5, 11, 40]
-    told = wb.from_arrow({"at": times}, time="at").hopping_window(size, hop).aggregate(n=wb.count(), emit="close")
+    closed = wb.from_arrow({"at": times}, time="at").hopping_window(size, hop).aggregate(n=wb.count(), emit="close")
     ends = range(-hop * 30, hop * 80, hop)
     counts = {end: sum(end - size <= time < end for time in times) for end in ends}
     if hop <= size:  # else windows begin at the grid
-        assert rows(told) == [(end - hop, end, count) for end, count in counts.items() if count]
+        assert rows(closed) == [(end - hop, end, count) for end, count in counts.items() if count]
         filled = wb.from_arrow({"at": times}, time="at").hopping_window(size, hop).aggregate(n=wb.count(), fill=True)
         assert [row[2] for row in rows(filled)].count(0) == sum(not count for end, count in counts.items()
-                                                                if rows(told)[0][1] < end < rows(told)[-1][1])
+                                                                if rows(closed)[0][1] < end < rows(closed)[-1][1])
 
 
 def test_bounds_are_times_of_the_stream() -> None:
@@ -141,7 +141,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told(mistake: str) -> None:
+def test_a_mistake_is_reported(mistake: str) -> None:
     action, parts = MISTAKES[mistake]
     with pytest.raises(wb.WhimbrelError) as caught:
         action()

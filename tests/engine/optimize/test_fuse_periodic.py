@@ -50,8 +50,8 @@ def slopes(log: Stream) -> Stream:
 
 
 def whole_of_means(log: Stream) -> Stream:
-    beside = means(log, 5).cross_join(log.tumbling_window(20).aggregate(t=wb.sum(col.k)), allow_lookahead=True)
-    return beside.cross_join(beside.select(b=col.m + col.t).shift(4), allow_lookahead=True)
+    joined = means(log, 5).cross_join(log.tumbling_window(20).aggregate(t=wb.sum(col.k)), allow_lookahead=True)
+    return joined.cross_join(joined.select(b=col.m + col.t).shift(4), allow_lookahead=True)
 
 
 QUERIES: dict[str, Query] = {
@@ -355,7 +355,7 @@ def test_two_inputs() -> None:
     assert rows(fused.collect()) == rows(plain.collect())
 
 
-def test_an_overflow_is_told_as_elsewhere() -> None:
+def test_an_overflow_is_reported_as_elsewhere() -> None:
     log = wb.from_arrow({"at": [1, 2, 3], "x": [2**62, 2**62, 2**62]}, time="at").assume(non_overlapping=True)
     with pytest.raises(WhimbrelError, match="leaves int64"):
         log.sliding_window(2).aggregate(t=wb.sum(col.x)).collect()
@@ -380,7 +380,7 @@ def test_what_a_window_leaves_out_cannot_overflow(by: Tier) -> None:
         assert query.collect()["t"].to_pylist() == [4]
 
 
-def test_a_row_that_is_of_one_place_is_told_at_once() -> None:
+def test_a_row_is_emitted_when_the_watermark_has_passed_it() -> None:
     log, other = (wb.from_arrow({"at": [1, 2, 5], name: [1, 2, 3]}, time="at").assume(non_overlapping=True)
                   for name in "xy")
     pipeline = Pipeline(optimize(log.cross_join(other).select(z=col.x + col.y).node))

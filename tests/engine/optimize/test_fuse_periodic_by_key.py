@@ -193,7 +193,7 @@ def test_what_needs_a_timeline_keeps_it(query: Callable[[Stream], Stream]) -> No
     assert "periodic_loop" not in fused.explain()
 
 
-def test_an_overflow_is_told_as_elsewhere() -> None:
+def test_an_overflow_is_reported_as_elsewhere() -> None:
     log = wb.from_arrow({"at": [1, 2, 3, 4], "k": [1, 2, 1, 2], "x": [2**62, 1, 2**62, 1]}, time="at").assume(
         periodic=2, per="k")
     with pytest.raises(WhimbrelError, match="leaves int64"):

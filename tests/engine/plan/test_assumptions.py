@@ -60,11 +60,11 @@ FALSE = {
 def test_a_false_assumption_is_named(name: str, latency: int) -> None:
     build, what, where = FALSE[name]
     source = log((0, 5, "a"), (5, 10, "a"), (10, 15, "a"), reorder_latency=latency)
-    with pytest.raises(KernelError) as told:
+    with pytest.raises(KernelError) as caught:
         build(source).collect()
-    assert what in told.value.what
-    assert told.value.where == where
-    assert told.value.hint == "Remove the assumption, or fix the data."
+    assert what in caught.value.what
+    assert caught.value.where == where
+    assert caught.value.hint == "Remove the assumption, or fix the data."
 
 
 def test_misuse_of_assume() -> None:
@@ -117,7 +117,7 @@ def test_many_events_are_held_against_an_assumption_too(wrong: int | None) -> No
     ({"t": [-(2**62 + 2**61), 2**62 + 2**61]}, {"periodic": 5}, f"comes {2**63 + 2**62} after"),
     ({"t": [-(2**62 + 2**61)], "e": [2**62 + 2**61]}, {"duration": 5}, f"lasts {2**63 - 1}, not 5"),
 ])
-def test_distances_that_leave_int64_are_told_without_wrapping(columns: Any, given: Any, said: str) -> None:
+def test_distances_that_leave_int64_are_reported_without_wrapping(columns: Any, given: Any, said: str) -> None:
     log = wb.from_arrow(columns, time="t", end="e" if "e" in columns else None)
     with pytest.raises(KernelError, match=said):
         log.assume(**given).collect()

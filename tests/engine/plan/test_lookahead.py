@@ -62,7 +62,7 @@ def test_it_may_not_meet(name: str) -> None:
     assert "allow_lookahead=True" in text
 
 
-def test_a_refused_join_names_what_looks_ahead() -> None:
+def test_a_rejected_join_names_the_column_with_lookahead() -> None:
     with pytest.raises(wb.WhimbrelError, match=r"use results of .*aggregate\(n=count\(\)\) before"):
         log().join(counts(), on="k")
 

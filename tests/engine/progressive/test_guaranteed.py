@@ -93,7 +93,7 @@ def test_they_are_narrow_enough_to_be_of_use() -> None:
     assert "guaranteed" in repr(half)
 
 
-def test_a_column_that_grows_with_time_is_known_beside_the_middle_of_each_block() -> None:
+def test_a_column_that_grows_with_time_is_known_outside_the_middle_of_each_block() -> None:
     query = log(np.arange(ROWS) * 1.0).tumbling_window(ROWS).aggregate(**VALUES)
     early, _ = query.progressive(at=[0.1], block_rows=BLOCK, intervals="guaranteed")
     assert early.error_of("total") < 0.05

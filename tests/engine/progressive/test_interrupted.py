@@ -97,17 +97,17 @@ def _steer(progress: wb.ProgressiveQuery) -> None:
 
 
 def test_ctrl_c_waits_until_it_may_come() -> None:
-    told: list[str] = []
+    finished: list[str] = []
 
     def work(name: str, then: Callable[[], None] = lambda: None) -> None:
         with Interrupts():
             signal.raise_signal(signal.SIGINT)
             then()
-            told.append(name)
+            finished.append(name)
 
     with pytest.raises(KeyboardInterrupt):
         work("inner and outer", lambda: work("held by both"))
-    assert told == ["held by both", "inner and outer"]
+    assert finished == ["held by both", "inner and outer"]
     with Interrupts() as interrupts:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):

@@ -149,8 +149,9 @@ def test_a_value_that_is_not_a_number_says_nothing_of_the_others() -> None:
     chance = np.random.default_rng(8)
     log = wb.from_arrow({"at": np.arange(ROWS), "x": chance.lognormal(0, 3, ROWS), "lost": np.full(ROWS, np.nan)},
                         time="at", name="log").tumbling_window(ROWS)
-    alone, beside = answers(log.aggregate(x=wb.sum(col.x))), answers(log.aggregate(x=wb.sum(col.x), y=wb.sum(col.lost)))
-    for (_, (row,)), (_, (other,)) in zip(alone, beside, strict=True):
+    alone = answers(log.aggregate(x=wb.sum(col.x)))
+    together = answers(log.aggregate(x=wb.sum(col.x), y=wb.sum(col.lost)))
+    for (_, (row,)), (_, (other,)) in zip(alone, together, strict=True):
         assert (row["x_low"], row["x_high"]) == (other["x_low"], other["x_high"])
         assert other["y_low"] is None
 
@@ -184,7 +185,7 @@ def test_few_groups_with_heavy_tails_have_no_interval_by_chance(seed: int) -> No
     assert found.stated == 0 or found.covered >= 0.95, found
 
 
-def test_groups_that_met_no_large_value_are_told_by_the_others() -> None:
+def test_groups_without_a_large_value_have_intervals_from_the_other_groups() -> None:
     """A value in a hundred is a thousand times the others: half of the small groups had not met one, and were sure."""
     chance = np.random.default_rng(7)
     groups = 100
@@ -400,7 +401,7 @@ def test_a_product_that_leaves_its_type_on_the_way_is_not_known_yet() -> None:
         never.progressive().finish()
 
 
-def test_large_integers_are_told_apart_where_floats_are_not() -> None:
+def test_large_integers_are_distinguished_where_floats_are_not() -> None:
     rows = 20_000
     table = pa.table({"at": np.arange(rows), "k": np.arange(rows) % 2, "id": 2**60 + np.arange(rows) % 2})
     query = wb.from_arrow(table, time="at").group_by("k").tumbling_window(rows).aggregate(largest=wb.max(col.id))

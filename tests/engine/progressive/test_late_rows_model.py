@@ -86,7 +86,7 @@ def by_key(table: pa.Table) -> dict[Any, dict[str, Any]]:
 
 @pytest.mark.parametrize("keys", ((), ("k",)), ids=("all", "groups"))
 @pytest.mark.parametrize("kind", ("jitter", "outages"))
-def test_intervals_of_a_feed_hold_at_all_looks_together(kind: str, keys: tuple[str, ...]) -> None:
+def test_intervals_of_a_feed_hold_at_all_updates_together(kind: str, keys: tuple[str, ...]) -> None:
     paths = Paths()
     for seed in range(10):
         late, rest = model_and_rest(seed, 10, kind=kind)
@@ -273,7 +273,7 @@ def test_comparisons_and_rankings_allow_for_late_rows() -> None:
     assert without.compare(*rows).confidence == 1
 
 
-def test_it_is_kept_and_gone_on_with(tmp_path: Any) -> None:
+def test_it_is_saved_and_resumed(tmp_path: Any) -> None:
     late, rest = model_and_rest(8, 6)
     query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
     progress = query.progressive(at=[0.3, 0.6], late=late, block_rows=64)

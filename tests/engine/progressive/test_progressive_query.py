@@ -186,7 +186,7 @@ def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
 
 
 @pytest.mark.parametrize("query", ("whole", "hopping", "ranked", "kept"))
-def test_it_is_kept_and_gone_on_with(log: wb.Stream, query: str, tmp_path: Path) -> None:
+def test_it_is_saved_and_resumed(log: wb.Stream, query: str, tmp_path: Path) -> None:
     asked = QUERIES[query](log)
     whole = asked.progressive(every="10%", block_rows=100, seed=4)
     kept = asked.progressive(every="10%", block_rows=100, seed=4)
@@ -260,11 +260,11 @@ def test_an_answer_that_is_looked_at_late_is_what_it_was(log: wb.Stream, query: 
             if number == 6:
                 progress.finish()
 
-    def told(answer: wb.Estimate) -> tuple[pa.Table, str]:
+    def contents(answer: wb.Estimate) -> tuple[pa.Table, str]:
         return answer.table, answer.summary
 
-    at_once = [told(answer) for _, answer in answers()]
-    later = [told(answer) for answer in [answer for _, answer in answers()][::-1]][::-1]
+    at_once = [contents(answer) for _, answer in answers()]
+    later = [contents(answer) for answer in [answer for _, answer in answers()][::-1]][::-1]
     assert len(at_once) == 7
     assert later == at_once
     *_, (progress, _) = answers()
@@ -278,11 +278,11 @@ def test_blocks_in_memory_give_the_same_answers_in_fewer_steps(monkeypatch: pyte
     taken = []
     take_in = PaneParts.take_in
 
-    def told(parts: PaneParts, first: int, stop: int) -> bool:
+    def recorded(parts: PaneParts, first: int, stop: int) -> bool:
         taken.append(take_in(parts, first, stop))
         return taken[-1]
 
-    monkeypatch.setattr(PaneParts, "take_in", told)
+    monkeypatch.setattr(PaneParts, "take_in", recorded)
     with tier("fused"):
         found = [answer.table for answer in query.progressive(every="2%")]
         assert len(taken) > 90
@@ -337,7 +337,7 @@ def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stre
 
 @pytest.mark.parametrize("stored", ("in memory", "in files", "in few row groups"))
 @pytest.mark.parametrize("column", ("i", "k"))
-def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, tmp_path: Path) -> None:
+def test_a_query_is_not_resumed_on_rows_that_changed_since(stored: str, column: str, tmp_path: Path) -> None:
     """The rest of a corrected log was added to what had been read of the old one, and the sum was called final."""
     def opened(table: pa.Table) -> wb.Stream:
         if stored == "in memory":
@@ -364,7 +364,7 @@ def test_rows_that_changed_since_are_not_gone_on_with(stored: str, column: str, 
 @pytest.mark.parametrize("asked", ({"every": [0.1, 0.5]}, {"every": 0.2}, {"every": True}, {"every": "0%"},
                                    {"every": "1 procent"}, {"every": "0ms"}, {"every": "-5ms"}, {"every": -1},
                                    {"at": 0.5}, {"at": "0.5"}, {"at": [0.0]}, {"at": ["1%"]}))
-def test_a_mistake_in_when_answers_are_due_is_told_at_once(log: wb.Stream, asked: dict[str, Any]) -> None:
+def test_a_mistake_in_when_estimates_are_due_is_reported_at_once(log: wb.Stream, asked: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
         QUERIES["whole"](log).progressive(**asked)
 
@@ -396,8 +396,8 @@ def test_what_means_nothing_is_neither_preferred_nor_claimed(log: wb.Stream) -> 
 
 @pytest.mark.parametrize(("query", "ask", "block"), [("hopping", next, 1), ("hopping", wb.ProgressiveQuery.finish, 1),
                                                      ("whole", next, 3)])
-def test_what_was_interrupted_within_a_block_is_gone_on_with(log: wb.Stream, query: str, ask: Any, block: int,
-                                                             monkeypatch: Any) -> None:
+def test_a_query_interrupted_within_a_block_is_resumed(log: wb.Stream, query: str, ask: Any, block: int,
+                                                       monkeypatch: Any) -> None:
     """An interrupted cell ended the reading, and what had been estimated was given as exact."""
     asked = QUERIES[query](log)
     progress = asked.progressive(every="10%", block_rows=100)

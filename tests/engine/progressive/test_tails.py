@@ -57,7 +57,7 @@ def test_what_does_not_go_on_row_by_row_says_so(tail: Callable[[wb.Stream], wb.S
     assert rows(query.progressive().finish()) == rows(query.collect())
 
 
-def test_a_query_and_its_table_are_let_go_whatever_stands_behind_its_windows() -> None:
+def test_a_query_and_its_table_are_freed_whatever_follows_its_windows() -> None:
     """A step behind the windows was kept by what is known of its query, and the query by its step."""
     for end in (lambda found: found, lambda found: found.where(col.n > 1), lambda found: found.top_k(2, by="n")):
         table = pa.table({"at": np.arange(9_000), "k": np.arange(9_000) % 3})

@@ -127,8 +127,8 @@ def test_intervals_hold_at_every_look(sources: dict[str, wb.Stream], query: str)
     asked = QUERIES[query](sources["memory"])
     keys = [name for name in ("start", "k", "kind", "digit", "rank") if name in asked.collect().column_names]
     truth = {tuple(row[key] for key in keys): row for row in asked.collect().to_pylist()}
-    told = next(asked.progressive(every="4%")).table.column_names
-    values = [name for name in asked.schema.names if f"{name}_low" in told]
+    columns = next(asked.progressive(every="4%")).table.column_names
+    values = [name for name in asked.schema.names if f"{name}_low" in columns]
     false, given, looks = 0, 0, [0.1, 0.3, 0.5, 0.7, 0.95]
     for seed in range(12):
         missed, had = set(), set()

@@ -28,20 +28,20 @@ def query(log: wb.Stream) -> wb.Stream:
     return log.group_by("k").tumbling_window(ROWS).aggregate(n=wb.count(), total=wb.sum(col.x))
 
 
-def refused(call: Callable[[], object], told: str) -> None:
-    with pytest.raises(PlanError, match=told) as error:
+def refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(PlanError, match=message) as error:
         call()
     assert error.value.where
     assert error.value.hint
 
 
-@pytest.mark.parametrize(("condition", "told"), [
+@pytest.mark.parametrize(("condition", "message"), [
     *((other, "must be an expression") for other in ("k", True, None, lambda e: e.k == 1)),
     (col.wrod == "a", "no column 'wrod'"), (col.n > 3, "no column 'n'"), (wb.count() > 3, "count"),
     (col.k == "a", "int64 and string"), (col.k + 1, "true or false")])
-def test_conditions_are_true_or_false_of_rows_of_the_source(query: wb.Stream, condition: Any, told: str) -> None:
+def test_conditions_are_true_or_false_of_rows_of_the_source(query: wb.Stream, condition: Any, message: str) -> None:
     progress = query.progressive()
-    refused(lambda: progress.prioritize(condition), told)
+    refused(lambda: progress.prioritize(condition), message)
     assert progress.finish().num_rows == 3
 
 
@@ -67,7 +67,7 @@ def test_orders_and_ranges_of_time(query: wb.Stream, steered: dict[str, Any]) ->
     {"confidence": "95%"}, {"confidence": None}, {"confidence": float("nan")}, {"seconds": "x"}, {"seconds": True},
     {"resume": 5}])
 @pytest.mark.parametrize("order", [None, "time"])
-def test_what_progress_is_told(query: wb.Stream, order: Any, asked: dict[str, Any]) -> None:
+def test_options_of_a_progressive_query_are_validated(query: wb.Stream, order: Any, asked: dict[str, Any]) -> None:
     value, = asked.values()
     refused(lambda: query.progressive(order=order, **asked), f"must be a.* got {value!r}")
 
@@ -78,7 +78,7 @@ def test_numbers_of_numpy_are_numbers(query: wb.Stream) -> None:
 
 
 @pytest.mark.parametrize("order", [None, "time"])
-def test_the_number_that_was_given_is_told(query: wb.Stream, order: Any) -> None:
+def test_an_error_contains_the_number_that_was_given(query: wb.Stream, order: Any) -> None:
     refused(lambda: next(query.progressive(every=-5, order=order)), "at least 1, got -5")
 
 
@@ -95,7 +95,7 @@ def test_names_of_values_are_checked_in_the_order_of_time(query: wb.Stream) -> N
     assert progress.until(value="n", error="1%").finish().num_rows == 3
 
 
-@pytest.mark.parametrize(("ask", "told"), [
+@pytest.mark.parametrize(("ask", "message"), [
     *((lambda answer, k=k: answer.ranking(k), "at least 1, got") for k in ("a", 1.5, -1, 0, True)),
     (lambda answer: answer.error_of(5), "no value 5"), (lambda answer: answer.error_of("zz"), "no value 'zz'"),
     (lambda answer: answer.compare(0, 1), "keys to values, got 0"),
@@ -104,17 +104,17 @@ def test_names_of_values_are_checked_in_the_order_of_time(query: wb.Stream) -> N
     (lambda answer: answer.compare({"k": 0}, {"q": 1}), "no key 'q'")])
 @pytest.mark.parametrize("last", [False, True])
 def test_what_is_asked_of_an_answer(query: wb.Stream, last: bool, ask: Callable[[wb.Estimate], object],
-                                    told: str) -> None:
+                                    message: str) -> None:
     progress = query.progressive(block_rows=100)
     answer = next(progress)
     if last:
         *_, answer = progress
-    refused(lambda: ask(answer), told)
+    refused(lambda: ask(answer), message)
 
 
 @pytest.mark.parametrize(("row", "hint"), [({"k": "0"}, "k is int64, and '0' is str"), ({"k": 9}, "Read on"),
                                            ({"k": 0, "start": "0"}, "start is int64, and '0' is str")])
-def test_keys_of_another_type_are_told(query: wb.Stream, row: dict[str, Any], hint: str) -> None:
+def test_keys_of_another_type_are_reported(query: wb.Stream, row: dict[str, Any], hint: str) -> None:
     answer = next(query.progressive(block_rows=100))
     with pytest.raises(PlanError) as error:
         answer.compare(row, {"k": 1})
@@ -134,11 +134,11 @@ def test_places_and_claims(query: wb.Stream, tmp_path: Any) -> None:
         refused(lambda: progress.add_claim(nothing), "must be a Comparison")  # type: ignore[arg-type]  # noqa: B023
 
 
-@pytest.mark.parametrize(("asked", "told"), [
+@pytest.mark.parametrize(("asked", "message"), [
     ({"after": 5}, "must be a list of durations, got 5"), ({"after": "5s"}, "must be a list of durations, got '5s'"),
     ({"after": [5], "confidence": "x"}, "got 'x'")])
-def test_what_lateness_is_asked(log: wb.Stream, asked: dict[str, Any], told: str) -> None:
-    refused(lambda: wb.lateness(log).missing(60, **asked), told)
+def test_what_lateness_is_asked(log: wb.Stream, asked: dict[str, Any], message: str) -> None:
+    refused(lambda: wb.lateness(log).missing(60, **asked), message)
     refused(lambda: wb.lateness(log, by=5), "must be a column name, got 5")  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from whimbrel import col
 from whimbrel.run import Execution
 
 ROWS = 200
-SCHEMA = pa.schema([("at", pa.int64()), ("until", pa.int64()), ("told", pa.bool_()), ("k", pa.string()),
+SCHEMA = pa.schema([("at", pa.int64()), ("until", pa.int64()), ("punctuation", pa.bool_()), ("k", pa.string()),
                     ("x", pa.int64())])
 
 QUERIES = {
@@ -34,18 +34,18 @@ QUERIES = {
 }
 
 
-def told(rows: int, then: int) -> wb.Stream:
+def points_then_punctuation(rows: int, then: int) -> wb.Stream:
     """A point for each of the first ticks, and then the word that time has come far beyond them."""
-    points = pa.record_batch({"at": range(rows), "until": range(1, rows + 1), "told": [False] * rows,
+    points = pa.record_batch({"at": range(rows), "until": range(1, rows + 1), "punctuation": [False] * rows,
                               "k": [f"{at % 3}" for at in range(rows)], "x": [at % 7 for at in range(rows)]}, SCHEMA)
-    word = pa.record_batch({"at": [then], "until": [None], "told": [True], "k": [None], "x": [None]}, SCHEMA)
-    return wb.from_edges(pa.Table.from_batches([points, word]), sync="at", other="until", punctuation="told",
+    word = pa.record_batch({"at": [then], "until": [None], "punctuation": [True], "k": [None], "x": [None]}, SCHEMA)
+    return wb.from_edges(pa.Table.from_batches([points, word]), sync="at", other="until", punctuation="punctuation",
                          name="points")
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_is_remembered_is_forgotten_when_time_has_passed(name: str) -> None:
-    query = QUERIES[name](told(ROWS, 1_000_000))
+    query = QUERIES[name](points_then_punctuation(ROWS, 1_000_000))
     with closing(Execution(query.node)) as session:
         answer, = session.answers
         session.step()
@@ -59,7 +59,7 @@ def test_what_is_remembered_is_forgotten_when_time_has_passed(name: str) -> None
 
 
 def test_operators_are_named_as_in_the_plan_that_runs_and_numbered_where_they_are_alike() -> None:
-    points = told(ROWS, 1_000_000)
+    points = points_then_punctuation(ROWS, 1_000_000)
     query = points.sliding_window(50).join(points.sliding_window(50), on="k")
     with closing(Execution(query.node)) as session:
         session.step()

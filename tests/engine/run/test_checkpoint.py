@@ -81,7 +81,7 @@ def test_a_finished_run_gives_nothing_more(tmp_path: Path) -> None:
     assert later.snapshot().final
 
 
-def test_the_files_are_arrow_and_nothing_is_left_beside_them(tmp_path: Path) -> None:
+def test_the_files_are_arrow_and_there_are_no_others(tmp_path: Path) -> None:
     run = started(events(), 77)
     for _ in range(2):
         run.checkpoint(tmp_path / "run")

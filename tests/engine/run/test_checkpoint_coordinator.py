@@ -43,8 +43,8 @@ def in_parquet(folder: Path) -> list[Any]:
     return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
 
-def started(folder: Path, asked: wb.Stream, **told: Any) -> wb.Run:
-    return asked.start(sink=wb.sinks.parquet(folder / "out"), checkpoints=wb.Checkpoints(folder / "state", **told))
+def started(folder: Path, asked: wb.Stream, **options: Any) -> wb.Run:
+    return asked.start(sink=wb.sinks.parquet(folder / "out"), checkpoints=wb.Checkpoints(folder / "state", **options))
 
 
 def test_settled_rows_go_to_files_and_a_finished_run_stays_finished(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_a_graceful_stop_drains_what_was_received_and_the_next_run_goes_on(tmp_p
 def test_the_end_of_a_block_drains_all_that_were_started_together(tmp_path: Path) -> None:
     feed = wb.feeds.synthetic(rate=2000, rows=100_000)
     asked, other = (feed.tumbling_window(size).aggregate(n=wb.count()) for size in ("100ms", "50ms"))
-    run, beside = wb.start(asked, other, sinks=[wb.sinks.parquet(tmp_path / "out"), None],
+    run, second = wb.start(asked, other, sinks=[wb.sinks.parquet(tmp_path / "out"), None],
                            checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
     with run:
         until(lambda: run.metrics.rows > 500)
-    assert (run.state, beside.state) == ("stopped", "stopped")
+    assert (run.state, second.state) == ("stopped", "stopped")
     assert sum(row["n"] for row in in_parquet(tmp_path / "out")) >= 400
     assert len(list((tmp_path / "state").glob("0*"))) == 1
 
@@ -173,7 +173,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("full", ["out", "state"])
-def test_a_disk_that_is_full_when_a_run_starts_is_told_with_its_folder(tmp_path: Path, full: str) -> None:
+def test_a_disk_that_is_full_when_a_run_starts_is_reported_with_its_folder(tmp_path: Path, full: str) -> None:
     """The system refuses to write the first byte of a file in one of its folders."""
     room = resource.getrlimit(resource.RLIMIT_FSIZE)
     if full == "out":  # that of its checkpoints has a name already
@@ -208,7 +208,7 @@ def test_a_disk_that_is_full_for_a_while_costs_no_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("any feed", "disk full at checkpoint")
-def test_a_full_disk_at_a_checkpoint_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_at_a_checkpoint_is_reported_and_the_run_continues(tmp_path: Path) -> None:
     """The system refuses to write more of a file than there is room for, in the middle of a checkpoint."""
     feed = wb.feeds.synthetic(rate=2000, rows=2000, seed=3)
     asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
@@ -244,7 +244,7 @@ def test_two_runs_do_not_write_to_one_folder_at_once(tmp_path: Path) -> None:
         asked.start(sink=wb.sinks.parquet(tmp_path / "out"), checkpoints=wb.Checkpoints(tmp_path / "another"))
 
 
-def test_a_run_that_goes_on_in_another_folder_is_told_that_its_rows_are_elsewhere(tmp_path: Path) -> None:
+def test_resuming_in_another_folder_is_an_error(tmp_path: Path) -> None:
     assert started(tmp_path, query()).wait(PATIENCE_S)
     for folder in ("fresh", "foreign"):
         if folder == "foreign":
@@ -256,15 +256,15 @@ def test_a_run_that_goes_on_in_another_folder_is_told_that_its_rows_are_elsewher
 @pytest.mark.redis
 def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, redis.Redis(port=red.port) as link:
-        told: Any = {"sink": wb.sinks.redis("out", f"redis://127.0.0.1:{red.port}"),
-                     "checkpoints": wb.Checkpoints(tmp_path / "state")}
-        assert query().start(**told).wait(PATIENCE_S)
+        options: Any = {"sink": wb.sinks.redis("out", f"redis://127.0.0.1:{red.port}"),
+                        "checkpoints": wb.Checkpoints(tmp_path / "state")}
+        assert query().start(**options).wait(PATIENCE_S)
         count = link.xlen("out")
-        assert query().start(**told).wait(PATIENCE_S)  # goes on from its end
+        assert query().start(**options).wait(PATIENCE_S)  # goes on from its end
         assert link.xlen("out") == count > 0
         for checkpoints in (None, wb.Checkpoints(tmp_path / "another")):
             with pytest.raises(SinkError, match="entries of another run"):
-                query().start(sink=told["sink"], checkpoints=checkpoints)
+                query().start(sink=options["sink"], checkpoints=checkpoints)
         link.xadd("ours", {"x": 1})
         with pytest.raises(SinkError, match="entries of another run"):
             query().start(sink=wb.sinks.redis("ours", f"redis://127.0.0.1:{red.port}"))
@@ -303,26 +303,26 @@ def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
 def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post, _cluster() as address:
-        told = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": kills, "seed": 11,
-                "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres",
-                "kafka": address}
-        until(lambda: servers.accepts(told["postgres"]))
-        assert _went_on(told) >= kills // 2
+        options = {"folder": str(tmp_path), "redis": f"redis://127.0.0.1:{red.port}", "kills": kills, "seed": 11,
+                   "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres",
+                   "kafka": address}
+        until(lambda: servers.accepts(options["postgres"]))
+        assert _went_on(options) >= kills // 2
         uncut = killed.query(kills * killed.ROWS_A_KILL).collect().to_pylist()
         assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
-        assert _counted(_in_table(told["postgres"])) == _counted(uncut)  # type: ignore[arg-type]
+        assert _counted(_in_table(options["postgres"])) == _counted(uncut)  # type: ignore[arg-type]
         texts = Counter(text for _, text in json_rows(pa.RecordBatch.from_pylist(uncut)))
         with redis.Redis(port=red.port) as link:
             assert Counter(fields[b"row"] for _, fields in link.xrange("settled")) == texts
-        sent = _all_of(told["kafka"], "settled")  # type: ignore[arg-type]
+        sent = _all_of(options["kafka"], "settled")  # type: ignore[arg-type]
         assert set(sent) == set(texts)
 
 
 @pytest.mark.fault("kafka", "process killed")
 def test_killed_at_any_moment_a_kafka_feed_goes_on_at_its_offsets(tmp_path: Path) -> None:
     with _cluster() as address:
-        told = {"folder": str(tmp_path), "kafka": address, "topic": "rows", "kills": 4, "seed": 3}
-        _went_on(told)
+        options = {"folder": str(tmp_path), "kafka": address, "topic": "rows", "kills": 4, "seed": 3}
+        _went_on(options)
     uncut = killed.query(5 * killed.ROWS_A_KILL).collect().to_pylist()
     assert _counted(in_parquet(tmp_path / "out")) == _counted(uncut)
 
@@ -334,21 +334,21 @@ def test_killed_at_any_moment_a_kafka_feed_goes_on_at_its_offsets(tmp_path: Path
 def test_killed_at_any_moment_a_nats_feed_goes_on_and_a_table_has_each_row_once(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.nats(tmp_path / "nats")) as nats, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post:
-        told = {"folder": str(tmp_path), "nats": f"nats://127.0.0.1:{nats.port}", "topic": "rows", "kills": kills,
-                "seed": 7, "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres"}
-        until(lambda: servers.accepts(told["postgres"]))  # type: ignore[arg-type]
-        assert _went_on(told) >= kills // 2
+        options = {"folder": str(tmp_path), "nats": f"nats://127.0.0.1:{nats.port}", "topic": "rows", "kills": kills,
+                   "seed": 7, "postgres": f"postgresql://test@127.0.0.1:{post.port}/postgres"}
+        until(lambda: servers.accepts(options["postgres"]))  # type: ignore[arg-type]
+        assert _went_on(options) >= kills // 2
         uncut = killed.query((kills + 1) * killed.ROWS_A_KILL).collect().to_pylist()
-        assert _counted(_in_table(told["postgres"])) == _counted(uncut)  # type: ignore[arg-type]
+        assert _counted(_in_table(options["postgres"])) == _counted(uncut)  # type: ignore[arg-type]
 
 
-def _went_on(told: dict[str, Any]) -> int:
+def _went_on(options: dict[str, Any]) -> int:
     """How many of the runs that were killed as often as was told went on from a checkpoint."""
-    done = subprocess.run([sys.executable, killed.__file__, json.dumps(told)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, killed.__file__, json.dumps(options)], capture_output=True, text=True,
                           check=False, timeout=250)
     assert done.returncode == 0, done.stderr[-3000:]
     counts = json.loads(done.stdout)
-    assert counts["killed"] == told["kills"]
+    assert counts["killed"] == options["kills"]
     return int(counts["went_on"])
 
 

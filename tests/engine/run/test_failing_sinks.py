@@ -84,12 +84,12 @@ def test_rows_that_are_committed_are_there_when_it_cannot_be_closed() -> None:
 
 
 def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_lost(tmp_path: Path) -> None:
-    told = {"checkpoints": wb.Checkpoints(tmp_path / "state")}
+    options = {"checkpoints": wb.Checkpoints(tmp_path / "state")}
     asked, out = query(), wb.sinks.parquet(tmp_path / "out")
-    runs = wb.start(asked, asked, sinks=[Broken("write"), out], **told)
+    runs = wb.start(asked, asked, sinks=[Broken("write"), out], **options)
     assert all(ended(run, WAIT_S) for run in runs)
     assert [run.state for run in runs] == ["failed"] * 2
-    runs = wb.start(asked, asked, sinks=[wb.sinks.parquet(tmp_path / "mended"), out], **told)
+    runs = wb.start(asked, asked, sinks=[wb.sinks.parquet(tmp_path / "mended"), out], **options)
     assert all(run.wait(WAIT_S) for run in runs)
     assert [run.state for run in runs] == ["finished"] * 2
     for folder in ("mended", "out"):
@@ -126,7 +126,7 @@ def test_what_no_table_can_hold_is_said_with_its_column_and_that_it_fails_again(
             assert "hint" in str(error)
 
 
-def test_brokers_that_are_away_are_told_while_they_are_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
+def test_brokers_that_are_away_are_reported_while_the_sink_retries(capfd: pytest.CaptureFixture[str]) -> None:
     servers = f"127.0.0.1:{free_port()}"
     sink = wb.sinks.kafka("none", servers)
     sink.retry_timeout_s = 2.0

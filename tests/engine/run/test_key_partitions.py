@@ -86,7 +86,7 @@ def test_rows_of_different_keys_that_meet_stay_together() -> None:
 
 
 @pytest.mark.parametrize("place", [1, 699, 700, ROWS // 2, ROWS - 1])
-def test_rows_out_of_order_are_told_as_on_one_thread(place: int) -> None:
+def test_rows_out_of_order_are_reported_as_on_one_thread(place: int) -> None:
     times = np.arange(ROWS) * 3
     times[place] = times[place - 1] - 1
     query = log(times).group_by("k").session_window(5).aggregate(n=wb.count())

@@ -120,7 +120,7 @@ def some(table: pa.Table, most: int = 6) -> Iterator[Row]:
 
 
 @pytest.mark.parametrize("name", EXACTLY)
-def test_exactly_these_events_are_behind_a_row_and_give_it_again(name: str) -> None:
+def test_the_lineage_of_a_row_is_exact_and_gives_it_again(name: str) -> None:
     query, counts = EXACTLY[name]
     answer, events = query(log()), log().collect().to_pylist()
     for row in some(answer.collect()):
@@ -130,7 +130,7 @@ def test_exactly_these_events_are_behind_a_row_and_give_it_again(name: str) -> N
 
 
 @pytest.mark.parametrize("name", AT_LEAST)
-def test_the_events_behind_a_row_give_it_again(name: str) -> None:
+def test_the_lineage_of_a_row_gives_it_again(name: str) -> None:
     answer = AT_LEAST[name](log())
     for row in some(answer.collect()):
         assert says(answer.lineage(row).rerun(), row), row
@@ -220,7 +220,7 @@ def late(**promise: Any) -> Stream:
     return wb.from_arrow(LATE, time="at", arrival="seen", name="log", **promise)
 
 
-def test_late_rows_are_not_behind_anything() -> None:
+def test_late_rows_are_in_no_lineage() -> None:
     dropped = late(reorder_latency=2, late="drop").tumbling_window(10).aggregate(n=wb.count())
     row = dropped.collect().to_pylist()[0]
     found = dropped.lineage(row)
@@ -287,9 +287,9 @@ class Once(Source):
 
 
 def test_a_feed_that_cannot_be_read_again_says_so() -> None:
-    with pytest.raises(WhimbrelError, match="feed, so its rows cannot be read again") as told:
+    with pytest.raises(WhimbrelError, match="feed, so its rows cannot be read again") as caught:
         Stream(Node(Once())).tumbling_window(10).aggregate(n=wb.count()).lineage(start=0)
-    assert "query.on(log)" in str(told.value)
+    assert "query.on(log)" in str(caught.value)
 
 
 @pytest.mark.parametrize(("asked", "words"), [

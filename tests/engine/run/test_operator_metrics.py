@@ -66,7 +66,7 @@ def test_queries_that_run_together_have_their_own_steps(number: int) -> None:
 
 
 
-def test_generated_text_is_told_by_operator() -> None:
+def test_generated_text_is_listed_by_operator() -> None:
     run = log().where(col.x > 0.5).group_by("k").tumbling_window(100).aggregate(most=wb.max(col.x)).start()
     assert run.wait(60)
     (name, text), = run.kernels().items()

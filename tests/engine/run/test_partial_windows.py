@@ -73,7 +73,7 @@ def test_parquet_files_are_cut_at_row_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [1, ROWS // 2, ROWS - 1])
-def test_rows_out_of_order_are_told_as_on_one_thread(place: int) -> None:
+def test_rows_out_of_order_are_reported_as_on_one_thread(place: int) -> None:
     times = np.arange(ROWS)
     times[place] -= 2
     query = CUT["one window"](wb.from_arrow(table(times), time="at"))

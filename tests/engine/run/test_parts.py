@@ -72,7 +72,7 @@ def test_a_step_is_small_however_much_comes_at_once() -> None:
     session.close()
 
 
-def test_a_checkpoint_between_the_parts_is_behind_all_of_them(tmp_path: Path) -> None:
+def test_a_checkpoint_between_the_parts_is_after_all_of_them(tmp_path: Path) -> None:
     asked, kept = counted(Heap(ends=True)), Checkpoints(tmp_path / "state", every="1h")
 
     coordinator = CheckpointCoordinator([wb.sinks.parquet(tmp_path / "out")], kept)

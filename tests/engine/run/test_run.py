@@ -46,7 +46,7 @@ def test_a_run_ends_with_the_answer_that_collect_gives() -> None:
     assert last.metrics.rows == 2_000
 
 
-def test_early_values_follow_settled_ones_and_a_look_changes_nothing() -> None:
+def test_early_values_follow_settled_ones_and_reading_them_changes_nothing() -> None:
     run = query(feed()).start()
     eventually(lambda: run.snapshot().settled >= 3)
     snapshot = run.snapshot()
@@ -106,9 +106,9 @@ def test_a_failure_is_raised_by_whoever_waits_for_the_end() -> None:
             waited()
     with pytest.raises(WhimbrelError, match="Row 1,000 of log is late"), query(broken).start() as unwatched:
         assert ended(unwatched, 60)
-    with pytest.raises(WhimbrelError, match="Row 1,000 of log is late") as told, query(broken).start() as waiting:
+    with pytest.raises(WhimbrelError, match="Row 1,000 of log is late") as caught, query(broken).start() as waiting:
         waiting.wait(60)
-    assert told.value is waiting.error
+    assert caught.value is waiting.error
     assert repr(run).startswith("<Run failed: Row 1,000 of log is late")
 
 
@@ -138,7 +138,7 @@ def test_a_run_that_keeps_nothing_counts_what_went_out() -> None:
     assert (run.metrics.settled_rows, run.metrics.evicted_rows, run.snapshot().table.num_rows) == (1_714, 1_714, 0)
 
 
-def test_waiting_for_something_newer_ends_behind_the_step_that_brought_it() -> None:
+def test_waiting_for_something_newer_ends_after_the_step_that_brought_it() -> None:
     clock = wb.ReplayClock(paused=True)
     run = query(wb.replay(wb.from_arrow(LOG, time="at"), clock=clock)).start()
     first = run.snapshot()

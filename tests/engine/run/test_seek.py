@@ -299,7 +299,7 @@ def test_marks_need_bounded_memory_and_keep_the_first() -> None:
     assert several.back_to(0) is first
 
 
-def test_age_is_told_of_the_newest_row_and_share_of_time() -> None:
+def test_age_is_that_of_the_newest_row_and_fraction_is_that_of_time() -> None:
     clock = wb.ReplayClock(paused=True)
     table = pa.table({"at": pa.array([0, 60, 30], pa.timestamp("s")), "seen": pa.array([5, 70, 90], pa.timestamp("s"))})
     log = wb.from_arrow(table, time="at", arrival="seen")

@@ -95,7 +95,7 @@ def test_two_sources_are_cut_at_the_same_times() -> None:
 
 
 @pytest.mark.parametrize("place", [1, ROWS // 2, ROWS - 1, ROWS // 8, ROWS // 4])
-def test_rows_out_of_order_are_told_as_on_one_thread(place: int) -> None:
+def test_rows_out_of_order_are_reported_as_on_one_thread(place: int) -> None:
     times = np.arange(ROWS) * 3
     times[place] = times[place - 1] - 1
     query = log(times).tumbling_window(3).aggregate(n=wb.count())

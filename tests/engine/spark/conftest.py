@@ -37,5 +37,5 @@ def small_session(cores: str) -> SparkSession:
 
 def start_small() -> None:
     """Let Java start as suits little data."""
-    told = " ".join(f'--conf "{name}={value}"' for name, value in SMALL.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{told} pyspark-shell"
+    options = " ".join(f'--conf "{name}={value}"' for name, value in SMALL.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"

@@ -27,10 +27,10 @@ def test_an_executor_is_killed(tmp_path: Path) -> None:
     process = subprocess.Popen(program, cwd=tmp_path, env=environment, start_new_session=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        _, told = process.communicate(timeout=250)
+        _, output = process.communicate(timeout=250)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 0, told[-2_000:]
+    assert process.returncode == 0, output[-2_000:]
     here = cluster.query(wb.from_arrow(cluster.table(), time="at")).collect()
     assert here.num_rows > 100
     for route in ("carried", "loaded"):

@@ -96,7 +96,7 @@ def test_a_route_that_there_is_not(spark: SparkSession, path: Path) -> None:
         QUERIES["sessions"](of_spark(spark, path)).on_spark(spark, exchange="time")
 
 
-def test_how_it_is_carried_is_told(spark: SparkSession, path: Path) -> None:
+def test_explain_shows_the_stages_on_spark(spark: SparkSession, path: Path) -> None:
     log = wb.from_spark(spark.read.parquet(str(path)).repartition(3), time="at", name="log")
     windows = log.where(col.x > 3).group_by("k").hopping_window("3m", "1m").aggregate(total=wb.sum(col.x))
     assert re.sub(r"   \[.*?\]", "", windows.top_k(1, by=col.total).explain(on=spark)) == """\
@@ -131,7 +131,7 @@ on Spark, in 2 stages
     assert small.startswith("on Spark, in one task, which reads its rows itself\nwhere(col.x > 3)")
 
 
-def test_filters_are_told_to_spark(spark: SparkSession, path: Path) -> None:
+def test_filters_are_pushed_down_to_spark(spark: SparkSession, path: Path) -> None:
     """Rows that nobody wants do not reach Python; conditions that Spark counts otherwise are the engine's alone."""
     log = of_spark(spark, path).where((col.x > 7) & (col.x / 2 > 3) & (col.at >= EPOCH + timedelta(hours=1)))
     for query in (log.group_by("k").session_window("20s").aggregate(n=wb.count()), log.select("x")):
@@ -238,22 +238,22 @@ def test_rows_without_a_time_are_an_error(spark: SparkSession) -> None:
         wb.from_spark(frame, time="at").tumbling_window(2).aggregate(n=wb.count()).collect(on=spark)
 
 
-def test_an_error_of_a_task_is_told_in_one_line(spark: SparkSession, path: Path) -> None:
+def test_an_error_of_a_task_is_reported_in_one_line(spark: SparkSession, path: Path) -> None:
     query = of_spark(spark, path).select(y=col.x * 2**62)
-    with pytest.raises(WhimbrelError, match=r"Spark failed: .*integer overflow") as told:
+    with pytest.raises(WhimbrelError, match=r"Spark failed: .*integer overflow") as caught:
         query.collect(on=spark)
-    assert told.value.where == "collect(on=spark), col.x * 4611686018427387904"
-    assert len(str(told.value).splitlines()) <= 8
+    assert caught.value.where == "collect(on=spark), col.x * 4611686018427387904"
+    assert len(str(caught.value).splitlines()) <= 8
 
 
-def test_what_only_java_says_is_told_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_error_of_java_is_reported_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "log.parquet")
     log = wb.from_spark(spark.read.parquet(str(tmp_path)).where("x > 3"), time="at")
     (tmp_path / "log.parquet").unlink()
     for there in (spark, None):
-        with pytest.raises(WhimbrelError, match=r"log\.parquet\. File does not exist") as told:
+        with pytest.raises(WhimbrelError, match=r"log\.parquet\. File does not exist") as caught:
             log.collect(on=there)
-        assert len(str(told.value).splitlines()) == 3
+        assert len(str(caught.value).splitlines()) == 3
 
 
 @pytest.mark.parametrize(("one", "other"), (

@@ -73,8 +73,8 @@ def test_of_every_row(spark: SparkSession) -> None:
     given = rows_of(source, spark, "")
     names = names_of(given)
     columns = [native(expr, names, given.schema, may_fail=True) for expr in SAME]
-    untold = [expr for expr, column in zip(SAME, columns, strict=True) if column is None]
-    assert untold == []
+    unsupported = [expr for expr, column in zip(SAME, columns, strict=True) if column is None]
+    assert unsupported == []
     there = given.frame.select("at", *(column.alias(f"c{at}") for at, column in enumerate(columns))).toArrow()
     # Adding up row by row may overflow here, and then is an error there: these stay small.
     here = log.select("at", **{f"c{at}": expr for at, expr in enumerate(SAME)}).collect().sort_by("at")

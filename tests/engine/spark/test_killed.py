@@ -31,10 +31,10 @@ def killed(folder: Path) -> None:
     process = subprocess.Popen(program, cwd=ROOT, env=environment, start_new_session=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)
     try:
-        _, told = process.communicate(timeout=250)
+        _, output = process.communicate(timeout=250)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL, told
+    assert process.returncode == -signal.SIGKILL, output
 
 
 def test_each_settled_row_is_written_once(spark: SparkSession, tmp_path: Path) -> None:

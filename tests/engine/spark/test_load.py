@@ -119,21 +119,21 @@ def test_files_whose_types_spark_makes_one_are_read_directly(
     assert rows(source, ["x"]) == rows(ParquetSource(tmp_path, time="t"), ["x"])
 
 
-@pytest.mark.parametrize(("one", "other", "told"), (
+@pytest.mark.parametrize(("one", "other", "spark_type"), (
     (pa.array([1], pa.int8()), pa.array([300], pa.int32()), "int8"),  # of which Spark makes 44
     (pa.array([1], pa.int32()), pa.array([2**40]), "int32"), (pa.array([1.0], pa.float32()), pa.array([0.1]), "float"),
     (pa.nulls(1), pa.array([1]), "int32"), (pa.nulls(1), pa.array(["a"]), "int32")))
 def test_files_of_which_spark_takes_one_for_all_are_refused_before_a_job(
-        spark: SparkSession, tmp_path: Path, one: pa.Array, other: pa.Array, told: str) -> None:
+        spark: SparkSession, tmp_path: Path, one: pa.Array, other: pa.Array, spark_type: str) -> None:
     frame = spark.read.parquet(str(two_files(tmp_path, one, other)))
     with pytest.raises(SchemaError) as caught:
         SparkSource(frame, time="t")
     assert caught.value.what == (f"Column 'x' is {one.type} in 'a.parquet' and {other.type} in 'b.parquet'; "
-                                 f"Spark reads both as {told}.")
+                                 f"Spark reads both as {spark_type}.")
     assert "spark.read.schema(...)" in caught.value.hint
     assert len(str(caught.value).splitlines()) <= 8
     assert rows(SparkSource(frame.select("t", "k"), time="t"), ["k"]) == [(0, 1, 1), (0, 1, 1)]
-    wider = {"a": "string"}.get(other[0].as_py(), "double" if told == "float" else "bigint")
+    wider = {"a": "string"}.get(other[0].as_py(), "double" if spark_type == "float" else "bigint")
     given = spark.read.schema(f"t bigint, k bigint, x {wider}").parquet(str(tmp_path))
     assert {row[2] for row in rows(SparkSource(given, time="t"), ["x"])} == {one[0].as_py(), other[0].as_py()}
 

@@ -119,7 +119,7 @@ def test_rows_that_no_successful_task_sent_are_an_error(delivery: RowReceiver) -
         delivery.finish({0: 1})
 
 
-def test_strangers_are_not_heard(delivery: RowReceiver) -> None:
+def test_rows_with_a_wrong_token_are_rejected(delivery: RowReceiver) -> None:
     with pytest.raises(OSError, match=r"hung up|reset|Broken"):
         Task(delivery, 0, token=bytes(32)).send(NUMBERS[0]).wait()
     delivery.finish({})

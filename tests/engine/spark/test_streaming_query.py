@@ -213,7 +213,7 @@ def test_a_checkpoint_of_another_query(spark: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damaged", ["gone", "cut"])
-def test_an_answer_that_lost_files_is_not_gone_on_with(spark: SparkSession, tmp_path: Path, damaged: str) -> None:
+def test_an_answer_that_lost_files_is_not_resumed(spark: SparkSession, tmp_path: Path, damaged: str) -> None:
     folder = files(tmp_path / "log", table(), 2)
     live = streamed(spark, folder, reorder_latency=LATENCY, late="drop").tumbling_window(40).aggregate(n=wb.count())
 

@@ -70,9 +70,9 @@ def test_a_command_is_not_run(spark: SparkSession, folder: Path) -> None:
                           ("insert into log_of_days select * from log_of_days", "neither as a table name nor as SQL"),
                           ("no_such_table", "Spark cannot find the table.*no_such_table"),
                           ("select nothing from log_of_days", "Spark cannot find the table.*nothing")):
-        with pytest.raises(WhimbrelError, match=message) as told:
+        with pytest.raises(WhimbrelError, match=message) as caught:
             wb.from_spark(text, time="t", spark=spark)
-        assert len(str(told.value).splitlines()) <= 8
+        assert len(str(caught.value).splitlines()) <= 8
     assert spark.table("log_of_days").count() == ROWS
 
 
@@ -138,11 +138,11 @@ def test_files_without_such_rows_are_not_opened(frame: DataFrame, monkeypatch: p
     opened: list[Path] = []
     decode = ParquetFiles._decode
 
-    def told(self: ParquetFiles, file: Path, *rest: Any) -> Iterator[pa.RecordBatch]:
+    def recorded(self: ParquetFiles, file: Path, *rest: Any) -> Iterator[pa.RecordBatch]:
         opened.append(file)
         return decode(self, file, *rest)
 
-    monkeypatch.setattr(ParquetFiles, "_decode", told)
+    monkeypatch.setattr(ParquetFiles, "_decode", recorded)
     whole = wb.from_spark(frame, time="t")
     for log in (wb.from_spark(frame, time="t", between=BETWEEN, where=col.kind == "a b"),
                 whole.where((col.t >= BETWEEN[1]) & (col.t < "2024-01-02T13:00:00+00:00") & (col.kind == "a b")),
@@ -153,7 +153,7 @@ def test_files_without_such_rows_are_not_opened(frame: DataFrame, monkeypatch: p
         assert {(file.parts[-3], file.parts[-2]) for file in opened} == {("day=2024-01-02", "kind=a b")}
 
 
-def test_filters_of_a_query_are_told_to_the_job(frame: DataFrame) -> None:
+def test_filters_of_a_query_are_pushed_down_to_the_job(frame: DataFrame) -> None:
     query = wb.from_spark(frame.repartition(2), time="t", name="log").where((col.key > 3_000) & (col.x / 2 > 3))
     assert "filtered by Spark" in query.explain()
     assert keys(query) == [key for key in range(3_001, ROWS) if key % 5]

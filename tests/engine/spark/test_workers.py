@@ -45,10 +45,10 @@ def test_another_python_is_refused_before_the_job(spark: SparkSession, tmp_path:
     python = script(tmp_path, text) if text else str(tmp_path / "none")
     with workers_of(spark, python) as log, pytest.raises(SourceError, match="workers use another Python") as refused:
         log.tumbling_window(5).aggregate(n=wb.count()).collect(on=spark if carried else None)
-    told = str(refused.value)
-    assert python in told
-    assert 'os.environ["PYSPARK_PYTHON"] = sys.executable' in told
-    assert len(told.splitlines()) <= 8
+    message = str(refused.value)
+    assert python in message
+    assert 'os.environ["PYSPARK_PYTHON"] = sys.executable' in message
+    assert len(message.splitlines()) <= 8
     if text:
         refused.match(why)
     else:

@@ -50,7 +50,7 @@ def test_another_history_is_not_explained_by_late_rows() -> None:
     assert "live: missing start=12, end=16, k=1, n=1, total=7.0" in repr(certificate)
 
 
-def test_another_history_is_not_hidden_behind_late_rows() -> None:
+def test_another_history_is_not_mistaken_for_late_rows() -> None:
     """A row was late, and one was wrong: only what lies in reach of the late one may be its doing."""
     other = history(ROWS | {"x": [1.5, 2, 3, 4, 5, 7]})
     certificate = query(history()).certify(other, came())

@@ -143,7 +143,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_the_users_words(mistake: str) -> None:
+def test_a_mistake_is_reported_in_the_users_words(mistake: str) -> None:
     action, parts = MISTAKES[mistake]
     with pytest.raises(wb.WhimbrelError) as caught:
         action()

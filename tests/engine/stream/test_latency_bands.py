@@ -75,7 +75,7 @@ def test_rows_without_keys_come_and_go() -> None:
         (9, "0", "insert"), (9, "10", "unchanged")]
 
 
-def test_rows_that_are_alike_are_told_apart_by_their_number() -> None:
+def test_rows_that_are_alike_are_distinguished_by_their_number() -> None:
     twice = wb.from_arrow({"at": [1, 1, 9, 1], "seen": [1, 2, 3, 4]}, time="at", arrival="seen").select(x=col.at * 0)
     table = twice.at_latencies(0, 10).collect()
     assert Counter(zip(table["start"].to_pylist(), table["band"].to_pylist(), table["change"].to_pylist(),
@@ -111,7 +111,7 @@ def test_one_answer_alone_needs_one_band() -> None:
     assert last.collect()["n"].to_pylist() == [3, 1, 1]
 
 
-def test_answers_can_be_gone_on_from_together() -> None:
+def test_latency_bands_can_be_joined() -> None:
     early, late = counts(log()).at_latencies(0, 10)
     both = early.join(late, on={"n": "n"}, how="full", suffix="_late", allow_lookahead=True)
     assert both.collect()["n"].to_pylist() == [1, 3, 1, 1]
@@ -286,11 +286,11 @@ def test_late_rows_have_no_bands() -> None:
     lambda counts: counts.point_at_end(),
     lambda counts: counts.top_k(1, by=col.n),
 ])
-def test_the_old_value_is_kept_behind_steps_that_keep_the_keys(further: Callable[[wb.Stream], wb.Stream]) -> None:
+def test_the_old_value_is_kept_after_steps_that_keep_the_keys(further: Callable[[wb.Stream], wb.Stream]) -> None:
     log = wb.from_arrow({"at": [0, 9, 3], "k": ["a"] * 3, "seen": [0, 1, 2]}, time="at", arrival="seen")
     counts = further(log.group_by("k").tumbling_window(4).aggregate(n=wb.count()))
-    told = counts.at_latencies(0, 100).collect().filter(pc.field("change") == "update")
-    assert told.select(["n", "n_before"]).to_pylist() == [{"n": 2, "n_before": 1}]
+    updates = counts.at_latencies(0, 100).collect().filter(pc.field("change") == "update")
+    assert updates.select(["n", "n_before"]).to_pylist() == [{"n": 2, "n_before": 1}]
 
 
 def test_a_replay_needs_no_reorder_latency_for_several_latencies() -> None:

@@ -88,7 +88,7 @@ def test_a_feed_without_an_end_has_no_lateness() -> None:
         wb.lateness(Stream(Node(feed)))
 
 
-def test_misuse_is_told_in_words() -> None:
+def test_misuse_is_reported_in_words() -> None:
     source = log(1)
     with pytest.raises(PlanError, match="needs a source"):
         wb.lateness(source.where(col.x > 1))

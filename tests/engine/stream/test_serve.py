@@ -83,7 +83,7 @@ def test_a_websocket_gives_a_row_a_message() -> None:
             assert messages(connection) == expected[2:]
 
 
-def test_a_websocket_that_is_cut_goes_on_behind_its_last_row_and_ends_with_the_query() -> None:
+def test_a_websocket_that_is_cut_resumes_after_its_last_row_and_ends_with_the_query() -> None:
     query = wb.feeds.synthetic(rate=1000, rows=5000, speed=float("inf")).select("number")
     with wb.serve(query, flight=None, websocket=0) as served, \
             closing(Relay(int(str(served.websocket).rpartition(":")[2]), 20_000)) as relay:
@@ -94,15 +94,15 @@ def test_a_websocket_that_is_cut_goes_on_behind_its_last_row_and_ends_with_the_q
             assert found.state.reconnects >= 1
 
 
-def test_a_websocket_of_another_run_or_a_failed_one_is_told_so() -> None:
+def test_a_websocket_of_another_or_a_failed_run_gets_an_error() -> None:
     with wb.serve(counts(), flight=None, websocket=0) as served:
-        told: Any = {"time": "start", "schema": {"start": "int64"},
-                     "headers": {"Authorization": f"Bearer {served.token}"}}
-        with reading(wb.feeds.websocket(served.websocket, **told), [2, "another"]) as found, \
+        options: Any = {"time": "start", "schema": {"start": "int64"},
+                        "headers": {"Authorization": f"Bearer {served.token}"}}
+        with reading(wb.feeds.websocket(served.websocket, **options), [2, "another"]) as found, \
                 pytest.raises(WhimbrelError, match="belongs to an earlier run"):
             values(found, 1, "start")
     with wb.serve(log().assume(periodic=2).select("x"), flight=None, websocket=0, token=served.token) as failed, \
-            reading(wb.feeds.websocket(failed.websocket, **told)) as found, \
+            reading(wb.feeds.websocket(failed.websocket, **options)) as found, \
             pytest.raises(WhimbrelError, match="comes 1 after the one before it"):
         values(found, 9999, "start")
 
@@ -180,7 +180,7 @@ def test_a_client_learns_why_a_query_failed() -> None:
             flight.connect(served.flight).do_get(flight.Ticket(b""), options).read_all()
 
 
-def test_a_server_that_is_started_again_goes_on_behind_the_rows_that_clients_have(tmp_path: Path) -> None:
+def test_a_server_that_is_started_again_continues_after_the_rows_that_clients_have(tmp_path: Path) -> None:
     incoming, state = tmp_path / "in", tmp_path / "state"
     incoming.mkdir()
 
@@ -241,7 +241,7 @@ def test_who_begins_on_a_full_server_is_not_too_slow_at_once() -> None:
     assert found + [x for _, batch in begun for x in batch["x"].to_pylist()] == list(range(75, 120))
 
 
-def test_whoever_goes_on_where_another_run_was_is_told() -> None:
+def test_resuming_from_an_offset_of_another_run_is_an_error() -> None:
     with wb.serve(counts(), flight=0, token="the same token") as served:
         assert served.flight is not None
         port = int(served.flight.rpartition(":")[2])

@@ -34,8 +34,8 @@ def test_what_cannot_be_served_is_said_in_words(tmp_path: Path, monkeypatch: pyt
 def test_a_script_is_served_with_a_token_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHIMBREL_TOKEN", "my-own-token")
     drains = ("import atexit\nimport whimbrel as wb\n"
-              "told = {'sink': wb.sinks.parquet('out'), 'checkpoints': wb.Checkpoints('state', every='1h')}\n"
-              "run = wb.feeds.synthetic(rate=10).start(**told)\n"
+              "options = {'sink': wb.sinks.parquet('out'), 'checkpoints': wb.Checkpoints('state', every='1h')}\n"
+              "run = wb.feeds.synthetic(rate=10).start(**options)\n"
               "atexit.register(run.stop, drain=True)\n")
     (tmp_path / "app.py").write_text(f"{QUERY}\n{drains}\ncounts\n", encoding="utf-8")
     with command("serve", "app.py", folder=tmp_path) as url:

@@ -140,9 +140,9 @@ def events(page: Page, name: str, wanted: Callable[[str], bool]) -> str:
 def test_a_mark_says_what_it_is_and_a_click_shows_what_it_is_made_of(page: Page, tmp_path: Path, name: str, glyph: str,
                                                                      column: str) -> None:
     found = mark(page, glyph, column)
-    told = hover(page, found)
-    assert found["key"] in told
-    assert "settled" in told or "provisional" in told
+    tooltip = hover(page, found)
+    assert found["key"] in tooltip
+    assert "settled" in tooltip or "provisional" in tooltip
     page.mouse.click(found["x"], found["y"])
     shown = events(page, name, lambda text: "the query gives" in text or "Not verified" in text)
     assert "the query gives the same" in shown
@@ -232,7 +232,7 @@ def test_chips_lead_back_to_the_newest_and_to_the_right_order(page: Page, server
     assert [bar.name for bar in server.shared.feeds["Bars"].picture.bars] != stale
 
 
-def test_points_are_looked_at_anew_where_the_reader_moves_to(page: Page) -> None:
+def test_points_are_drawn_again_where_the_reader_moves_to(page: Page) -> None:
     mark(page, "Scatter", "x")
     box = card(page, "Points").locator(".bk-Figure").first.bounding_box()
     before = page.evaluate(IN_SIGHT)

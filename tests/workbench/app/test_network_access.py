@@ -51,7 +51,7 @@ def test_an_origin_that_is_none_is_refused(origin: str) -> None:
 def test_only_the_token_is_the_token() -> None:
     exposure = NetworkAccess(token="right")
     assert exposure.knows("right")
-    assert not any(exposure.knows(told) for told in ("", "righ", "rightt", "RIGHT", "ŕight"))
+    assert not any(exposure.knows(token) for token in ("", "righ", "rightt", "RIGHT", "ŕight"))
     assert not NetworkAccess(token=None).knows("")
 
 

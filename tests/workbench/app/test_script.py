@@ -68,15 +68,15 @@ Dashboard("Counts", {{"all": counts}})
 
 
 def test_a_notebook_runs_with_its_magics_in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "beside.py").write_text("COLUMN = 'n'\n", encoding="utf-8")
-    cells = [nbformat.v4.new_markdown_cell("# Told\n\n## Counts of *k*"), nbformat.v4.new_code_cell(QUERY),
-             nbformat.v4.new_code_cell("import os, beside\n%time here = os.listdir()\nassert 'told.ipynb' in here"),
-             nbformat.v4.new_code_cell("counts.view(y=beside.COLUMN)")]
-    file = tmp_path / "told.ipynb"
+    (tmp_path / "columns.py").write_text("COLUMN = 'n'\n", encoding="utf-8")
+    cells = [nbformat.v4.new_markdown_cell("# Report\n\n## Counts of *k*"), nbformat.v4.new_code_cell(QUERY),
+             nbformat.v4.new_code_cell("import os, columns\n%time here = os.listdir()\nassert 'report.ipynb' in here"),
+             nbformat.v4.new_code_cell("counts.view(y=columns.COLUMN)")]
+    file = tmp_path / "report.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), file)
     before = Path.cwd()
     made = dashboard_of(file)
-    assert made.title == "Told"
+    assert made.title == "Report"
     assert list(made.views) == ["Counts of k"]
     assert Path.cwd() == before
     assert get_ipython() is None
@@ -100,6 +100,6 @@ def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str | None, what
         assert "ZeroDivisionError" in "".join(capsys.readouterr())
 
 
-def test_cells_are_told_apart() -> None:
+def test_cells_are_distinguished() -> None:
     assert script_cells("import a\n# %% [md]\n# words\n#   more\n#%% name\nb\n") == [
         Cell("code", "import a"), Cell("markdown", "words\n  more"), Cell("code", "b")]

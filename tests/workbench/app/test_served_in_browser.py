@@ -213,7 +213,7 @@ def test_a_short_chart_has_a_range_of_its_own_until_it_fills_a_quarter_of_the_lo
         assert page.evaluate(alike)
 
 
-def test_points_are_counted_anew_where_a_reader_moves(open_page: Open, tmp_path: Path) -> None:
+def test_points_are_counted_again_where_a_reader_moves(open_page: Open, tmp_path: Path) -> None:
     with served(Dashboard("Points", {"delays": LOG.view(kind="density", y="delay")})) as server:
         page = open_page(server.exposure.url)
         wait_for_chart(page)
@@ -294,7 +294,7 @@ def test_a_redraw_writes_down_nothing_that_is_as_it_was(server: Server, open_pag
     assert written == 0
 
 
-def test_pages_that_are_closed_leave_nothing_behind(server: Server, open_page: Open) -> None:
+def test_pages_that_are_closed_free_everything(server: Server, open_page: Open) -> None:
     pages = [open_page(server.exposure.url) for _ in range(3)]
     for page in pages:
         wait_for_chart(page)

@@ -206,7 +206,7 @@ def test_queries_that_cannot_be_planned_together_say_so(tmp_path: Path) -> None:
     there.close()
 
 
-def test_several_latencies_stand_beside_other_views() -> None:
+def test_several_latencies_are_shown_with_other_views() -> None:
     there = Dashboard("Bands", {"bands": COUNTS.at_latencies(0, 500), "plain": COUNTS}).shared_run()
     page = Page()
     there.join(page)
@@ -237,7 +237,7 @@ def test_another_latency_is_asked_of_all_views_together() -> None:
         there.close()
 
 
-def test_early_answers_are_shown_as_such_beside_a_run() -> None:
+def test_estimates_are_shown_as_such_with_a_run() -> None:
     """A served view of them was run to its end: no interval, no word of how good it is, and no rule to stop."""
     history = wb.from_arrow(TABLE, time="at", name="log").group_by("k").tumbling_window(ROWS).aggregate(n=wb.count())
     early = history.progressive(every="10%", seed=1).until(seconds=1e-9)

@@ -308,7 +308,7 @@ async def stream_of(log: Any, name: str, *at: int, **config: Any) -> None:
 
 
 @pytest.mark.nats
-def test_a_nats_stream_that_is_made_anew_is_read_from_its_beginning(nats_server: servers.Server,
+def test_a_nats_stream_that_is_recreated_is_read_from_its_beginning(nats_server: servers.Server,
                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nats_feed, "_SILENCE_S", 0.1)
     feed = wb.feeds.nats("again", f"nats://127.0.0.1:{nats_server.port}", **QUICK)
@@ -326,8 +326,8 @@ def test_a_nats_stream_that_is_made_anew_is_read_from_its_beginning(nats_server:
 
 
 @pytest.mark.nats
-def test_a_nats_consumer_that_is_gone_is_made_anew(nats_server: servers.Server,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nats_consumer_that_was_deleted_is_recreated(nats_server: servers.Server,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     async def remove(log: Any) -> None:
         consumer, = await log.consumers_info("lonely")
         await log.delete_consumer("lonely", consumer.name)

@@ -88,7 +88,7 @@ def test_of_what_blocks_little_waits() -> None:
 
 @pytest.mark.redis
 @pytest.mark.parametrize("group", [None, "some"])
-def test_few_entries_of_redis_come_at_once_where_they_are_long_behind_short_ones(group: str | None,
+def test_few_entries_of_redis_come_at_once_where_long_ones_follow_short_ones(group: str | None,
                                                                                   tmp_path: Path) -> None:
     lengths = [1] * 7000 + [MIB] * 100 + [2 * MAX_BYTES, 1]
     with servers.running(servers.redis(tmp_path)) as server, redis.Redis(port=server.port) as connection:
@@ -126,7 +126,7 @@ def test_a_broker_whose_messages_are_not_read_is_not_lost(tmp_path: Path, monkey
 
 
 @pytest.mark.nats
-def test_no_more_is_asked_of_nats_at_once_where_messages_are_long_behind_short_ones(tmp_path: Path) -> None:
+def test_no_more_is_asked_of_nats_at_once_where_long_messages_follow_short_ones(tmp_path: Path) -> None:
     lengths = [1] * 3000 + [MIB] * 40 + [MAX_BYTES + 4 * MIB, 1]
 
     async def publish(url: str) -> None:

@@ -53,12 +53,12 @@ class Line(Client):
 class Wire(Feed):
     """Messages in a list, which can be added to, and a connection that can be cut."""
 
-    def __init__(self, *messages: bytes, ends: bool = True, **told: object) -> None:
+    def __init__(self, *messages: bytes, ends: bool = True, **options: object) -> None:
         self.messages, self.ends, self.cut = list(messages), ends, threading.Event()
         self.safe: deque[int] = deque()
         self.connected, self.closed = 0, 0
-        told = {"schema": FIELDS, "time": "at", "format": format_of("json", ""), "retry_backoff_s": (0.01, 0.05)} | told
-        super().__init__("wire", **told)  # type: ignore[arg-type]
+        defaults = {"schema": FIELDS, "time": "at", "format": format_of("json", ""), "retry_backoff_s": (0.01, 0.05)}
+        super().__init__("wire", **defaults | options)  # type: ignore[arg-type]
 
     def connect(self, offset: int | None) -> Client:
         if self.cut.is_set():
@@ -92,9 +92,9 @@ def test_a_bad_message_is_a_letter_and_the_others_are_rows(message: bytes, why: 
         assert values(found, 2, "at") == [1, 7]
         (reason, count), = found.state.dead_letters.items()
         assert (reason.startswith(why), count) == (True, 1)
-    letters = wb.feeds.dead_letters(stream(wire)).collect()
-    assert letters["message"].to_pylist() == [message]
-    assert letters["size"].to_pylist() == [len(message)]
+    queue = wb.feeds.dead_letters(stream(wire)).collect()
+    assert queue["message"].to_pylist() == [message]
+    assert queue["size"].to_pylist() == [len(message)]
 
 
 @pytest.mark.parametrize("extreme", [2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 2])
@@ -112,14 +112,14 @@ def test_an_end_so_extreme_that_it_cannot_be_shifted_is_a_letter() -> None:
     assert wb.feeds.dead_letters(wire).collect()["reason"].to_pylist() == ["end out of range"]
 
 
-def test_of_many_bad_letters_the_newest_are_kept_and_all_are_counted() -> None:
+def test_of_many_dead_letters_the_newest_are_kept_and_all_are_counted() -> None:
     wire = Wire(*[b"bad"] * 5_500, row(1))
     with reading(stream(wire)) as found:
         rows(found, 1)
         assert sum(found.state.dead_letters.values()) == 5_500
-    told = Counter(wb.feeds.dead_letters(stream(wire)).collect()["reason"].to_pylist())
-    assert sorted(told.values()) == [1, 5_000]
-    assert told["500 dead letters were evicted unread"] == 1
+    reasons = Counter(wb.feeds.dead_letters(stream(wire)).collect()["reason"].to_pylist())
+    assert sorted(reasons.values()) == [1, 5_000]
+    assert reasons["500 dead letters were evicted unread"] == 1
 
 
 def test_a_schema_is_inferred_from_a_sample_and_then_enforced() -> None:
@@ -292,8 +292,9 @@ def test_time_goes_on_where_a_feed_is_idle() -> None:
     run.stop()
 
 
-def timed(*messages: bytes, **told: object) -> Stream:
-    return stream(Wire(*messages, ends=False, idle_timeout=0.1, schema={"at": "timestamp[ms]", "x": "int64"}, **told))
+def timed(*messages: bytes, **options: object) -> Stream:
+    schema = {"at": "timestamp[ms]", "x": "int64"}
+    return stream(Wire(*messages, ends=False, idle_timeout=0.1, schema=schema, **options))
 
 
 def counted(rows: Stream) -> Stream:
@@ -376,7 +377,7 @@ def test_what_a_lost_connection_held_back_is_not_late() -> None:
         assert links[-1] == "live"
 
 
-def test_feeds_of_one_name_are_told_apart() -> None:
+def test_feeds_of_one_name_are_distinguished() -> None:
     with stream(Wire(row(1), row(2))).union(stream(Wire(row(3)))).start() as run:
         assert run.wait(PATIENCE_S)
         assert {name: state.rows for name, state in run.metrics.feeds.items()} == {"wire": 2, "wire (2)": 1}
@@ -418,7 +419,7 @@ def test_a_fault_that_no_trying_mends_fails_the_query() -> None:
     assert "hunter2" not in str(run.error)
 
 
-def test_a_checkpoint_knows_the_place(tmp_path: object) -> None:
+def test_a_checkpoint_contains_the_offset(tmp_path: object) -> None:
     wire = Wire(*(row(at, 1) for at in range(10)), ends=False)
     query = stream(wire).tumbling_window(5).aggregate(total=wb.sum(wb.col.x))
     run = query.start()
@@ -433,7 +434,7 @@ def test_a_checkpoint_knows_the_place(tmp_path: object) -> None:
     assert later.snapshot().table["total"].to_pylist() == [5, 2]
 
 
-def test_a_row_number_alone_is_no_place() -> None:
+def test_a_row_number_alone_is_no_offset() -> None:
     wire = Wire(row(1))
     with pytest.raises(SourceError, match="cannot resume at row 5"):
         wire.read(["at"], 5)

@@ -23,7 +23,7 @@ from whimbrel.connect.feeds import Feed, FeedReader
 
 ROWS = 2_000
 CUTS = (9_001, 20_003, 7)
-TOLD: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1)}
+OPTIONS: Any = {"time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1)}
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def cut(server: int) -> Iterator[Relay]:
         assert not relay.cuts
 
 
-def told(found: FeedReader, column: str = "at") -> list[Any]:
+def received(found: FeedReader, column: str = "at") -> list[Any]:
     return values(found, ROWS, column)
 
 
@@ -50,8 +50,8 @@ def test_redis(tmp_path: Path) -> None:
             for at in range(ROWS):
                 writing.xadd("rows", {"at": at, "x": 7 * at})
             writing.execute()
-        with reading(wb.feeds.redis("rows", f"redis://127.0.0.1:{relay.port}", **TOLD)) as found:
-            assert told(found) == list(range(ROWS))
+        with reading(wb.feeds.redis("rows", f"redis://127.0.0.1:{relay.port}", **OPTIONS)) as found:
+            assert received(found) == list(range(ROWS))
 
 
 @pytest.mark.nats
@@ -67,8 +67,8 @@ def test_nats(tmp_path: Path) -> None:
 
     with servers.running(servers.nats(tmp_path / "nats")) as server, cut(server.port) as relay:
         asyncio.run(fill(server.port))
-        with reading(wb.feeds.nats("rows", f"nats://127.0.0.1:{relay.port}", **TOLD)) as found:
-            assert told(found) == list(range(ROWS))
+        with reading(wb.feeds.nats("rows", f"nats://127.0.0.1:{relay.port}", **OPTIONS)) as found:
+            assert received(found) == list(range(ROWS))
 
 
 @pytest.mark.mosquitto
@@ -76,7 +76,7 @@ def test_nats(tmp_path: Path) -> None:
 def test_mqtt(tmp_path: Path) -> None:
     """What was not acknowledged comes again: at least once."""
     with servers.running(servers.mosquitto(tmp_path / "mqtt")) as server, cut(server.port) as relay:
-        feed = wb.feeds.mqtt("rows", f"mqtt://127.0.0.1:{relay.port}", session="cut", **TOLD)
+        feed = wb.feeds.mqtt("rows", f"mqtt://127.0.0.1:{relay.port}", session="cut", **OPTIONS)
         asked = feed.node.op
         assert isinstance(asked, Feed)
         asked.connect(None).close()
@@ -97,16 +97,16 @@ def test_postgres(tmp_path: Path) -> None:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE TABLE rows (at bigint PRIMARY KEY, x bigint)")
             connection.execute("CREATE PUBLICATION whimbrel FOR TABLE rows")
-            slot: Any = {"slot": "cut", "publication": "whimbrel", **TOLD}
+            slot: Any = {"slot": "cut", "publication": "whimbrel", **OPTIONS}
             with reading(wb.feeds.postgres_cdc("rows", url, **slot)) as found:  # which makes the slot
                 next(found)
                 until(lambda: found.state.connection == "live")
             connection.execute(
                 f"INSERT INTO rows SELECT at, 7 * at FROM generate_series(0, {ROWS - 1}) AS at ORDER BY at")
-        for feed in (lambda url: wb.feeds.postgres("rows", url, cursor="at", every=0.01, **TOLD),
+        for feed in (lambda url: wb.feeds.postgres("rows", url, cursor="at", every=0.01, **OPTIONS),
                      lambda url: wb.feeds.postgres_cdc("rows", url, **slot)):
             with cut(server.port) as relay, reading(feed(url.replace(str(server.port), str(relay.port)))) as found:
-                assert told(found) == list(range(ROWS))
+                assert received(found) == list(range(ROWS))
 
 
 @pytest.mark.fault("flight", "connection cut mid-message")
@@ -115,9 +115,10 @@ def test_what_is_served() -> None:
     log = wb.from_arrow({"at": list(range(ROWS)), "x": list(range(ROWS))}, time="at", name="log")
     with wb.serve(log, websocket=0, keep_rows=2 * ROWS) as served:
         assert served.run.wait(30)
-        for url, feed in ((served.flight, lambda url: wb.feeds.flight(url, token=served.token, **TOLD)),
-                          (served.websocket, lambda url: wb.feeds.websocket(f"{url}/?token={served.token}", **TOLD))):
+        for url, feed in (
+                (served.flight, lambda url: wb.feeds.flight(url, token=served.token, **OPTIONS)),
+                (served.websocket, lambda url: wb.feeds.websocket(f"{url}/?token={served.token}", **OPTIONS))):
             assert url is not None
             port = url.rpartition(":")[2]
             with cut(int(port)) as relay, reading(feed(url.replace(port, str(relay.port)))) as found:
-                assert told(found) == list(range(ROWS))
+                assert received(found) == list(range(ROWS))

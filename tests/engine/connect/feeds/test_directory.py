@@ -38,7 +38,7 @@ def put(folder: Path, name: str, *at: int) -> None:
 
 @pytest.mark.fault("directory", "client gone meanwhile")
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "jsonl"])
-def test_each_file_is_read_once_also_from_a_place(tmp_path: Path, suffix: str) -> None:
+def test_each_file_is_read_once_also_from_an_offset(tmp_path: Path, suffix: str) -> None:
     put(tmp_path, f"a.{suffix}", 1, 2)
     feed = wb.feeds.directory(tmp_path, time="at", pattern=f"*.{suffix}")
     with reading(feed) as found:
@@ -60,7 +60,7 @@ def test_numbers_in_names_count_as_numbers(tmp_path: Path, suffix: str) -> None:
         assert values(found, 4, "at") == [1, 9, 10, 100]
 
 
-def test_places_in_a_directory_share_its_names_and_each_goes_on_where_it_is(tmp_path: Path) -> None:
+def test_offsets_in_a_directory_share_its_names_and_each_resumes_where_it_is(tmp_path: Path) -> None:
     for at in range(9):
         put(tmp_path, f"{at}.jsonl", at)
     feed = wb.feeds.directory(tmp_path, pattern="*.jsonl", **QUICK)

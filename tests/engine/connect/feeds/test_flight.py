@@ -40,10 +40,10 @@ class Rows(flight.FlightServerBase):
 
 class _Headers(flight.ServerMiddlewareFactory):
     def start_call(self, info: Any, headers: Any) -> Any:
-        return _Told(headers)
+        return _ReceivedHeaders(headers)
 
 
-class _Told(flight.ServerMiddleware):
+class _ReceivedHeaders(flight.ServerMiddleware):
     def __init__(self, headers: Any) -> None:
         super().__init__()
         self.headers = headers

@@ -45,12 +45,12 @@ WAYS: list[dict[str, Any]] = [
 @pytest.mark.fault("history.then", "duplicate delivery")
 @pytest.mark.parametrize("way", WAYS, ids=["offset", "partition", "keys", "cutover"])
 @pytest.mark.parametrize("first", [0, 10, 20, 24])
-def test_each_row_is_told_once(way: dict[str, Any], first: int) -> None:
+def test_each_row_is_delivered_once(way: dict[str, Any], first: int) -> None:
     both = log(30).then(feed(first, 60), **way)
     assert both.collect()["n"].to_pylist() == list(range(60))
 
 
-def test_what_comes_again_behind_the_span_is_no_late_row() -> None:
+def test_a_duplicate_after_the_dedup_window_is_no_late_row() -> None:
     older = {"at": -1, "n": -1, "part": 0}  # than all of the history
     again = wb.feeds.iterator(lambda: [older, *numbers(0, 60)], time="at", schema=FIELDS, late="drop", name="again")
     run = log(30).then(again, keys=["n"], dedup_window=2).select("n").start()
@@ -62,7 +62,7 @@ def test_what_comes_again_behind_the_span_is_no_late_row() -> None:
 
 @given(cut=st.integers(0, 70), way=st.sampled_from(WAYS))
 @pytest.mark.fault("history.then", "client gone meanwhile")
-def test_it_goes_on_from_any_place(cut: int, way: dict[str, Any]) -> None:
+def test_it_resumes_from_any_offset(cut: int, way: dict[str, Any]) -> None:
     both = log(30).then(feed(15, 60), **way)
     with reading(both) as found:
         before: list[Any] = []
@@ -94,14 +94,14 @@ def test_it_is_not_live_before_the_query_has_worked_on_what_came() -> None:
 
     add = wb.aggregate(init=0, accumulate=slowly, result=lambda total: total, name="add")
     run = log(30).then(feed(15, 4_000), offset="n").tumbling_window(4).aggregate(n=add(col.n)).start()
-    told = []
+    recorded = []
     while not run.wait(0.05):
         metrics = run.metrics
-        told.append((metrics.feeds["iterator"], metrics.rows))
-    assert all(rows > 2_900 for state, rows in told if state.phase == "live")
-    known = [state.eta_s for state, _ in told if state.eta_s is not None]
-    assert len(known) > len(told) / 3
-    assert all(state.eta_s is None for state, _ in told if state.phase != "catching up")
+        recorded.append((metrics.feeds["iterator"], metrics.rows))
+    assert all(rows > 2_900 for state, rows in recorded if state.phase == "live")
+    known = [state.eta_s for state, _ in recorded if state.eta_s is not None]
+    assert len(known) > len(recorded) / 3
+    assert all(state.eta_s is None for state, _ in recorded if state.phase != "catching up")
 
 
 def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ def test_keys_of_any_type_are_in_a_checkpoint(keys: Any, way: dict[str, Any]) ->
         assert values(found, 99, "n") == []
 
 
-@pytest.mark.parametrize("told", [{}, {"offset": "n", "cutover": 3}, {"keys": ["n"]}])
-def test_one_way_must_be_said(told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{}, {"offset": "n", "cutover": 3}, {"keys": ["n"]}])
+def test_one_way_must_be_said(options: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
-        log(3).then(feed(0, 3), **told)
+        log(3).then(feed(0, 3), **options)
 
 
 @pytest.mark.parametrize(("span", "latency", "hint"), [(-5, 0, "0 or more"), (50, 200, "200 or more")])

@@ -148,12 +148,12 @@ def test_an_iterator_that_dies_says_why_each_time(make: Any, wrapped: bool, erro
     feed = wb.feeds.iterator((lambda: items) if wrapped else items, time="at", schema={"at": "int64"},
                              retry_backoff_s=(0.01, 0.05))
     for _ in range(2):
-        with pytest.raises(SourceError, match=r"iterator cannot be read: .*the line is cut") as told:
+        with pytest.raises(SourceError, match=r"iterator cannot be read: .*the line is cut") as caught:
             feed.collect()
-        assert len(str(told.value).splitlines()) <= 8
-        assert told.value.__cause__ is not None
-    assert "was already read" not in str(told.value)
-    assert "Use a function that makes a new iterator" in str(told.value)
+        assert len(str(caught.value).splitlines()) <= 8
+        assert caught.value.__cause__ is not None
+    assert "was already read" not in str(caught.value)
+    assert "Use a function that makes a new iterator" in str(caught.value)
 
 
 def lasting() -> Iterator[dict[str, int]]:

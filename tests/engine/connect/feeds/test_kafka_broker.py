@@ -46,10 +46,10 @@ def send(broker: servers.Server, topic: str, *at: int) -> None:
     assert producer.flush(30) == 0
 
 
-def feed(broker: servers.Server, topic: str, **told: Any) -> wb.Stream:
+def feed(broker: servers.Server, topic: str, **options: Any) -> wb.Stream:
     return wb.feeds.kafka(topic, f"127.0.0.1:{broker.port}", **{
         "time": "at", "schema": {"at": "int64", "x": "int64"}, "retry_backoff_s": (0.02, 0.1),
-        "metadata_columns": ["offset"], **told})
+        "metadata_columns": ["offset"], **options})
 
 
 @pytest.mark.fault("kafka", "broker stopped and restarted")
@@ -80,7 +80,7 @@ def test_a_connection_that_is_cut_within_a_message_costs_nothing(broker: servers
     assert not relay.cuts
 
 
-def test_a_group_goes_on_where_the_broker_was_told(broker: servers.Server) -> None:
+def test_a_group_resumes_at_its_committed_offset(broker: servers.Server) -> None:
     send(broker, "shared", 1, 2)
     asked = feed(broker, "shared", group="g")
     with reading(asked) as found:
@@ -195,7 +195,7 @@ def test_a_login_that_is_refused_ends_a_query_at_once(broker: servers.Server) ->
         assert "Check the user, password" in run.error.hint
 
 
-def make_anew(broker: servers.Server, topic: str, *at: int) -> None:
+def recreate(broker: servers.Server, topic: str, *at: int) -> None:
     cluster = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
     cluster.delete_topics([topic])[topic].result(20)
     until(lambda: topic not in cluster.list_topics(timeout=20).topics)
@@ -203,19 +203,19 @@ def make_anew(broker: servers.Server, topic: str, *at: int) -> None:
     send(broker, topic, *at)
 
 
-@pytest.mark.parametrize("group", [None, "anew"])
+@pytest.mark.parametrize("group", [None, "recreated"])
 @pytest.mark.parametrize("again", [1, 30], ids=["fewer messages", "more messages"])
-def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Server, again: int,
+def test_a_topic_that_is_recreated_is_read_from_its_beginning(broker: servers.Server, again: int,
                                                               group: str | None) -> None:
     """Behind the offsets of the old one there is nothing, or there are other messages: no error tells."""
-    topic, new = f"anew-{uuid.uuid4()}", [10 * at for at in range(100, 100 + again)]
+    topic, new = f"recreated-{uuid.uuid4()}", [10 * at for at in range(100, 100 + again)]
     send(broker, topic, *range(10))
     asked = feed(broker, topic, group=group, start_from="latest", config={"topic.metadata.refresh.interval.ms": 200})
     with reading(asked, {"0": 0}) as found:
         assert values(found, 10, "x") == [10 * at for at in range(10)]
         until(lambda: next(found) is None and "topic" in found.offset)
         offset = json.loads(json.dumps(found.offset))
-        make_anew(broker, topic, *range(100, 100 + again))
+        recreate(broker, topic, *range(100, 100 + again))
         seen = values(found, again, "x")
         until(lambda: found.state.lost == {"a topic was recreated": 1})
         while seen[-again:] != new:  # those behind the old offsets may have come before
@@ -225,19 +225,19 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: servers.Se
         until(lambda: found.state.lost == {"a topic was recreated": 1})
 
 
-def test_a_topic_of_more_partitions_that_is_made_anew_is_read_from_its_beginning(broker: servers.Server) -> None:
+def test_a_topic_of_more_partitions_that_is_recreated_is_read_from_its_beginning(broker: servers.Server) -> None:
     topic = f"fewer-{uuid.uuid4()}"
     cluster = admin.AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"})
     cluster.create_topics([admin.NewTopic(topic, 3, 1)])[topic].result(20)
     send(broker, topic, *range(10))
     with reading(feed(broker, topic, config={"topic.metadata.refresh.interval.ms": 200})) as found:
         assert sorted(map(str, values(found, 10, "x"))) == sorted(str(10 * at) for at in range(10))
-        make_anew(broker, topic, *range(100, 120))
+        recreate(broker, topic, *range(100, 120))
         assert values(found, 20, "x") == [10 * at for at in range(100, 120)]
         assert found.state.lost == {"a topic was recreated": 1}
 
 
-def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: servers.Server) -> None:
+def test_offsets_of_a_history_do_not_apply_to_a_topic_that_is_recreated(broker: servers.Server) -> None:
     topic = f"history-{uuid.uuid4()}"
     send(broker, topic, *range(10))
     history = wb.from_arrow({"at": range(6), "x": range(6), "offset": range(6)}, time="at")
@@ -245,7 +245,7 @@ def test_offsets_of_a_history_say_nothing_of_a_topic_that_is_made_anew(broker: s
     run = history.then(live, offset="offset").start()
     until(lambda: run.metrics.rows == 10 and run.metrics.feeds[topic].lag_rows == 0)
     time.sleep(1.5)  # until the topic's id is known
-    make_anew(broker, topic, *range(100, 105))
+    recreate(broker, topic, *range(100, 105))
     until(lambda: run.metrics.rows == 15)
     assert run.metrics.feeds[topic].lost == {"a topic was recreated": 1}
     run.stop()

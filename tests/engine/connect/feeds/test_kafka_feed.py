@@ -127,10 +127,10 @@ def test_the_partition_that_others_wait_for_is_never_held_back(monkeypatch: pyte
 
 
 def test_partitions_that_may_lag_without_end_are_refused() -> None:
-    told: Any = {"time": "at", "schema": FIELDS, "metadata_columns": ["partition"]}
+    options: Any = {"time": "at", "schema": FIELDS, "metadata_columns": ["partition"]}
     with pytest.raises(PlanError, match="A partitioned Kafka feed needs max_lag"):
-        wb.feeds.kafka("any", partition="partition", **told)
-    wb.feeds.kafka("any", partition=wb.PartitionWatermarks("partition", max_lag=5), **told)
+        wb.feeds.kafka("any", partition="partition", **options)
+    wb.feeds.kafka("any", partition=wb.PartitionWatermarks("partition", max_lag=5), **options)
 
 
 @pytest.mark.fault("kafka", "messages of 10 MB")
@@ -140,7 +140,7 @@ def test_a_message_may_be_large(cluster: Cluster) -> None:
         assert values(found, 1, "x") == [2]
 
 
-def test_keys_headers_and_timestamps_stand_beside_the_value(cluster: Cluster) -> None:
+def test_keys_headers_and_timestamps_are_metadata_columns(cluster: Cluster) -> None:
     cluster.send("metadata_columns", row(1), key=b"k", headers=[("trace", b"t1")], timestamp=1_700_000_000_123)
     feed = wb.feeds.kafka("metadata_columns", cluster.servers, metadata_columns=["key", "headers", "timestamp"],
                           **QUICK)
@@ -151,13 +151,13 @@ def test_keys_headers_and_timestamps_stand_beside_the_value(cluster: Cluster) ->
         assert batch.column("timestamp").values[0] == 1_700_000_000_123
 
 
-@pytest.mark.parametrize(("tombstones", "letters"), [("drop", 0), ("dead_letter", 1)])
-def test_tombstones_of_a_compacted_topic_are_no_rows(cluster: Cluster, tombstones: Any, letters: int) -> None:
+@pytest.mark.parametrize(("tombstones", "rejected"), [("drop", 0), ("dead_letter", 1)])
+def test_tombstones_of_a_compacted_topic_are_no_rows(cluster: Cluster, tombstones: Any, rejected: int) -> None:
     topic = f"compacted-{tombstones}"
     cluster.send(topic, row(1), None, row(2), key=b"k")
     with reading(wb.feeds.kafka(topic, cluster.servers, tombstones=tombstones, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
-        assert sum(found.state.dead_letters.values()) == letters
+        assert sum(found.state.dead_letters.values()) == rejected
         assert found.offset["0"] == 3
 
 
@@ -199,8 +199,8 @@ ROW = protobuf_class()
 ])
 def test_values_may_be_written_otherwise(cluster: Cluster, name: str, format_: Any, make: Any, count: int) -> None:
     cluster.send(name, make(1), b"\xff\xff\xff", make(5))
-    for told in ({"schema": FIELDS}, {}):
-        feed = wb.feeds.kafka(name, cluster.servers, time="at", format=format_, **told)  # type: ignore[arg-type]
+    for options in ({"schema": FIELDS}, {}):
+        feed = wb.feeds.kafka(name, cluster.servers, time="at", format=format_, **options)  # type: ignore[arg-type]
         with reading(feed) as found:
             assert values(found, 2 * count, "x") == ([10, 20, 50, 60] if count == 2 else [10, 50])
             until(lambda found=found: sum(found.state.dead_letters.values()) == 1)  # type: ignore[misc]
@@ -279,7 +279,7 @@ def test_passwords_are_in_no_plan(cluster: Cluster) -> None:
     assert "hunter2" not in f"{feed.explain()}{feed!r}"
 
 
-def test_the_feed_says_how_far_it_is_behind(cluster: Cluster) -> None:
+def test_the_feed_reports_its_lag(cluster: Cluster) -> None:
     cluster.send("behind", *(row(at) for at in range(100)))
     with reading(wb.feeds.kafka("behind", cluster.servers, **QUICK)) as found:
         rows(found, 100)
@@ -302,12 +302,12 @@ def test_what_is_there_is_handed_on_without_waiting_for_more_and_not_too_much_at
     assert max(counts) <= 5
 
 
-def test_a_topic_is_read_on_behind_the_offsets_of_a_history(cluster: Cluster) -> None:
+def test_a_topic_is_read_on_after_the_offsets_of_a_history(cluster: Cluster) -> None:
     for partition in (0, 1):
         cluster.send("handed", *(row(at) for at in range(partition, 20, 2)), partition=partition)
-    told = [{"at": at, "x": 10 * at, "partition": at % 2, "offset": at // 2} for at in range(12)]
+    recorded = [{"at": at, "x": 10 * at, "partition": at % 2, "offset": at // 2} for at in range(12)]
     fields = pa.schema([("at", pa.int64()), ("x", pa.int64()), ("partition", pa.int32()), ("offset", pa.int64())])
-    log = wb.from_arrow(pa.Table.from_pylist(told, fields), time="at")
+    log = wb.from_arrow(pa.Table.from_pylist(recorded, fields), time="at")
     feed = wb.feeds.kafka("handed", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
     with reading(log.then(feed, offset="offset", partition="partition")) as found:
         assert sorted(values(found, 20, "at")) == list(range(20))  # type: ignore[type-var]
@@ -327,7 +327,7 @@ def test_offsets_of_several_partitions_are_those_of_each(cluster: Cluster) -> No
         whole.then(feed, offset="offset").start().wait(PATIENCE_S)
 
 
-def test_a_history_that_counts_partitions_otherwise_is_told_what_to_cast(cluster: Cluster) -> None:
+def test_an_error_says_how_to_cast_the_partitions_of_a_history(cluster: Cluster) -> None:
     log = wb.from_arrow({"at": [1], "x": [10], "partition": [0], "offset": [0]}, time="at")
     feed = wb.feeds.kafka("cast", cluster.servers, metadata_columns=["partition", "offset"], **QUICK)
     with pytest.raises(SchemaError, match="Cast it to int32 in the history"):

@@ -98,7 +98,7 @@ def test_an_iterator_is_read_once() -> None:
 
 # Made-up rows.
 
-def test_made_up_rows_are_the_same_each_time_and_from_any_place() -> None:
+def test_made_up_rows_are_the_same_each_time_and_from_any_offset() -> None:
     feed = wb.feeds.synthetic(rate=1e4, rows=5000, speed=float("inf"), disorder=0.3, seed=7, reorder_latency="2s")
     table = feed.collect()
     assert table.num_rows == 5000
@@ -168,7 +168,7 @@ def test_garbage_on_a_socket_does_not_end_the_feed() -> None:
         assert values(found, 3, "x") == [10, 20, 30]
 
 
-def is_unheard_of(text: bytes) -> bool:
+def is_of_unknown_kind(text: bytes) -> bool:
     """Whether Arrow takes a stream for one of another kind than it knows."""
     try:
         with ipc.open_stream(text) as stream:
@@ -183,14 +183,14 @@ def is_unheard_of(text: bytes) -> bool:
 def test_a_wrong_bit_of_an_arrow_stream_does_not_end_the_feed() -> None:
     whole = stream_of(BATCH)
     wrong = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:] for at in range(len(whole))]
-    unheard_of = [text for text in wrong if is_unheard_of(text)]
-    assert unheard_of
-    with sending(*unheard_of, whole) as address, reading(wb.feeds.socket(address, **QUICK)) as found:
+    unknown = [text for text in wrong if is_of_unknown_kind(text)]
+    assert unknown
+    with sending(*unknown, whole) as address, reading(wb.feeds.socket(address, **QUICK)) as found:
         assert values(found, 99, "x")[-3:] == [10, 20, 30]
 
 
 @pytest.mark.fault("socket", "wrong schema")
-def test_a_batch_of_other_columns_is_a_letter() -> None:
+def test_a_batch_of_other_columns_is_a_dead_letter() -> None:
     with sending(stream_of(BATCH)) as address, reading(
             wb.feeds.socket(address, time="at", schema={"at": "int64", "z": "int64"})) as found:
         assert rows(found, 9) == []
@@ -219,10 +219,10 @@ def test_what_waits_is_handed_on_together_in_its_order_and_the_end_comes_last() 
 
 
 @pytest.mark.parametrize("make", [
-    lambda port, **told: wb.feeds.http(f"http://127.0.0.1:{port}", **told),
-    lambda port, **told: wb.feeds.sse(f"http://127.0.0.1:{port}", **told),
-    lambda port, **told: wb.feeds.websocket(f"ws://127.0.0.1:{port}", **told),
-    lambda port, **told: wb.feeds.flight(f"grpc://127.0.0.1:{port}", **told)])
+    lambda port, **options: wb.feeds.http(f"http://127.0.0.1:{port}", **options),
+    lambda port, **options: wb.feeds.sse(f"http://127.0.0.1:{port}", **options),
+    lambda port, **options: wb.feeds.websocket(f"ws://127.0.0.1:{port}", **options),
+    lambda port, **options: wb.feeds.flight(f"grpc://127.0.0.1:{port}", **options)])
 def test_a_server_that_never_answers_is_not_live_and_not_waited_for(make: Callable[..., wb.Stream]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute, reading(make(mute.getsockname()[1], **QUICK)) as found:
         assert next(found) is None

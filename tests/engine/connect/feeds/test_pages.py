@@ -103,7 +103,7 @@ def test_a_server_in_trouble_is_asked_again() -> None:
 
 
 @pytest.mark.fault("sse", "connection cut mid-message")
-def test_events_go_on_behind_the_last_one_when_the_connection_is_lost() -> None:
+def test_events_resume_after_the_last_one_when_the_connection_is_lost() -> None:
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
         last = int(request.headers.get("Last-Event-ID", "0"))
         text = "".join(f'id: {at}\nevent: row\ndata: {{"at": {at},\ndata: "x": 1}}\n\n' for at in (last + 1, last + 2))
@@ -171,16 +171,17 @@ def test_headers_are_sent_on_to_no_other_host(feed: Callable[..., wb.Stream]) ->
     seen: list[tuple[str, object]] = []
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:
-        told = request.headers["X-Api-Key"], request.headers["Authorization"]
-        seen.append((request.path, None if told == (None, None) else told))
+        credentials = request.headers["X-Api-Key"], request.headers["Authorization"]
+        seen.append((request.path, None if credentials == (None, None) else credentials))
         if request.path != "/rows/last":
             return 302, {"Location": "/own" if request.path == "/rows" else f"{other}/last"}, b""
         return 200, EVENTS, b'data: {"at": 1, "x": 1}\n\n' * (feed is wb.feeds.sse)
 
-    told = {"x-api-key": "k", "Authorization": "Bearer hunter2"}
-    with pages(page) as other, pages(page) as url, reading(feed(url, headers=told, **QUICK)) as found:
+    credentials = {"x-api-key": "k", "Authorization": "Bearer hunter2"}
+    with pages(page) as other, pages(page) as url, reading(feed(url, headers=credentials, **QUICK)) as found:
         until(lambda: next(found) is not None or len(seen) >= 3)
-    assert seen[:3] == [("/rows", tuple(told.values())), ("/own", tuple(told.values())), ("/rows/last", None)]
+    sent = tuple(credentials.values())
+    assert seen[:3] == [("/rows", sent), ("/own", sent), ("/rows/last", None)]
 
 
 @pytest.mark.fault("http", "connection cut mid-message")

@@ -47,13 +47,13 @@ def begin(found: FeedReader) -> None:
     until(lambda: found.state.connection == "live")
 
 
-def told(found: FeedReader, count: int) -> list[dict[str, Any]]:
+def changes(found: FeedReader, count: int) -> list[dict[str, Any]]:
     names = ("change", "id", "x", "k")
     return [dict(zip(names, row, strict=True)) for batch in rows(found, count)
             for row in zip(*(batch.column(name).to_arrow().to_pylist() for name in names), strict=True)]
 
 
-def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: servers.Server) -> None:
+def test_inserts_updates_and_deletions_are_read_when_they_are_committed(server: servers.Server) -> None:
     do(server, "CREATE TABLE orders (id bigint PRIMARY KEY, x double precision, k text, at timestamptz, odd point)",
        "CREATE TABLE others (id bigint)", "INSERT INTO orders VALUES (1, 1.5, 'before the slot')",
        "CREATE PUBLICATION all_of_them FOR ALL TABLES")
@@ -75,20 +75,20 @@ def test_inserts_updates_and_deletions_are_told_when_they_are_committed(server: 
             dt.datetime(2023, 12, 31, 22, 0, 1, 500_000, dt.UTC), None]
         assert abs(first.column("committed").to_arrow().to_pylist()[0] - dt.datetime.now(dt.UTC)
                    ) < dt.timedelta(minutes=5)
-        assert told(found, 3) == [{"change": "update", "id": 2, "x": 2.5, "k": "ü"},
-                                  {"change": "delete", "id": 3, "x": None, "k": None},
-                                  {"change": "update", "id": 4, "x": 2.5, "k": "ü"}]
+        assert changes(found, 3) == [{"change": "update", "id": 2, "x": 2.5, "k": "ü"},
+                                     {"change": "delete", "id": 3, "x": None, "k": None},
+                                     {"change": "update", "id": 4, "x": 2.5, "k": "ü"}]
 
 
 def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) -> None:
-    do(server, "CREATE TABLE untold (id bigint, until timestamptz, n numeric, u uuid)")
-    feed = wb.feeds.postgres_cdc("untold", servers.postgres_url(server), time="committed", slot="untold", **QUICK)
+    do(server, "CREATE TABLE unusual (id bigint, until timestamptz, n numeric, u uuid)")
+    feed = wb.feeds.postgres_cdc("unusual", servers.postgres_url(server), time="committed", slot="unusual", **QUICK)
     with reading(feed) as found:
         begin(found)
-        do(server, "INSERT INTO untold VALUES (1, 'infinity')",
-           "INSERT INTO untold VALUES (2, now(), 0.5, '00000000-0000-0000-0000-000000000007')",
-           "INSERT INTO untold VALUES (3, '20000-01-01')")
-        do(server, "INSERT INTO untold VALUES (4)")
+        do(server, "INSERT INTO unusual VALUES (1, 'infinity')",
+           "INSERT INTO unusual VALUES (2, now(), 0.5, '00000000-0000-0000-0000-000000000007')",
+           "INSERT INTO unusual VALUES (3, '20000-01-01')")
+        do(server, "INSERT INTO unusual VALUES (4)")
         batches = rows(found, 2)
         id_, n, u = ([value for batch in batches for value in batch.column(name).to_arrow().to_pylist()]
                      for name in ("id", "n", "u"))
@@ -96,7 +96,7 @@ def test_a_time_that_python_does_not_have_costs_its_row(server: servers.Server) 
         assert found.state.dead_letters == {"a time that is infinite or out of range": 2}
 
 
-def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.Server) -> None:
+def test_long_values_that_stayed_are_read_from_the_old_row(server: servers.Server) -> None:
     do(server, "CREATE TABLE notes (id bigint PRIMARY KEY, x double precision, k text)",
        "ALTER TABLE notes ALTER k SET STORAGE EXTERNAL", "ALTER TABLE notes REPLICA IDENTITY FULL")
     feed = wb.feeds.postgres_cdc("notes", servers.postgres_url(server), time="committed", slot="notes", **QUICK)
@@ -106,8 +106,8 @@ def test_long_values_that_stayed_are_told_where_the_old_row_is(server: servers.S
         do(server, "UPDATE notes SET x = 2")
         do(server, "DELETE FROM notes")
         long = "long" * 5000
-        assert told(found, 3) == [{"change": kind, "id": 1, "x": x, "k": long}
-                                  for kind, x in (("insert", 1.0), ("update", 2.0), ("delete", 2.0))]
+        assert changes(found, 3) == [{"change": kind, "id": 1, "x": x, "k": long}
+                                     for kind, x in (("insert", 1.0), ("update", 2.0), ("delete", 2.0))]
 
 
 def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: servers.Server) -> None:
@@ -134,14 +134,14 @@ def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: s
         do(server, "UPDATE untoasted SET x = 2")  # of the first it does not say what k is
         do(server, "UPDATE untoasted SET id = 3 WHERE id = 1", "UPDATE untoasted SET k = 'short'",
            "DELETE FROM untoasted WHERE id = 2")
-        assert [(one["change"], one["id"], one["k"] and len(one["k"])) for one in told(found, 6)] == [
+        assert [(one["change"], one["id"], one["k"] and len(one["k"])) for one in changes(found, 6)] == [
             ("insert", 1, 20_000), ("insert", 2, None), ("update", 2, None), ("update", 2, 5), ("update", 3, 5),
             ("delete", 2, None)]
         (reason, count), = found.state.dead_letters.items()
         assert (count, "REPLICA IDENTITY FULL" in reason) == (2, True)
 
 
-def test_a_partitioned_table_is_told_as_one(server: servers.Server) -> None:
+def test_a_partitioned_table_is_read_as_one(server: servers.Server) -> None:
     do(server, "CREATE TABLE parted (id bigint, x double precision, k text) PARTITION BY RANGE (id)",
        "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES FROM (0) TO (10)",
        "CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (10) TO (20)",
@@ -150,7 +150,7 @@ def test_a_partitioned_table_is_told_as_one(server: servers.Server) -> None:
     with reading(feed) as found:
         begin(found)
         do(server, "INSERT INTO parted VALUES (1), (11)")
-        assert [one["id"] for one in told(found, 2)] == [1, 11]
+        assert [one["id"] for one in changes(found, 2)] == [1, 11]
     silent = wb.feeds.postgres_cdc("parted", servers.postgres_url(server), time="committed", slot="leaves", **QUICK)
     with pytest.raises(SourceError, match=r"'leaves' does not contain 'parted'(.|\n)*publish_via_partition_root"):
         silent.collect()
@@ -224,8 +224,8 @@ def test_what_is_not_known_of_a_change_is_refused() -> None:
 
 
 @pytest.mark.parametrize("how", ["DROP TABLE lost", "ALTER TABLE lost RENAME TO found"])
-def test_a_table_that_is_told_of_no_more_is_said_behind_what_was_told(how: str, server: servers.Server,
-                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_left_the_publication_is_an_error_after_its_last_change(how: str, server: servers.Server,
+                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_cdc, "_LOOK_S", 0.1)
     do(server, "DROP TABLE IF EXISTS lost, found", "CREATE TABLE lost (id bigint)")
     slot = f"lost_{len(how)}"
@@ -239,18 +239,18 @@ def test_a_table_that_is_told_of_no_more_is_said_behind_what_was_told(how: str, 
             rows(found, 1)
 
 
-def test_a_table_that_is_made_anew_is_read_on_where_all_are_told_of(server: servers.Server,
+def test_a_table_that_is_recreated_is_read_on_if_all_tables_are_published(server: servers.Server,
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_cdc, "_LOOK_S", 0.0)
-    do(server, "CREATE TABLE anew (id bigint)", "CREATE PUBLICATION all_tables FOR ALL TABLES")
-    feed = wb.feeds.postgres_cdc("anew", servers.postgres_url(server), time="committed", slot="anew",
+    do(server, "CREATE TABLE recreated (id bigint)", "CREATE PUBLICATION all_tables FOR ALL TABLES")
+    feed = wb.feeds.postgres_cdc("recreated", servers.postgres_url(server), time="committed", slot="recreated",
                                      publication="all_tables", **QUICK)
     with reading(feed) as found:
         begin(found)
-        do(server, "INSERT INTO anew VALUES (1)")
-        do(server, "ALTER TABLE anew RENAME TO before", "CREATE TABLE anew (id bigint)", "INSERT INTO anew VALUES (2)",
-           "INSERT INTO before VALUES (3)")
-        do(server, "INSERT INTO anew VALUES (4)")
+        do(server, "INSERT INTO recreated VALUES (1)")
+        do(server, "ALTER TABLE recreated RENAME TO before", "CREATE TABLE recreated (id bigint)",
+           "INSERT INTO recreated VALUES (2)", "INSERT INTO before VALUES (3)")
+        do(server, "INSERT INTO recreated VALUES (4)")
         assert values(found, 3, "id") == [1, 2, 4]
 
 
@@ -274,7 +274,7 @@ def test_no_more_is_asked_for_at_once_where_rows_are_long(server: servers.Server
 
 
 @pytest.mark.parametrize("how", ["RENAME x TO y", "DROP x"])
-def test_a_column_that_is_told_no_more_is_said_behind_what_was_told(how: str, server: servers.Server) -> None:
+def test_a_column_that_is_no_longer_sent_is_an_error_after_its_last_change(how: str, server: servers.Server) -> None:
     do(server, "DROP TABLE IF EXISTS columns", "CREATE TABLE columns (id bigint, x double precision)")
     feed = wb.feeds.postgres_cdc("columns", servers.postgres_url(server), time="committed",
                                      slot=f"columns_{how[:4].lower()}", **QUICK)
@@ -297,13 +297,13 @@ def test_values_of_a_type_that_changed_are_what_they_are_or_refused(server: serv
         for id_, (type_, value) in enumerate([("bigint", 2**40), ("numeric", 2), ("numeric", 0.5), ("text", 3)]):
             do(server, f"ALTER TABLE typed ALTER x TYPE {type_}", f"INSERT INTO typed VALUES ({id_}, {value})")
         do(server, "ALTER TABLE typed ALTER x TYPE smallint USING 0", "INSERT INTO typed VALUES (9, 4, 'as it was')")
-        assert [(one["id"], one["x"]) for one in told(found, 2)] == [(1, 2), (9, 4)]
+        assert [(one["id"], one["x"]) for one in changes(found, 2)] == [(1, 2), (9, 4)]
         assert sorted(found.state.dead_letters.items()) == [
             ("'x' must be an integer", 1), ("Could not convert … with type str: tried to convert to int32", 1),
             ("Value … too large to fit in C integer type", 1)]
 
 
-def test_tables_that_are_truncated_are_told(server: servers.Server) -> None:
+def test_tables_that_are_truncated_are_reported(server: servers.Server) -> None:
     do(server, "CREATE TABLE emptied (id bigint, twice bigint GENERATED ALWAYS AS (2 * id) STORED)",
        "CREATE TABLE left_alone (id bigint)", "CREATE PUBLICATION emptied FOR TABLE emptied, left_alone")
     feed = wb.feeds.postgres_cdc("emptied", servers.postgres_url(server), time="committed", slot="emptied", **QUICK)

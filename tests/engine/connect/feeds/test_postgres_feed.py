@@ -59,7 +59,7 @@ def test_rows_of_a_table_are_read_as_they_are_added(postgres_server: servers.Ser
 @pytest.mark.parametrize(("how", "goes_on"), [
     ("TRUNCATE numbered", [1, 3]), ("DROP TABLE numbered; CREATE TABLE numbered (id bigint, at bigint)", [1, 3]),
     ("CREATE TABLE other AS TABLE numbered; DROP TABLE numbered; ALTER TABLE other RENAME TO numbered", [3])])
-def test_a_table_that_begins_anew_is_read_from_its_beginning_and_one_that_was_copied_is_not(
+def test_a_table_that_begins_again_is_read_from_its_beginning_and_one_that_was_copied_is_not(
         how: str, goes_on: list[int], postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -107,23 +107,23 @@ def test_numbers_of_any_length_and_identifiers_are_read_as_their_columns_say(pos
         assert values(found, 1, "n") == [Decimal("1.50")]
 
 
-def test_a_table_may_be_made_anew_and_rows_without_a_cursor_are_left(postgres_server: servers.Server) -> None:
+def test_a_table_may_be_recreated_and_rows_without_a_cursor_are_skipped(postgres_server: servers.Server) -> None:
     url = servers.postgres_url(postgres_server)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("CREATE TABLE anew (id int, at int)")
-        connection.execute("INSERT INTO anew VALUES (1, 1), (NULL, 2)")
-        with reading(wb.feeds.postgres("anew", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02,
+        connection.execute("CREATE TABLE recreated (id int, at int)")
+        connection.execute("INSERT INTO recreated VALUES (1, 1), (NULL, 2)")
+        with reading(wb.feeds.postgres("recreated", url, time="at", cursor="id", every=0.01, retry_backoff_s=(0.02,
             0.1))) as found:
             assert values(found, 1, "at") == [1]
             time.sleep(0.3)  # the driver prepares what it asks again and again
-            connection.execute("ALTER TABLE anew ALTER at TYPE bigint")
-            connection.execute("INSERT INTO anew VALUES (2, 2)")
+            connection.execute("ALTER TABLE recreated ALTER at TYPE bigint")
+            connection.execute("INSERT INTO recreated VALUES (2, 2)")
             assert values(found, 1, "at") == [2]
-            connection.execute("ALTER TABLE anew DROP id")
+            connection.execute("ALTER TABLE recreated DROP id")
             until(lambda: found.state.connection == "reconnecting")
-            connection.execute("DROP TABLE anew")
-            connection.execute("CREATE TABLE anew (id int, at int)")
-            connection.execute("INSERT INTO anew VALUES (3, 3)")
+            connection.execute("DROP TABLE recreated")
+            connection.execute("CREATE TABLE recreated (id int, at int)")
+            connection.execute("INSERT INTO recreated VALUES (3, 3)")
             assert values(found, 1, "at") == [3]
 
 

@@ -28,8 +28,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]
         yield server
 
 
-def member(server: servers.Server, stream: str, consumer: str | None = "me", **told: Any) -> wb.Stream:
-    return wb.feeds.redis(stream, f"redis://127.0.0.1:{server.port}", consumer=consumer, **{**QUICK, **told})
+def member(server: servers.Server, stream: str, consumer: str | None = "me", **options: Any) -> wb.Stream:
+    return wb.feeds.redis(stream, f"redis://127.0.0.1:{server.port}", consumer=consumer, **{**QUICK, **options})
 
 
 def filled(connection: redis.Redis, stream: str, count: int, begin: int = 1) -> None:
@@ -69,7 +69,7 @@ def test_a_redis_group_shares_rows_and_gives_again_what_was_not_acknowledged(ser
 
 
 @pytest.mark.parametrize("gone", ["stream", "group"])
-def test_a_redis_group_is_made_anew_when_it_is_gone(server: servers.Server, gone: str) -> None:
+def test_a_redis_group_is_recreated_when_it_was_deleted(server: servers.Server, gone: str) -> None:
     key = f"going-{gone}"
     with redis.Redis(port=server.port) as connection:
         connection.xadd(key, {"at": 1, "x": 1})
@@ -85,7 +85,7 @@ def test_a_redis_group_is_made_anew_when_it_is_gone(server: servers.Server, gone
 
 
 @pytest.mark.parametrize("group", [None, "g"])
-def test_a_stream_that_is_made_anew_with_lower_ids_is_read(server: servers.Server, group: str | None) -> None:
+def test_a_stream_that_is_recreated_with_lower_ids_is_read(server: servers.Server, group: str | None) -> None:
     """As by a server whose clock was set back."""
     key = f"lower-{group}"
     with redis.Redis(port=server.port) as connection:
@@ -218,26 +218,26 @@ def test_what_a_dead_member_held_is_taken_over_when_that_is_safe(server: servers
     with redis.Redis(port=server.port) as connection:
         filled(connection, "left", 300)
         connection.xgroup_create("left", "g", id="0")
-        connection.xreadgroup("g", "dead_letters", {"left": ">"}, count=200)
+        connection.xreadgroup("g", "dead", {"left": ">"}, count=200)
         with reading(member(server, "left", claim_idle=0.5)) as found:
             assert values(found, 100, "at") == [*range(201, 301)]
             time.sleep(0.7)
-            assert held(connection, "left")["dead_letters"] == 200
+            assert held(connection, "left")["dead"] == 200
             found.saves_offset = True  # from now on somebody else says what is safe, as checkpoints do
             until(lambda: next(found) is None and found.offset[1])
-            assert held(connection, "left")["dead_letters"] == 200
+            assert held(connection, "left")["dead"] == 200
             found.acknowledge(found.offset)
             assert values(found, 200, "at") == [*range(1, 201)]
-            assert held(connection, "left") == {"dead_letters": 0, "me": 200}
+            assert held(connection, "left") == {"dead": 0, "me": 200}
             found.acknowledge(json.loads(json.dumps(found.offset)))
-            until(lambda: held(connection, "left") == {"dead_letters": 0, "me": 0})
+            until(lambda: held(connection, "left") == {"dead": 0, "me": 0})
 
 
 def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers.Server) -> None:
     with redis.Redis(port=server.port) as connection:
         filled(connection, "again", 300)
         connection.xgroup_create("again", "g", id="0")
-        connection.xreadgroup("g", "dead_letters", {"again": ">"}, count=200)
+        connection.xreadgroup("g", "dead", {"again": ">"}, count=200)
         got: list[Any] = []
         with reading(member(server, "again", claim_idle=0.5)) as found:
             found.saves_offset = True
@@ -248,11 +248,11 @@ def test_a_restart_while_it_takes_over_loses_and_repeats_nothing(server: servers
             got += [at for batch in some for at in batch.column("at").to_arrow().to_pylist()]
             assert 100 < len(got) < 300
             offset = json.loads(json.dumps(found.offset))
-            until(lambda: held(connection, "again")["dead_letters"] == 0)  # and more are claimed, which nobody has seen
+            until(lambda: held(connection, "again")["dead"] == 0)  # and more are claimed, which nobody has seen
         with reading(member(server, "again", claim_idle=0.5), offset) as found:
             got += values(found, 300 - len(got), "at")
             assert sorted(got) == [*range(1, 301)]
-            until(lambda: next(found) is None and held(connection, "again") == {"dead_letters": 0, "me": 0})
+            until(lambda: next(found) is None and held(connection, "again") == {"dead": 0, "me": 0})
 
 
 def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tm
         until(lambda: len(held(connection, "both")) == 2)
         filled(connection, "both", 500, 2)
         runs["a"].stop()
-        taken(connection, "both", 50, 502, by="dead_letters")
+        taken(connection, "both", 50, 502, by="dead")
         filled(connection, "both", 450, 552)
         until(lambda: sum(held(connection, "both").values()) == 0)
         runs["b"].stop()
@@ -281,9 +281,9 @@ def test_members_that_come_and_go_have_every_row_once(server: servers.Server, tm
     assert sorted(got) == [*range(1, 1_002)]
 
 
-def test_a_server_that_cannot_say_what_is_left_behind_is_read_without(
+def test_a_server_that_cannot_list_pending_messages_is_read_without(
         server: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_before_6_2(*args: Any, **told: Any) -> Any:
+    def as_before_6_2(*args: Any, **options: Any) -> Any:
         raise redis.ResponseError("syntax error")
 
     monkeypatch.setattr(redis.Redis, "xpending_range", as_before_6_2)
@@ -297,8 +297,8 @@ def test_a_server_that_cannot_say_what_is_left_behind_is_read_without(
             assert values(found, 1, "at") == [2]
 
 
-@pytest.mark.parametrize("told", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_idle": 0},
-                                  {"claim_idle": "soon"}])
-def test_what_no_member_can_be_told_is_refused(told: Any) -> None:
-    with pytest.raises(PlanError, match=f"{next(iter(told))} must be"):
-        wb.feeds.redis("any", **{**QUICK, **told})
+@pytest.mark.parametrize("options", [{"consumer": ""}, {"consumer": 5}, {"group": ""}, {"claim_idle": 0},
+                                     {"claim_idle": "soon"}])
+def test_invalid_options_of_a_group_are_rejected(options: Any) -> None:
+    with pytest.raises(PlanError, match=f"{next(iter(options))} must be"):
+        wb.feeds.redis("any", **{**QUICK, **options})

@@ -81,7 +81,7 @@ def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(log: Pat
 
 @pytest.mark.fault("tail", "client gone meanwhile")
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(log: Path, moved: bool) -> None:
+def test_a_file_is_read_on_from_an_offset_also_when_it_was_rotated_meanwhile(log: Path, moved: bool) -> None:
     log.write_bytes(lines(1, 2))
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]
@@ -97,7 +97,7 @@ def test_a_file_is_read_on_from_a_place_also_when_it_was_rotated_meanwhile(log: 
 
 
 @pytest.mark.parametrize("again", [(9,), (7, 8, 9)])
-def test_a_file_that_is_cut_begins_anew_and_that_is_said(log: Path, again: tuple[int, ...]) -> None:
+def test_a_file_that_is_truncated_is_read_from_its_beginning(log: Path, again: tuple[int, ...]) -> None:
     log.write_bytes(lines(1, 2))
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         rows(found, 2)
@@ -107,7 +107,7 @@ def test_a_file_that_is_cut_begins_anew_and_that_is_said(log: Path, again: tuple
 
 
 @pytest.mark.parametrize("while_read", [True, False])
-def test_a_file_that_is_written_anew_and_begins_as_before_is_another_one(log: Path, while_read: bool) -> None:
+def test_a_file_that_is_rewritten_and_begins_as_before_is_another_one(log: Path, while_read: bool) -> None:
     same = list(range(100, 200))  # more than is remembered of the beginning
     log.write_bytes(lines(*same, 1, 2))
     again = [*same, 3, 4, *same]
@@ -126,7 +126,7 @@ def test_a_file_that_is_written_anew_and_begins_as_before_is_another_one(log: Pa
 
 
 @pytest.mark.fault("tail", "garbage bytes")
-def test_a_gzip_grows_member_by_member_and_garbage_lines_are_letters(log: Path) -> None:
+def test_a_gzip_grows_member_by_member_and_garbage_lines_are_dead_letters(log: Path) -> None:
     log = log.with_name("log.jsonl.gz")
     log.write_bytes(gzip.compress(lines(1) + b"\x00\x01garbage\n"))
     feed = wb.feeds.tail(log, **QUICK)
@@ -192,7 +192,7 @@ def test_what_is_written_by_the_old_handle_after_the_rotation_is_read(log: Path)
         assert nothing_missed(found)
 
 
-def test_files_that_were_begun_and_rotated_between_two_looks_are_read_in_order(log: Path) -> None:
+def test_files_that_were_begun_and_rotated_between_two_polls_are_read_in_order(log: Path) -> None:
     append(log.with_name("log.jsonl.9"), lines(8, 9))  # of before
     os.utime(log.with_name("log.jsonl.9"), (1, 1))
     log.with_name("log.jsonl.swp").write_bytes(lines(7))
@@ -302,7 +302,7 @@ def test_a_file_that_was_compressed_is_read_on_at_its_byte(log: Path) -> None:
         assert nothing_missed(found)
 
 
-def test_what_was_begun_behind_a_file_that_is_gone_is_read(log: Path) -> None:
+def test_a_file_begun_after_a_file_that_was_removed_is_read(log: Path) -> None:
     log.write_bytes(lines(1))
     offset = offset_after(log, 1)
     log.unlink()

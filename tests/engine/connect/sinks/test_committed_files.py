@@ -126,7 +126,7 @@ def test_a_file_that_was_copied_would_give_its_rows_twice(tmp_path: Path) -> Non
         opened(tmp_path, ROWS, token)
 
 
-def test_whole_files_are_gone_on_with_and_those_of_others_stay(tmp_path: Path) -> None:
+def test_whole_files_are_kept_after_a_restart_and_those_of_others_stay(tmp_path: Path) -> None:
     token = written(tmp_path)
     (tmp_path / "rows-notes.parquet").write_bytes(b"of somebody else")
     sink = opened(tmp_path, ROWS, token)

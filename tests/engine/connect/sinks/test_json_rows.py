@@ -24,7 +24,7 @@ def test_what_is_no_number_is_null_however_deep_it_lies() -> None:
         {"all": [1.0, None, None], "one": {"x": None}}, {"all": None, "one": {"x": 2.0}}]
 
 
-def test_letters_are_written_as_they_are() -> None:
+def test_non_ascii_text_is_written_as_it_is() -> None:
     (_, text), = json_rows(pa.record_batch({"größe": ["é 風 \U0001f4a8 \" \n \u2028"]}))
     assert text == '{"größe":"é 風 \U0001f4a8 \\" \\n \u2028"}'.encode()
 

@@ -48,7 +48,7 @@ def test_a_sink_is_as_new_after_a_run_that_failed() -> None:
     relay.close()
 
 
-def test_a_row_that_is_too_long_is_told() -> None:
+def test_a_row_that_is_too_long_is_reported() -> None:
     cluster = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
     broker, = cluster.list_topics(timeout=10).brokers.values()
     run = rows(2, s=["a", "b" * 2_000_000]).start(sink=wb.sinks.kafka("long", f"{broker.host}:{broker.port}"))

@@ -259,7 +259,7 @@ def test_a_run_that_is_stopped_asks_once_more_whether_its_server_is_back(tmp_pat
 @pytest.mark.parametrize(("kind", "after_bytes", "times"), [
     pytest.param("mqtt", 800, 12, marks=pytest.mark.mosquitto), pytest.param("nats", 3_000, 30, marks=pytest.mark.nats),
     pytest.param("redis", 500, 40, marks=pytest.mark.redis)])
-def test_patience_begins_anew_when_some_rows_were_acknowledged(kind: str, after_bytes: int, times: int, tmp_path: Path,
+def test_the_timeout_restarts_when_some_rows_were_acknowledged(kind: str, after_bytes: int, times: int, tmp_path: Path,
                                                                monkeypatch: pytest.MonkeyPatch) -> None:
     for library in (retrying_sink, nats_sink, redis_sink):
         monkeypatch.setattr(library, "_TOGETHER", 10)
@@ -388,13 +388,13 @@ def test_messages_that_a_broker_refuses_are_not_taken_to_be_safe(qos: Literal[1,
 @pytest.mark.parametrize("checkpointed", [True, False])
 def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(tmp_path: Path,
                                                                               checkpointed: bool) -> None:
-    told: Any = {"checkpoints": wb.Checkpoints(tmp_path / "state", every="50ms")} if checkpointed else {}
+    options: Any = {"checkpoints": wb.Checkpoints(tmp_path / "state", every="50ms")} if checkpointed else {}
     more = threading.Event()
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         sink = wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}")
         sink.retry_timeout_s = 3600.0 if checkpointed else 0.3
         asked = half_by_half(more)
-        run = asked.start(sink=sink, **told)
+        run = asked.start(sink=sink, **options)
         until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
         server.stop()
         more.set()
@@ -411,7 +411,7 @@ def test_a_stop_does_not_wait_and_patience_ends_and_the_hint_says_what_is_lost(t
                 asked.start(sink=sink)
             assert "another stream, or delete this one" in refused.value.hint
             return
-        later = asked.start(sink=sink, **told)
+        later = asked.start(sink=sink, **options)
         assert later.wait(PATIENCE_S)
         assert (later.error, redis_rows(server.port)) == (None, list(range(ROWS)))
 

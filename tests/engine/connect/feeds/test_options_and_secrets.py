@@ -20,18 +20,18 @@ from whimbrel.connect.feeds.runtime.read_options import ReadOptions
 from whimbrel.errors import PlanError, SourceError, WhimbrelError
 
 FIELDS: Any = {"at": "int64"}
-TOLD: Any = {"time": "at", "schema": FIELDS}
+OPTIONS: Any = {"time": "at", "schema": FIELDS}
 LOG = wb.from_arrow({"at": [1]}, time="at")
 
 
 def test_a_feed_has_a_name_that_is_a_text() -> None:
     with pytest.raises(PlanError, match="name must be a non-empty string, got 5"):
-        wb.feeds.redis("t", name=5, **TOLD)
+        wb.feeds.redis("t", name=5, **OPTIONS)
 
 
 def test_who_reads_in_a_group_needs_one() -> None:
     with pytest.raises(PlanError, match="consumer='me' needs group="):
-        wb.feeds.redis("t", consumer="me", **TOLD)
+        wb.feeds.redis("t", consumer="me", **OPTIONS)
 
 
 def test_an_option_that_kafka_does_not_know_is_named() -> None:
@@ -41,22 +41,22 @@ def test_an_option_that_kafka_does_not_know_is_named() -> None:
 
 
 @pytest.mark.parametrize("make", [
-    lambda: wb.feeds.http("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
-    lambda: wb.feeds.sse("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **TOLD),
-    lambda: wb.feeds.websocket("ws://h/x?token=hunter2", format="xx", **TOLD),
-    lambda: wb.feeds.http("htps://ann:hunter2@h/x?a=1&b=hunter2", **TOLD),
-    lambda: wb.feeds.postgres("t", "ann:hunter2@127.0.0.1/db", cursor="id", **TOLD),
-    lambda: wb.feeds.postgres_cdc("t", "ann:hunter2@127.0.0.1/db", **TOLD),
-    lambda: wb.feeds.redis("t", "redis://:hunter2/ter2@127.0.0.1:1", **TOLD),
-    lambda: wb.feeds.redis("t", "ann:hunter2@127.0.0.1:1", **TOLD),
-    lambda: wb.feeds.nats("t", "nats://ann:hunter2/ter2@127.0.0.1:1", **TOLD),
-    lambda: wb.feeds.mqtt("t", "mqtt://ann:hunter2/ter2@127.0.0.1:1", **TOLD),
-    lambda: wb.feeds.socket("tpc://ann:hunter2@127.0.0.1:1", **TOLD),
+    lambda: wb.feeds.http("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **OPTIONS),
+    lambda: wb.feeds.sse("http://ann:hunter2@h/x?api_key=hunter2", format="xx", **OPTIONS),
+    lambda: wb.feeds.websocket("ws://h/x?token=hunter2", format="xx", **OPTIONS),
+    lambda: wb.feeds.http("htps://ann:hunter2@h/x?a=1&b=hunter2", **OPTIONS),
+    lambda: wb.feeds.postgres("t", "ann:hunter2@127.0.0.1/db", cursor="id", **OPTIONS),
+    lambda: wb.feeds.postgres_cdc("t", "ann:hunter2@127.0.0.1/db", **OPTIONS),
+    lambda: wb.feeds.redis("t", "redis://:hunter2/ter2@127.0.0.1:1", **OPTIONS),
+    lambda: wb.feeds.redis("t", "ann:hunter2@127.0.0.1:1", **OPTIONS),
+    lambda: wb.feeds.nats("t", "nats://ann:hunter2/ter2@127.0.0.1:1", **OPTIONS),
+    lambda: wb.feeds.mqtt("t", "mqtt://ann:hunter2/ter2@127.0.0.1:1", **OPTIONS),
+    lambda: wb.feeds.socket("tpc://ann:hunter2@127.0.0.1:1", **OPTIONS),
     lambda: wb.sinks.postgres("t", "ann:hunter2@127.0.0.1/db", key=["at"]),
     lambda: wb.sinks.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", key=["at"]),
-    lambda: wb.feeds.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", cursor="id", **TOLD),
-    lambda: wb.feeds.postgres_cdc("t", "postgresql://ann:5/x@hunter2@127.0.0.1/db", **TOLD),
-    lambda: wb.feeds.postgres_cdc("t", "postgresql://ann:5/hunter2@127.0.0.1/db", **TOLD),
+    lambda: wb.feeds.postgres("t", "postgresql://ann:x@hunter2@127.0.0.1/db", cursor="id", **OPTIONS),
+    lambda: wb.feeds.postgres_cdc("t", "postgresql://ann:5/x@hunter2@127.0.0.1/db", **OPTIONS),
+    lambda: wb.feeds.postgres_cdc("t", "postgresql://ann:5/hunter2@127.0.0.1/db", **OPTIONS),
     lambda: wb.sinks.redis("t", "redis://:hunter2/ter2@127.0.0.1:1"),
 ])
 def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
@@ -69,7 +69,7 @@ def test_no_error_repeats_a_password(make: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("start_from", [
-    lambda url: wb.feeds.mqtt("rows", url, **TOLD).start(), lambda url: wb.from_arrow({"at": [1]}, time="at").start(
+    lambda url: wb.feeds.mqtt("rows", url, **OPTIONS).start(), lambda url: wb.from_arrow({"at": [1]}, time="at").start(
         sink=wb.sinks.mqtt("rows", url))])
 def test_no_password_goes_over_an_mqtts_wire_in_the_clear(start_from: Callable[[str], Any]) -> None:
     """The first byte of a TLS handshake is 22; that of an MQTT packet with a name and a password, 16."""
@@ -94,7 +94,7 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(start_from: Callable[[
     assert b"hunter2" not in said
 
 
-@pytest.mark.parametrize(("told", "word"), [
+@pytest.mark.parametrize(("options", "word"), [
     ({"reorder_latncy": "1h"}, "did you mean 'reorder_latency'"), ({"formt": "json"}, "did you mean 'format'"),
     ({"retry_backoff_s": 3}, "retry_backoff_s must be the first and the longest wait in seconds, in this order, got 3"),
     ({"retry_backoff_s": (5, 1)}, "in this order, got (5, 1)"),
@@ -105,10 +105,10 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(start_from: Callable[[
     ({"schema_sample_s": "1s"}, "schema_sample_s must be a positive number of seconds, got '1s'"),
     ({"overload": "sample"}, "overload must be a load-shedding rule, got 'sample'"),
 ])
-def test_what_a_feed_cannot_be_told_is_refused(told: Any, word: str) -> None:
+def test_invalid_options_of_a_feed_are_rejected(options: Any, word: str) -> None:
     for schema in (FIELDS, None):
         with pytest.raises(PlanError, match=re.escape(word)):
-            wb.feeds.iterator(lambda: iter([{"at": 1}]), time="at", schema=schema, **told)
+            wb.feeds.iterator(lambda: iter([{"at": 1}]), time="at", schema=schema, **options)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -124,28 +124,28 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize(("make", "word"), [
-    (lambda: wb.feeds.kafka("", **TOLD), "topic must be a non-empty string, got ''"),
-    (lambda: wb.feeds.kafka("t", start_from="newest", **TOLD), "start_from must be .*, got 'newest'"),
-    (lambda: wb.feeds.kafka("t", tombstones="keep", **TOLD), "tombstones must be .*, got 'keep'"),
-    (lambda: wb.feeds.redis("t", start_from="newest", **TOLD), "start_from must be .*, got 'newest'"),
-    (lambda: wb.feeds.nats("t", start_from="newest", **TOLD), "start_from must be .*, got 'newest'"),
+    (lambda: wb.feeds.kafka("", **OPTIONS), "topic must be a non-empty string, got ''"),
+    (lambda: wb.feeds.kafka("t", start_from="newest", **OPTIONS), "start_from must be .*, got 'newest'"),
+    (lambda: wb.feeds.kafka("t", tombstones="keep", **OPTIONS), "tombstones must be .*, got 'keep'"),
+    (lambda: wb.feeds.redis("t", start_from="newest", **OPTIONS), "start_from must be .*, got 'newest'"),
+    (lambda: wb.feeds.nats("t", start_from="newest", **OPTIONS), "start_from must be .*, got 'newest'"),
     (lambda: wb.feeds.synthetic(rows=-1), "rows must be .*, got -1"),
     (lambda: wb.feeds.Sample("x"), "fraction must be between 0 and 1, got 'x'"),  # type: ignore[arg-type]
     (lambda: wb.feeds.synthetic(rate="fast"), "rate must be .*, got 'fast'"),  # type: ignore[arg-type]
     (lambda: wb.feeds.synthetic(bursts=(1,)), r"bursts must be .*, got \(1,\)"),  # type: ignore[arg-type]
     (lambda: wb.feeds.synthetic(gaps=(1, 1)), r"gaps must be .*, got \(1, 1\)"),
     (lambda: wb.feeds.synthetic(seed="a"), "seed must be .*, got 'a'"),  # type: ignore[arg-type]
-    (lambda: wb.feeds.postgres(5, "", cursor="id", **TOLD), "table must be a non-empty string, got 5"),  # type: ignore[arg-type]
-    (lambda: wb.feeds.redis("", **TOLD), "stream must be a non-empty string, got ''"),
-    (lambda: wb.feeds.http("http://h", every="soon", **TOLD), "every must be .*, got 'soon'"),  # type: ignore[arg-type]
-    (lambda: wb.feeds.mqtt("t", qos=5, **TOLD), "qos must be one of 0, 1, 2, got 5"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.postgres(5, "", cursor="id", **OPTIONS), "table must be a non-empty string, got 5"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.redis("", **OPTIONS), "stream must be a non-empty string, got ''"),
+    (lambda: wb.feeds.http("http://h", every="soon", **OPTIONS), "every must be .*, got 'soon'"),  # type: ignore[arg-type]
+    (lambda: wb.feeds.mqtt("t", qos=5, **OPTIONS), "qos must be one of 0, 1, 2, got 5"),  # type: ignore[arg-type]
     (lambda: wb.sinks.mqtt("t", qos=7), "qos must be one of 1, 2, got 7"),  # type: ignore[arg-type]
     (lambda: wb.sinks.postgres("t", "", key="at"), r"got 'at'(.|\n)*key=\['at'\]"),
-    (lambda: LOG.then(wb.feeds.iterator(list, **TOLD), keys="at", dedup_window=1), r"got 'at'(.|\n)*keys=\['at'\]"),
-    (lambda: wb.feeds.socket("tcp://host", **TOLD), "address must have a port"),
+    (lambda: LOG.then(wb.feeds.iterator(list, **OPTIONS), keys="at", dedup_window=1), r"got 'at'(.|\n)*keys=\['at'\]"),
+    (lambda: wb.feeds.socket("tcp://host", **OPTIONS), "address must have a port"),
     (lambda: wb.feeds.Avro("{"), "schema must be an Avro"), (lambda: wb.feeds.Avro("{}"), "schema must be an Avro"),
     (lambda: wb.feeds.Protobuf(5), "message must be a class that protoc generated, got 5"),
-    (lambda: wb.feeds.iterator(list, overload=wb.feeds.WidenHop(-5), **TOLD), r"WidenHop\(-5\)"),
+    (lambda: wb.feeds.iterator(list, overload=wb.feeds.WidenHop(-5), **OPTIONS), r"WidenHop\(-5\)"),
     (lambda: wb.serve(LOG, token=12345678), "token must be a string"),  # type: ignore[arg-type]
 ])
 def test_choices_are_checked(make: Callable[[], object], word: str) -> None:
