@@ -1,4 +1,4 @@
-"""Ours beside a peer's, in one process and one run, interleaved; ratios, never bare times."""
+"""Compare ours with a peer, in one process and one run, interleaved; ratios, never bare times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Row:
     """One figure. A ratio above 1 means ours is better.
 
     `ours` and `peer_value` are medians in `metric`; `ratio` is the median of the ratios of neighbouring repeats, with
-    the smallest and the largest beside it. `roof_fraction` is our share of the hand-written loop's rate.
+    the smallest and the largest in `spread`. `roof_fraction` is our share of the hand-written loop's rate.
     """
 
     workload: str

@@ -1,4 +1,4 @@
-"""How often intervals cover the truth at every look, over seeded shuffles, and how wide they are."""
+"""How often intervals cover the truth at every update, over seeded shuffles, and how wide they are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 Values = Mapping[str, Aggregate | Expr]
 
 ROWS, BLOCK_ROWS = 128_000, 1_000
-LOOKS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
 SUMS: Values = {"n": wb.count(), "total": wb.sum(col.x), "mean": wb.mean(col.x), "spread": wb.var(col.x)}
 RATIO: Values = {"ratio": wb.sum(col.x) / wb.sum(col.y)}
 KEPT: Values = {"median": wb.median(col.x), "p90": wb.quantile(col.x, 0.9), "terms": wb.count_distinct(col.term),
@@ -39,18 +39,18 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of one kind of data and number of groups, by value; a path is one group in one shuffle, with all its looks.
+    """Of one kind of data and number of groups, by value; a path is one group in one shuffle, with all its updates.
 
     Attributes
     ----------
     covered : dict of str to float
-        The share of paths in which no interval, at any look, was false.
+        The share of paths in which no interval, at any update, was false.
     among : dict of str to float
-        The same of the paths that had an interval at some look; NaN where there is none.
+        The same of the paths that had an interval at some update; NaN where there is none.
     given : dict of str to float
         The share of groups that had an interval at half the data.
     widths : dict of str to float
-        The median width at half the data, in widths of an interval of the same kind for that look alone.
+        The median width at half the data, in widths of an interval of the same kind for that update alone.
     errors : dict of str to float
         The median of half that width, as a share of the value.
     """
@@ -103,7 +103,7 @@ def log(data: str, groups: int, rows: int) -> pa.Table:
 
 
 def coverage(data: str, groups: int, shuffles: int, asked: Values = SUMS, *, rows: int = ROWS) -> Coverage:
-    """Run a query with so many seeds, and look at it again and again. Rows lie in 128 blocks."""
+    """Run a query with so many seeds, and check its intervals at every update. Rows lie in 128 blocks."""
     table = log(data, groups, rows)
     if asked is HISTOGRAM:  # a count for each bin of each group
         x = table["x"].to_numpy()
@@ -152,12 +152,12 @@ def _events(asked: Values, source: wb.Stream, groups: int, rows: int) -> wb.Stre
 
 @dataclass(frozen=True)
 class Membership:
-    """How often the largest sums were told, and were they.
+    """How often the largest sums were said to be certain, and whether that was true.
 
     Attributes
     ----------
     covered : float
-        The share of shuffles in which no ranking that was said to be certain, at any look, was another than the true.
+        The share of shuffles in which no ranking that was said to be certain, at any update, was another than the true.
     said : float
         The share of shuffles in which one was said to be certain before the end.
     """
@@ -174,7 +174,7 @@ class Membership:
 
 
 def membership(data: str, groups: int, shuffles: int, *, rows: int = ROWS) -> Membership:
-    """Ask for the order of the largest sums at every look."""
+    """Ask for the order of the largest sums at every update."""
     query = wb.from_arrow(log(data, groups, rows), time="at").group_by("k").tumbling_window(rows).aggregate(
         total=wb.sum(col.x))
     exact = query.collect().sort_by("total")
@@ -205,14 +205,14 @@ class Shuffles:
         self._states = MadeStates(first.block_run.states, first.block_run.blocks)
 
     def _begin(self, seed: int) -> wb.ProgressiveQuery:
-        return self._query.progressive(at=LOOKS, seed=seed, block_rows=self._size)
+        return self._query.progressive(at=FRACTIONS, seed=seed, block_rows=self._size)
 
     def early(self, seed: int) -> Iterator[tuple[wb.Estimate, BlockSample]]:
         """The answers before the last one."""
         progress = self._begin(seed)
         run = progress.block_run
         run.states = run.lazy_estimates.states = self._states
-        for answer in islice(progress, len(LOOKS)):
+        for answer in islice(progress, len(FRACTIONS)):
             assert answer.sample is not None
             yield answer, answer.sample
 
@@ -248,10 +248,10 @@ class MadeStates(BlockStates):
 
 
 def _at_half(sample: BlockSample, given: Array, true: Array) -> tuple[Array, Array, Array]:
-    """By value: of how many groups there is an interval, and its median width: in those of one look, and half of it."""
+    """By value: of how many groups there is an interval, and its median width: in those of one update, and halved."""
     widths = np.subtract(*sample.intervals.ends(_ALPHA)[::-1])
-    with patch("whimbrel.progressive.intervals.interval_widths.boundary", _at_one_look), patch(
-            "whimbrel.progressive.intervals.block_sums.boundary", _at_one_look):
+    with patch("whimbrel.progressive.intervals.interval_widths.boundary", _at_one_update), patch(
+            "whimbrel.progressive.intervals.block_sums.boundary", _at_one_update):
         alone = np.subtract(*IntervalWidths(sample.values, sample.guaranteed).ends(_ALPHA)[::-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios, halves = widths / alone, widths / 2 / np.abs(true)
@@ -265,6 +265,6 @@ def _median(numbers: Array) -> Array:
                      for row in np.atleast_2d(numbers)])
 
 
-def _at_one_look(alpha: float) -> tuple[Array, Array]:
-    """How many standard errors wide an interval is that is looked at once, whatever share was drawn."""
+def _at_one_update(alpha: float) -> tuple[Array, Array]:
+    """How many standard errors wide an interval is that is valid at one update, whatever share was drawn."""
     return np.array([-1.0, 1.0]), np.full(2, NormalDist().inv_cdf(1 - alpha / 2))

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure beside what it has to keep to, or is to be seen against."""
+    """One figure with its limit, or with what to compare it with."""
 
     workload: str
     case: str

@@ -24,7 +24,7 @@ COUNTED_MS: Final = 150
 SLIDER_MS: Final = 1_000  # no promise of the views says how long the query may take: as long as a first picture
 
 LISTEN: Final = """kind => {
-    // An event is answered by the first frame with other ranges, and counted anew by the first with cells all over
+    // An event is answered by the first frame with other ranges, and counted again by the first with cells all over
     // these, or over those of an event after it.
     const view = [...Bokeh.index.query(each => each.model.type === "Figure")][0]
     const {x_range, y_range, renderers} = view.model
@@ -155,7 +155,7 @@ def wheel(page: Page, what: str) -> Iterator[Figure]:
 
 
 def pan(page: Page, rows: int) -> Iterator[Figure]:
-    """Dragging a picture of many points to and fro, as a hand does; it is counted anew while it is held."""
+    """Dragging a picture of many points to and fro, as a hand does; it is counted again while it is held."""
     page.evaluate(LISTEN, "pointermove")
     x, y = _inside(page)
     page.mouse.move(x, y)
@@ -194,7 +194,7 @@ def slide(page: Page) -> Iterator[Figure]:
 
 
 def _inside(page: Page) -> tuple[float, float]:
-    """A place inside of the chart."""
+    """A point inside of the chart."""
     box = page.locator(".bk-Figure").first.bounding_box()
     assert box is not None
     return box["x"] + 500, box["y"] + 150

@@ -1,8 +1,8 @@
 """Early answers as one makes them by hand with Polars: larger and larger samples, until an interval is narrow enough.
 
 Of a table rows are sampled, of a Parquet file row groups, since nothing smaller can be read alone; then these are the
-units whose variance counts. The interval is that for one look at 95% without replacement (normal, widened for few row
-groups as Student's t is). It is looked at after every sample, which it does not allow: that favours it.
+units whose variance counts. The interval is that for one update at 95% without replacement (normal, widened for few row
+groups as Student's t is). It is checked after every sample, which it does not allow: that favours it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Asked:
     def samples(self, source: pl.DataFrame | Path) -> Iterator[tuple[float, pl.DataFrame]]:
         """Larger and larger samples, as shares, and their estimates.
 
-        Beside each is ``name_off``, half of its interval as a share of it. The last is exact.
+        Each has a column ``name_off``, half of its interval as a share of it. The last is exact.
         """
         for fraction in FRACTIONS:
             found = (self._of_rows(source, fraction) if isinstance(source, pl.DataFrame)

@@ -1,6 +1,6 @@
 """Kafka: Arrow values against the bare client, and how long a message takes from the broker to an answer.
 
-On the broker that tests start: one process of Java, beside this one on the same cores.
+On the broker that tests start: one process of Java, on the same cores as this one.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def latencies(servers: str, seconds: float) -> Iterator[Figure]:
     Each message holds the wall clock of when it was handed to the producer, which sends it at once. The answer is asked
     for again and again with ``run.snapshot()``. A message is in the *early* answer when a snapshot is there that counts
     it; the partition is read in order, so that one which counts n messages has the first n. A window of 100 messages is
-    *settled* when a snapshot says so, and its wait begins with the message behind it, before which nobody could know
+    *settled* when a snapshot says so, and its wait begins with the message after it, before which nobody could know
     its end. Snapshots' own time, and waiting for the next one, are in all waits. The bare client's end when `poll`
     has given it the message.
     """

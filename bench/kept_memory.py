@@ -13,7 +13,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 def keep_memory() -> None:
     """From now on, ask the system for no array's memory apart, and give none back; with another C library, nothing.
 
-    The engine keeps the memory of answers that nobody holds any more. A loop that makes its output anew is given fresh
+    The engine keeps the memory of answers that nobody holds any more. A loop that makes a new output is given fresh
     pages for it each time, which cost more than the loop does where it is simple.
     """
     try:

@@ -1,4 +1,4 @@
-"""How often intervals that allow for late rows hold at every look: ``python -m bench.late_coverage [LOGS]``."""
+"""How often intervals that allow for late rows hold at every update: ``python -m bench.late_coverage [LOGS]``."""
 
 from __future__ import annotations
 

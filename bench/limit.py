@@ -1,4 +1,4 @@
-"""The limit: hand-written single-pass loops that do one job and nothing else. Each stands beside ours as the roof."""
+"""The limit: hand-written single-pass loops that do one job and nothing else. Each is the roof for ours."""
 
 from __future__ import annotations
 
@@ -231,9 +231,9 @@ def _joined_within(time: Array, user: Array, kind: Array, ticks: int) -> tuple[A
                              np.empty(most, np.int64), np.empty(most, np.int64))
     done = 0
     for row in range(right):
-        place = first[row]
-        while place >= 0 and since[place] > at[row] - ticks:
-            start[done], end[done], key[done], a[done], b[done] = at[row], at[row] + 1, who[row], since[place], at[row]
+        other = first[row]
+        while other >= 0 and since[other] > at[row] - ticks:
+            start[done], end[done], key[done], a[done], b[done] = at[row], at[row] + 1, who[row], since[other], at[row]
             done += 1
-            place = before[place]
+            other = before[other]
     return start[:done], end[:done], key[:done], a[:done], b[:done]

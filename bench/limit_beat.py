@@ -26,7 +26,7 @@ def plus_three(x: Array) -> Array:
 
 @compiled  # type: ignore[untyped-decorator]
 def positive(x: Array) -> tuple[Array, Array]:
-    """Places and values above 0."""
+    """Rows and values above 0."""
     at, out = np.empty(len(x), np.int64), np.empty(len(x), np.float32)
     done = 0
     for row in range(len(x)):
@@ -69,7 +69,7 @@ def views(kind: Array, width: int) -> Array:
 
 @compiled  # type: ignore[untyped-decorator]
 def crossing(x: Array, short: int, long: int) -> tuple[Array, Array, Array]:
-    """Places at which the mean of the last `short` values is above that of the last `long`, and both."""
+    """Rows at which the mean of the last `short` values is above that of the last `long`, and both."""
     at, first, second = np.empty(len(x) + short, np.int64), np.empty(len(x) + short), np.empty(len(x) + short)
     done, one, other = 0, 0.0, 0.0
     for row in range(len(x) + short - 1):
@@ -149,7 +149,7 @@ def moments(x: Array, width: int) -> tuple[Array, Array, Array]:
 
 @compiled  # type: ignore[untyped-decorator]
 def outliers(x: Array, width: int, deviations: float) -> tuple[Array, Array]:
-    """Places and values more than so many standard deviations (n - 1) above the mean of the `width` values before."""
+    """Rows and values more than so many standard deviations (n - 1) above the mean of the `width` values before."""
     at, out = np.empty(len(x), np.int64), np.empty(len(x), np.float32)
     done = 0
     for row in range(1, len(x)):
@@ -190,7 +190,7 @@ def sliding_sum_of_some(at: Array, x: Array, width: int) -> tuple[Array, Array]:
 
 @compiled  # type: ignore[untyped-decorator]
 def imputed(x: Array, width: int) -> Array:
-    """Values, and the mean of each `width` places where one is nan."""
+    """Values, and the mean of each `width` rows where one is nan."""
     out = np.empty(len(x))
     for first in range(0, len(x), width):
         stop = min(first + width, len(x))

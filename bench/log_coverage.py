@@ -1,4 +1,4 @@
-"""How often intervals cover the truth at every look on logs as they are: any Parquet file, many seeds at once.
+"""How often intervals cover the truth at every update on logs as they are: any Parquet file, many seeds at once.
 
 States of all blocks are made once. Then every seed is a window of its own, so that one call of the real estimator
 answers all of them: ``python -m bench.log_coverage FILE_OR_FOLDER... [--seeds 1000] [--quick]``.
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import whimbrel as wb
-from bench.coverage import LOOKS, Shuffles, Values
+from bench.coverage import FRACTIONS, Shuffles, Values
 from whimbrel import col
 from whimbrel.batch import Batch, Column, frozen
 from whimbrel.kernels import wait_for_compiler
@@ -46,14 +46,14 @@ _MAX_KEYS, _COLUMNS, _KEYS = 300, 3, 2
 
 @dataclass
 class Found:
-    """Of one value of one query, over all seeds; a path is one group and one seed, with all its looks.
+    """Of one value of one query, over all seeds; a path is one group and one seed, with all its updates.
 
     Attributes
     ----------
     paths, stated, false : int
-        All of them; those that had an interval with two ends at some look; those of which one was false.
-    looks, withheld : int
-        Looks at groups that had been seen, and those without an interval.
+        All of them; those that had an interval with two ends at some update; those of which one was false.
+    updates, withheld : int
+        Updates of groups that had been seen, and those without an interval.
     widths : list of float
         Half the intervals at half the data, as shares of the value.
     """
@@ -61,7 +61,7 @@ class Found:
     paths: int = 0
     stated: int = 0
     false: int = 0
-    looks: int = 0
+    updates: int = 0
     withheld: int = 0
     widths: list[float] | None = None
 
@@ -71,18 +71,18 @@ class Found:
         return 1 - self.false / self.stated if self.stated else float("nan")
 
     def add(self, given: Array, missed: Array, seen: Array, half: Array) -> None:
-        """Paths with their looks: by look and path whether there was an interval, one that was false, and a row."""
+        """Paths with their updates: by update and path whether there was an interval, one that was false, and a row."""
         self.paths += given.shape[1]
         self.stated += int(given.any(axis=0).sum())
         self.false += int(missed.any(axis=0).sum())
-        self.looks += int(seen.sum())
+        self.updates += int(seen.sum())
         self.withheld += int((seen & ~given).sum())
         self.widths = [*(self.widths or []), *half.tolist()]
 
     def __str__(self) -> str:
         width = np.median(self.widths) if self.widths else float("nan")
         return (f"{self.stated:>9,} of {self.paths:>9,} paths stated  {self.covered:7.2%} covered  "
-                f"±{width:.1%} at half  {self.withheld / max(self.looks, 1):.0%} of looks withheld")
+                f"±{width:.1%} at half  {self.withheld / max(self.updates, 1):.0%} of updates withheld")
 
 
 def values_of(path: Path) -> tuple[pa.Table, dict[str, Array], dict[str, Array]]:
@@ -117,7 +117,7 @@ class Simulated:
     """
 
     def __init__(self, query: wb.Stream, **options: Any) -> None:
-        run = query.progressive(at=LOOKS, **options).block_run
+        run = query.progressive(at=FRACTIONS, **options).block_run
         self.split: SplitQuery = run.split
         self.blocks, states, self.position = run.blocks, run.states, run.scan.position
         first = run.scan.left
@@ -134,14 +134,14 @@ class Simulated:
         self.start = int(self.states.sync[0])
 
     def samples(self, seeds: Sequence[int]) -> Iterator[BlockSample]:
-        """What is known at each look, of all these seeds: each is a window of its own."""
+        """What is known at each update, of all these seeds: each is a window of its own."""
         blocks, others = self.blocks, np.setdiff1d(np.arange(len(self.blocks)), self.known)
         orders = np.array([np.random.default_rng(seed).permutation(others) for seed in seeds])
         totals = Totals(self.split, compares=True, usual=float(blocks.rows.mean()))
         self._add(totals, np.tile(self.known, (len(seeds), 1)), None)
         totals.begin_phase()
         begun = 0
-        for share in LOOKS:
+        for share in FRACTIONS:
             stop = int(np.ceil(share * len(blocks))) - len(self.known)
             if begun < stop < len(others):
                 self._add(totals, orders[:, begun:stop], begun)
@@ -156,8 +156,8 @@ class Simulated:
         seed = np.repeat(np.repeat(np.arange(len(blocks)), blocks.shape[1]), counts)
         drawn = None
         if before is not None:
-            places = np.tile(before + np.arange(blocks.shape[1]), len(blocks))
-            drawn = Drawn(np.repeat(self.blocks.rows[blocks].reshape(-1), counts), np.repeat(places, counts))
+            positions = np.tile(before + np.arange(blocks.shape[1]), len(blocks))
+            drawn = Drawn(np.repeat(self.blocks.rows[blocks].reshape(-1), counts), np.repeat(positions, counts))
         totals.add(self.states.take(which).having(sync=frozen(seed.astype(np.int64))), drawn)
 
     def _sample(self, totals: Totals, orders: Array, begun: int) -> BlockSample:
@@ -198,7 +198,7 @@ def simulated(query: wb.Stream, seeds: int, **options: Any) -> dict[str, Found]:
     at_once = max(1, min(seeds, _STATES // max(1, len(runs.states))))
     for begin in range(0, seeds, at_once):
         some = range(begin, min(seeds, begin + at_once))
-        truth.add([_look(sample, truth, len(some), np.asarray(sample.state.starts)) for sample in runs.samples(some)])
+        truth.add([_update(sample, truth, len(some), np.asarray(sample.state.starts)) for sample in runs.samples(some)])
     return truth.found
 
 
@@ -206,7 +206,7 @@ def shuffled(query: wb.Stream, seeds: int) -> dict[str, Found]:
     """The same, each seed by a progress of its own: values that are kept would be too many of all seeds at once."""
     runs, truth = Shuffles(query), Truth(query)
     for seed in range(seeds):
-        truth.add([_look(sample, truth, 1, np.zeros(len(sample), np.int64)) for _, sample in runs.early(seed)])
+        truth.add([_update(sample, truth, 1, np.zeros(len(sample), np.int64)) for _, sample in runs.early(seed)])
     return truth.found
 
 
@@ -225,31 +225,31 @@ class Truth:
         self.values = np.array([exact[name].to_numpy(zero_copy_only=False) for name in names], np.float64)
         self.found = {name: Found() for name in names}
 
-    def add(self, looks: Sequence[tuple[Array, Array, Array, Array]]) -> None:
-        """Some seeds, at every look."""
-        given, missed, seen, widths = (np.array(each) for each in zip(*looks, strict=True))
-        half = int(np.searchsorted(LOOKS, 0.5)) - len(LOOKS) + len(looks)
+    def add(self, updates: Sequence[tuple[Array, Array, Array, Array]]) -> None:
+        """Add some seeds, at every update."""
+        given, missed, seen, widths = (np.array(each) for each in zip(*updates, strict=True))
+        half = int(np.searchsorted(FRACTIONS, 0.5)) - len(FRACTIONS) + len(updates)
         for value, found in enumerate(self.found.values()):
             there = np.tile(np.isfinite(self.values[value]), seen.shape[1] // len(self.groups))
             wide = widths[half][value]
             found.add(given[:, value, there], missed[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
 
 
-def _look(sample: BlockSample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
+def _update(sample: BlockSample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
     """By value and path, seeds apart: whether there is an interval, a false one, a row at all; and how wide it is."""
     groups, truth = of.groups, of.values
-    place = which * len(groups) + np.searchsorted(groups, np.asarray(sample.state.keys[1].values))
+    path = which * len(groups) + np.searchsorted(groups, np.asarray(sample.state.keys[1].values))
     low, high = sample.intervals.ends(_ALPHA)
-    true = truth[:, place % len(groups)]
+    true = truth[:, path % len(groups)]
     slack = 1e-9 * np.abs(true)
     stated = np.isfinite(low) & np.isfinite(high)
     shape = len(truth), seeds * len(groups)
     given, missed, seen = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape[1], np.bool_)
-    given[:, place], seen[place] = stated, True
-    missed[:, place] = stated & ((true < low - slack) | (true > high + slack))
+    given[:, path], seen[path] = stated, True
+    missed[:, path] = stated & ((true < low - slack) | (true > high + slack))
     widths = np.full(shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        widths[:, place] = np.where(stated & (true != 0), (high - low) / 2 / np.abs(true), np.nan)
+        widths[:, path] = np.where(stated & (true != 0), (high - low) / 2 / np.abs(true), np.nan)
     return given, missed, seen, widths
 
 

@@ -19,7 +19,7 @@ def impatience(sync: Array, every: int, latency: int, huffman: bool, speculate: 
                out: Array) -> int:
     """Numbers in the order in which rows leave, with a punctuation every so many rows; how many left.
 
-    Without `huffman` pieces are merged in their order; without `speculate` each row looks for its run anew.
+    Without `huffman` pieces are merged in their order; without `speculate` each row searches its run again.
     """
     newest = sync[0]
     row, done = 0, 0

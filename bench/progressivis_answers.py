@@ -1,8 +1,8 @@
 """A process that answers searches by ProgressiVis, in a Python that has it; of this project it imports nothing.
 
-A line of JSON asks (`file`, `exact`: total and mean of some terms), a line answers: seconds to the first look, to looks
+A line of JSON asks (`file`, `exact`: total and mean of some terms), a line answers: seconds to the first update, to one
 whose true error is within 5% and 1%, to the exact answer; and that. ProgressiVis gives no intervals, so its errors are
-measured with what it cannot know. Sums so far are scaled by the rows read. The looks are inside its times.
+measured with what it cannot know. Sums so far are scaled by the rows read. The updates are inside its times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def answered(file: str, exact: dict[str, list[float]]) -> dict[str, Any]:
     scheduler = Scheduler()
     began = time.perf_counter()
 
-    def look(table: Any) -> None:
+    def record(table: Any) -> None:
         if table is None or not len(table):
             return
         columns = {name: np.asarray(table[column].value) for name, column in NAMES.items()}
@@ -57,7 +57,7 @@ def answered(file: str, exact: dict[str, list[float]]) -> dict[str, Any]:
         group.input.table = load.output.result
         sums = Aggregate(compute=[("ms", "count"), ("clicks", "sum"), ("ms", "mean")], scheduler=scheduler)
         sums.input.table = group.output.result
-        shown = Every(proc=look, scheduler=scheduler)
+        shown = Every(proc=record, scheduler=scheduler)
         shown.input.df = sums.output.result
     asyncio.run(scheduler.start())
     return {"seconds": seconds, "answer": found}
@@ -65,10 +65,10 @@ def answered(file: str, exact: dict[str, list[float]]) -> dict[str, Any]:
 
 def _off(columns: dict[str, Any], terms: Any, truth: Any, scale: float) -> float:
     """How far the worst value is from the truth; infinite where a term is missing."""
-    place = {term: at for at, term in enumerate(columns["term"].tolist())}
-    if not all(term in place for term in terms.tolist()):
+    rows_of = {term: at for at, term in enumerate(columns["term"].tolist())}
+    if not all(term in rows_of for term in terms.tolist()):
         return float("inf")
-    at = [place[term] for term in terms.tolist()]
+    at = [rows_of[term] for term in terms.tolist()]
     now = np.array([columns["total"][at] * scale, columns["mean"][at]])
     return float(np.abs(now / truth - 1).max())
 

@@ -44,7 +44,7 @@ class Question:
 
 
 def ranged(rows: int) -> Iterator[Row]:
-    """Time to a first answer, to intervals within an error, and to the end, beside what a peer takes for all."""
+    """Time to a first answer, to intervals within an error, and to the end, with the time that a peer takes for all."""
     for question in (_joined(rows), _nested(rows)):
         query = question.query()
         mine = Ours(lambda query=query: query, lambda asked: asked.progressive(every="1%").finish())

@@ -1,8 +1,8 @@
 """``python -m bench.scale FOLDER [--rows 100M] [--steps STEP ...]``: a log loaded, back-tested and asked early.
 
-Each step runs once. Beside its time stands the most memory that this process, Java, and Spark's Python workers held
-meanwhile. Answers that should be equal are compared, and ratios are printed once they are. The log is written first
-where it is not there.
+Each step runs once. The figures are its time and the most memory that this process, Java, and Spark's Python workers
+held meanwhile. Answers that should be equal are compared, and ratios are printed once they are. The log is written
+first where it is not there.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _check(found: dict[str, Any], steps: Steps, rows: int) -> None:
             assert same_answer(ours, theirs), f"{name} differs from Spark SQL"
             compared.append(f"{name} = Spark SQL, {theirs.num_rows:,} rows")
     if {"sessions here", "sessions on Spark"} <= found.keys():
-        here, there = (found[f"sessions {place}"] for place in ("here", "on Spark"))
+        here, there = (found[f"sessions {where}"] for where in ("here", "on Spark"))
         assert here.equals(there.cast(here.schema)), "sessions"
         compared.append(f"sessions here = sessions on Spark, {here['sessions'].to_pylist()}")
     print("equal:", "; ".join(compared) or "nothing was compared")

@@ -2,7 +2,7 @@
 
 An optimized plan is kept on the last node of its query. A query that is run a second time under another rule of the
 optimizer therefore runs the first plan again. For that reason each side builds its own query, and what it ran is
-recorded at the place where every plan starts to run.
+recorded where every plan starts to run.
 """
 
 from __future__ import annotations

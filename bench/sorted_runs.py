@@ -26,7 +26,7 @@ def runs_over_time(times: Array, *, every: int, latency: int, cuts: bool) -> Arr
     every : int
         Rows between punctuations.
     latency : int
-        Ticks by which a punctuation stays behind the newest row.
+        Ticks by which a punctuation is earlier than the newest row.
     cuts : bool
         Whether a punctuation takes finished rows out of their runs. With it this is Impatience sort. Without it, it is
         Patience sort, whose runs stay until the end.

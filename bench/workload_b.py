@@ -27,7 +27,7 @@ WORDS = (
 
 
 def run(*, quick: bool) -> Iterator[Row]:
-    """Rows of figures in million phrases a second; bytes and gigabytes a second are printed beside."""
+    """Rows of figures in million phrases a second; bytes and gigabytes a second are printed with them."""
     with wait_for_compiler():
         yield from _plain(QUICK_ROWS if quick else ROWS)
 

@@ -48,7 +48,7 @@ class Question:
     time : str
     ask : callable
     sql : str
-        With a place for the name of the table.
+        With a placeholder for the name of the table.
     by_hand : Asked
         As Polars is asked, of all rows and of samples.
     same : callable
@@ -85,14 +85,14 @@ def run(*, quick: bool, logs: Path | None = None) -> Iterator[Row]:
             sources: dict[str, Callable[[], wb.Stream]] = {
                 "memory": lambda question=question: wb.from_arrow(question.table, time=question.time),
                 "Parquet": lambda question=question, path=path: wb.read_parquet(path, time=question.time)}
-            for place, source in sources.items():
-                yield from _whole(place, source, question, path, rows)
+            for medium, source in sources.items():
+                yield from _whole(medium, source, question, path, rows)
                 if question is asked[0]:
-                    yield from _steered(place, source, rows)
+                    yield from _steered(medium, source, rows)
         yield from ranged(rows)
         yield from _against_progressivis(_searches(QUICK_FEWER_ROWS if quick else FEWER_ROWS), folder)
-    print("      share of groups of which no interval was false at 12 looks, and (the same of those that had one, "
-          "how many had one at half the data, its width as a multiple of one for that look alone, half of it as a "
+    print("      share of groups of which no interval was false at 12 updates, and (the same of those that had one, "
+          "how many had one at half the data, its width as a multiple of one for that update alone, half of it as a "
           "share of the value)")
     for groups in (10,) if quick else (10, 1_000):
         for data in datasets():
@@ -100,7 +100,7 @@ def run(*, quick: bool, logs: Path | None = None) -> Iterator[Row]:
             for kind in (SUMS, RATIO, HISTOGRAM, KEPT, JOINED, NESTED):
                 print(coverage(data, groups, shuffles, kind), flush=True)
             print(membership(data, groups, shuffles), flush=True)
-    print("      logs as they are: paths that stated an interval at some look, those of which none was false"
+    print("      logs as they are: paths that stated an interval at some update, those of which none was false"
           + ("" if logs else " (none without --logs FOLDER)"))
     for line in on_logs(files_of([logs]) if logs else [], QUICK_SEEDS if quick else SEEDS, sums=quick):
         print(line, flush=True)
@@ -128,16 +128,16 @@ def _popularity(source: wb.Stream, window: int) -> wb.Stream:
                                                                    mean=wb.mean(col.ms))
 
 
-def _whole(place: str, source: Callable[[], wb.Stream], question: Question, path: Path, rows: int) -> Iterator[Row]:
-    case = f"{question.name}, {place}"
+def _whole(medium: str, source: Callable[[], wb.Stream], question: Question, path: Path, rows: int) -> Iterator[Row]:
+    case = f"{question.name}, {medium}"
 
     def query() -> wb.Stream:
         return question.ask(source())
 
     connection = duckdb.connect()
     connection.register("asked", question.table)
-    sql = question.sql.format("asked" if place == "memory" else f"'{path}'")
-    frame = _frame(question.table) if place == "memory" else pl.scan_parquet(path)
+    sql = question.sql.format("asked" if medium == "memory" else f"'{path}'")
+    frame = _frame(question.table) if medium == "memory" else pl.scan_parquet(path)
     one_shot = collected(query, "whole")
     peers: Peers = {"one-shot": one_shot, "DuckDB one-shot": lambda: connection.sql(sql).to_arrow_table(),
                     "Polars one-shot": lambda: question.by_hand.exact(frame).to_arrow()}
@@ -152,7 +152,7 @@ def _whole(place: str, source: Callable[[], wb.Stream], question: Question, path
 
     yield from compare("H", f"{case}, 100 unread", rows, Ours(query, unread, "100 answers"), {"one-shot": one_shot},
                        question.same)
-    yield from _times_to(case, query, peers, question, path if place == "Parquet" else None)
+    yield from _times_to(case, query, peers, question, path if medium == "Parquet" else None)
     connection.close()
 
 
@@ -164,7 +164,7 @@ def _frame(table: pa.Table) -> pl.LazyFrame:
 
 def _times_to(case: str, build: Callable[[], wb.Stream], peers: Peers, question: Question,
               path: Path | None) -> Iterator[Row]:
-    """Time to a first answer, and to errors of the commonest groups, beside what a peer takes for these, or for all."""
+    """Time to a first answer, and to errors of the commonest groups, with the time of a peer for these or for all."""
     query = build()
     exact = _rows_by_key(query.collect(), question.keys)
     common = _common(exact, question)
@@ -207,7 +207,7 @@ def _times_to(case: str, build: Callable[[], wb.Stream], peers: Peers, question:
             found = sample.to_arrow()
             off, within = _off(found, common, question, exact), widest(found)
             print(f"      {case}, {share:.1%} sampled by hand: off by up to {off:.2%}, said to be within {within:.2%} "
-                  "for this look alone")
+                  "for this update alone")
 
 
 def _common(exact: dict[tuple[Any, ...], dict[str, Any]], question: Question) -> list[tuple[Any, ...]]:
@@ -285,7 +285,7 @@ def _off(found: pa.Table, common: list[tuple[Any, ...]], question: Question,
                for key in common for name in question.values)
 
 
-def _steered(place: str, source: Callable[[], wb.Stream], rows: int) -> Iterator[Row]:
+def _steered(medium: str, source: Callable[[], wb.Stream], rows: int) -> Iterator[Row]:
     """Time to windows of a chosen range, late in the log, within 2%: preferred, and in the order of time."""
     window = rows // 100
     first = rows * 9 // 10
@@ -315,5 +315,5 @@ def _steered(place: str, source: Callable[[], wb.Stream], rows: int) -> Iterator
     for _ in range(REPEATS):
         ours.append(steered[0]())
         theirs.append(in_order[0]())
-    yield taken("H", f"searches, {place}, 3 of 100 windows", ours, "in order of time", theirs,
+    yield taken("H", f"searches, {medium}, 3 of 100 windows", ours, "in order of time", theirs,
                 ran=(steered[1], in_order[1]))

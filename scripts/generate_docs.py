@@ -148,8 +148,8 @@ def _page(page: Page, pages: dict[Described, Page]) -> Iterator[str]:
     for example in filter(None, [said.get("Examples"), *(own.get("Examples") for own in owned.values())]):
         yield f"\n{_prose(example, page, pages)}\n"
     up = "../" * page.path.count("/")
-    place = Path(inspect.getsourcefile(page.described) or "").relative_to(ROOT)
-    source = f"[`{page.described.__name__}`](../../{up}{place.as_posix()})"
+    file = Path(inspect.getsourcefile(page.described) or "").relative_to(ROOT)
+    source = f"[`{page.described.__name__}`](../../{up}{file.as_posix()})"
     yield FOOT.format(source=source, up=up)
 
 

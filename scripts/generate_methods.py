@@ -144,7 +144,7 @@ def _method(build: Callable[..., Any]) -> tuple[str, set[str]]:
     parameters = re.sub(r"(: [^=()]+)=", r"\1 = ", ast.unparse(signature)).replace("'", '"')
     head = f"    def {build.__name__}({parameters}) -> Self:"
     if len(head) > 120:
-        whole = re.sub("(?<=[^, ]) ", "\0", head)  # lines break behind commas only
+        whole = re.sub("(?<=[^, ]) ", "\0", head)  # lines break after commas only
         folded = textwrap.fill(whole, 118, subsequent_indent=" " * (len(build.__name__) + 9), break_long_words=False)
         head = folded.replace("\0", " ")
     call = f"        return self._{'binary' if binary else 'nary' if nary else 'unary'}({', '.join(passed)})"

@@ -46,7 +46,7 @@ NOTEBOOKS = {
 
 
 def ten_lines() -> list[str]:
-    """Of the README: its code, without what is said beside it."""
+    """The code of the README, without its comments."""
     code = (ROOT / "README.md").read_text(encoding="utf-8").split("## Ten lines")[1].split("```python\n")[1]
     bare = re.sub(r" +#.*", "", code.split("```")[0]).replace("history = delays.collect()\n", "")
     first, second, third = re.split(r"\n\n(?=delays|live)", bare.strip())
@@ -86,7 +86,7 @@ def _of_ten_lines(lab: Lab, chromium: Browser, image: Path) -> Path:
 def _of_notebook(lab: Lab, chromium: Browser, name: str, telling: Telling, image: Path) -> Path:
     written = jupytext.read(ROOT / "notebooks" / f"{name}.py")
     nbformat.write(written, lab.folder / f"{name}.ipynb")
-    number, = (place for place, cell in enumerate(cell for cell in written.cells if cell.cell_type == "code")
+    number, = (number for number, cell in enumerate(cell for cell in written.cells if cell.cell_type == "code")
                if telling.code in cell.source)
     notebook = _opened(lab, chromium, name)
     for cell in range(number + 1):

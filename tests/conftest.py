@@ -24,9 +24,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def found(program: str) -> Path | None:
     """Where a server is, also where Debian hides it."""
-    places = [*os.environ["PATH"].split(os.pathsep), "/usr/sbin",
-              *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))]
-    path = shutil.which(program, path=os.pathsep.join(places))
+    folders = [*os.environ["PATH"].split(os.pathsep), "/usr/sbin",
+               *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))]
+    path = shutil.which(program, path=os.pathsep.join(folders))
     return None if path is None else Path(path)
 
 
@@ -55,7 +55,7 @@ NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
 
-# The machine may be busy, and a first call compiles. The same examples whichever tests run beside them.
+# The machine may be busy, and a first call compiles. The examples are the same, whichever other tests run.
 settings.register_profile("untimed", deadline=None, derandomize=True, database=None,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")

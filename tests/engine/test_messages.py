@@ -1,4 +1,4 @@
-"""Every mistake that a user can make, in one table: what is told, where, and never without a hint."""
+"""Every mistake that a user can make, in one table: each error says what is wrong and where, and has a hint."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "a late edge": (lambda: edges([5, 1], [None, None]).collect(),
         DisorderError, "Row 1 of log is late, with a lateness of 4: 1 arrived after 5, with rows in time order.",
         'time="at"'),
-    "a row behind a punctuation": (
+    "a row before a punctuation": (
         lambda: edges([5, 9, 7], [None, None, None], [False, True, False], reorder_latency=50).collect(),
         DisorderError, "Row 2 of log is late, with a lateness of 2: 7 arrived when the watermark was 9.", 'time="at"'),
     "a row late in its partition": (lambda: mistaken.by_device().collect(),
@@ -165,7 +165,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         "asof_join(on=['name'])"),
     "bounds without window": (lambda: log().aggregate(w=wb.window_start()),
         PlanError, "window_start() needs a tumbling or hopping window directly before aggregate().", "aggregate(...)"),
-    # Columns that are not there, in each place.
+    # Columns that are not there, in each operator.
     "where column": (lambda: log().where(col.prise > 1),
         SchemaError, "There is no column 'prise'.", "where(col.prise > 1)"),
     "select column": (lambda: log().select("prise"),

@@ -38,9 +38,9 @@ def test_name_exists(name: str) -> None:
 
 @pytest.mark.parametrize(("page", "words", "target"), LINKS, ids=lambda value: getattr(value, "name", value))
 def test_link_leads_to_what_it_names(page: Path, words: str, target: str) -> None:
-    place = page.parent / target
-    assert place.exists(), f"{page.relative_to(ROOT)} points at {target}"
-    if place.suffix == ".py" and words.startswith("`"):
+    file = page.parent / target
+    assert file.exists(), f"{page.relative_to(ROOT)} points at {target}"
+    if file.suffix == ".py" and words.startswith("`"):
         name = words.strip("`")
-        text = place.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
         assert re.search(rf"^ *((class|def) {name}\b|{name}\b.* = )", text, re.MULTILINE), f"{target} lacks {name}"

@@ -78,7 +78,7 @@ def test_as_if_cast_first(meeting: str, ends: tuple[bool, bool]) -> None:
     meet = MEETINGS[meeting]
     for seed, (left, right) in enumerate(PAIRS):
         finer = max(left, right, key=UNITS.index)
-        tables = [log(2 * seed + place, unit, ends=given, sub=seed % 3 > 0) for place, (unit, given)
+        tables = [log(2 * seed + number, unit, ends=given, sub=seed % 3 > 0) for number, (unit, given)
                   in enumerate(zip((left, right), ends, strict=True))]
         asked = meet(*map(stream, tables, ("left", "right")))
         expected = meet(*map(stream, [cast(table, finer) for table in tables], ("left", "right"))).collect()

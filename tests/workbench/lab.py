@@ -104,7 +104,7 @@ class Notebook:
         self.open()
 
     def open(self) -> None:
-        """Load the page anew, with nothing remembered of the layout before."""
+        """Load the page again, without the layout of before."""
         self.page.goto(f"{self.lab.url}/lab/tree/{self.name}?reset")
         self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=START_S * 1000)
         idle = self.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
@@ -132,7 +132,7 @@ class Notebook:
         return time.perf_counter() - began
 
     def _ran(self, cell: Locator, before: str) -> bool:
-        """Whether a cell was told to run, within some seconds."""
+        """Whether a cell began to run within some seconds."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             if cell.locator(".jp-InputArea-prompt").inner_text() != before:
@@ -154,8 +154,8 @@ class Notebook:
         chart.wait_for(timeout=START_S * 1000)
         return chart
 
-    def look(self, chart: Locator) -> bytes:
-        """How a chart looks now; once more if the page was just laid out anew."""
+    def screenshot(self, chart: Locator) -> bytes:
+        """The pixels of a chart now; a second attempt if the page was just laid out again."""
         with contextlib.suppress(Error):
             return chart.screenshot()
         return chart.screenshot()
@@ -163,7 +163,7 @@ class Notebook:
     def wait_for_change(self, chart: Locator, since: bytes, timeout_s: float = 30) -> None:
         """Wait until a chart looks different."""
         deadline = time.monotonic() + timeout_s
-        while self.look(chart) == since:
+        while self.screenshot(chart) == since:
             assert time.monotonic() < deadline, "the chart does not move"
             time.sleep(0.5)
 
@@ -199,4 +199,4 @@ def browser() -> Iterator[Browser]:
 
 
 Open = Callable[..., Notebook]
-"""From the cells of a notebook, behind one that makes a log, to the open notebook."""
+"""From the cells of a notebook, after one that makes a log, to the open notebook."""

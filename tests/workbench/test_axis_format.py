@@ -1,4 +1,4 @@
-"""Numbers and names beside axes can be read, however small, large or long they are."""
+"""Numbers and names of axes can be read, however small, large or long they are."""
 
 from __future__ import annotations
 

@@ -101,11 +101,11 @@ def test_each_mark_has_its_own_events(pictured: Pictured, kind: str, change: str
         assert mark is not None
         row = feed.row_of(mark)
         assert row is not None
-        behind = feed.lineage(row)
-        assert (behind.state, behind.same) == ("found", True)
+        lineage = feed.lineage(row)
+        assert (lineage.state, lineage.same) == ("found", True)
         found[int(str(mark.instant)), mark.key] = row["total"][0].as_py()
-        assert sum(int(cells[behind.origins[0].names.index("x")].replace(",", ""))
-                   for cells in behind.origins[0].table) == row["total"][0].as_py()
+        assert sum(int(cells[lineage.origins[0].names.index("x")].replace(",", ""))
+                   for cells in lineage.origins[0].table) == row["total"][0].as_py()
     assert len(found) == {"table": 15, "bars": 2}.get(kind, len(answer))
     assert found.items() <= answer.items()
 

@@ -1,4 +1,4 @@
-"""What changed since the reader's last look is marked, steadily, and only that."""
+"""Values that changed since the reader last saw them are marked, steadily, and no others."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_picture_shows_what_the_page_shows(tmp_path: Path, chromium: Browser, 
     opened.goto(page.as_uri())
     assert opened.locator("details[open]").get_by_text("tumbling_window").is_visible()
     same = opened.locator("body").screenshot() == picture.read_bytes()
-    assert same  # whose bytes would take minutes to be told apart
+    assert same  # pytest would take minutes to show how the bytes differ
 
 
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_no_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("kind", ["line", "bar", "heatmap", "scatter"])
 @pytest.mark.parametrize("font", ["sans-serif", "monospace"])
 def test_no_words_of_a_saved_chart_are_cut(chromium: Browser, kind: str, font: str) -> None:
-    """The last date below a chart and long numbers beside it went out of the picture."""
+    """The last date below a chart and long numbers at its side were cut off."""
     page = chromium.new_page()
     for hours in (5, 29, 100, 150):
         for size, last in ((1, "K"), (10**12, "K"), (1, "分類の長い名前です" * 5)):
@@ -132,8 +132,8 @@ def test_the_curve_of_a_saved_bound_is_next_to_its_text(chromium: Browser) -> No
 
 
 def test_a_saved_chart_has_the_markers_of_the_live_one() -> None:
-    """All series were circles in the file, told apart by colour alone."""
-    drawn = [dot(0.0, 0.0, "#000", 1.0, place) for place in range(len(MARKERS))]
+    """All series were circles in the file, which only their colours distinguished."""
+    drawn = [dot(0.0, 0.0, "#000", 1.0, number) for number in range(len(MARKERS))]
     assert drawn[0].startswith("<circle")
     assert len(set(drawn)) == len(MARKERS)
     picture = FrameBuilder(Options(), ()).picture(Result(hourly(JFK=[5, 6], LGA=[1, 2], EWR=[8, 9]), (2,)))

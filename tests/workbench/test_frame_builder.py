@@ -134,7 +134,7 @@ def test_bars_beyond_the_page_are_named() -> None:
     names = [f"k{number}" for number in range(MAX_BARS + 3)]
     picture = FrameBuilder(Options()).picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
     assert len(picture.names) == MAX_BARS
-    framer = FrameBuilder(Options())  # the first bars kept their places, however short they were beside later ones
+    framer = FrameBuilder(Options())  # the first bars were kept, however short they were compared with later ones
     framer.seen(framer.picture(Result(whole(k=names[:MAX_BARS], n=list(range(MAX_BARS))), (0,))))
     later = framer.picture(Result(whole(k=names, n=list(range(len(names)))), (0,)))
     assert set(later.names) == set(names[-MAX_BARS:])

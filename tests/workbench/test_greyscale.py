@@ -24,9 +24,9 @@ APART = 0.045
 """So much of the way from black to white, on average where either mark is drawn."""
 
 
-def marks(tint: str, place: int) -> list[str]:
+def marks(tint: str, number: int) -> list[str]:
     """Open, early, settled, revised and changed, of one key."""
-    stages = [mark_svg(place, tint=tint, stage=stage, stages=STAGES) for stage in range(3)]
+    stages = [mark_svg(number, tint=tint, stage=stage, stages=STAGES) for stage in range(3)]
     return [*stages, whisker_svg(tint), halo_svg(tint)]
 
 
@@ -43,7 +43,7 @@ def grey(page: Page, drawings: list[str], background: str) -> list[np.ndarray]:
 @pytest.mark.parametrize("theme", PAGES)
 def test_stages_revisions_and_changes_differ_in_how_dark_they_are(chromium: Browser, theme: str) -> None:
     page = chromium.new_page(device_scale_factor=1)
-    kinds = {f"{tint} marks": marks(tint, place) for place, tint in enumerate(COLOURS)}
+    kinds = {f"{tint} marks": marks(tint, number) for number, tint in enumerate(COLOURS)}
     kinds["bars"] = [*(box_svg(STAGES.fullness(stage)) for stage in range(3)), box_svg(0, halo=True)]
     kinds["cells"] = [*(cell_svg(stage, STAGES) for stage in range(3)), cell_svg(SETTLED, STAGES, revised=True),
                       cell_svg(SETTLED, STAGES, changed=True)]

@@ -1,4 +1,4 @@
-"""What a page is told of words that change."""
+"""The messages that a page receives when a text changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages are drawn on threads of their own, beside whatever a cell does."""
+"""Pages are drawn on threads of their own, while a cell does anything else."""
 
 from __future__ import annotations
 

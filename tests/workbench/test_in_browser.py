@@ -40,7 +40,7 @@ def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Pa
     chart = notebook.wait_for_chart(1)
     notebook.page.evaluate(LISTEN)
     time.sleep(2)
-    first = notebook.look(chart)
+    first = notebook.screenshot(chart)
     notebook.picture("live-1", tmp_path)
     answers_s = []
     for number in range(12):
@@ -48,9 +48,9 @@ def test_a_live_chart_moves_while_cells_answer(open_notebook: Open, tmp_path: Pa
         notebook.wait_for_text(2, rf"answer {number + 5}\b", timeout_s=10)
     live_s = statistics.median(answers_s)
     time.sleep(3)
-    second = notebook.look(chart)
+    second = notebook.screenshot(chart)
     notebook.picture("live-2", tmp_path)
-    print(f"\na cell answers after {idle_s * 1000:.0f} ms when idle, {live_s * 1000:.0f} ms beside a live view")
+    print(f"\na cell answers after {idle_s * 1000:.0f} ms when idle, {live_s * 1000:.0f} ms with a live view")
     assert first != second
     notebook.wait_for_text(1, "running")
     assert live_s < idle_s + 1
@@ -69,9 +69,9 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.page.keyboard.press("Enter")
     notebook.wait_for_text(1, "paused")
     time.sleep(LINGER_S + 1)  # until marks of what changed have faded
-    still = notebook.look(chart)
+    still = notebook.screenshot(chart)
     time.sleep(2)
-    assert notebook.look(chart) == still
+    assert notebook.screenshot(chart) == still
     notebook.picture("paused", tmp_path)
     notebook.page.keyboard.press("Enter")  # the button is called Resume now, and has kept the focus
     notebook.wait_for_text(1, "running")
@@ -81,9 +81,9 @@ def test_buttons_steer_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook.run(2)
     notebook.wait_for_text(2, "stopped")
     time.sleep(LINGER_S + 1)
-    kept = notebook.look(chart)
+    kept = notebook.screenshot(chart)
     time.sleep(2)
-    assert notebook.look(chart) == kept
+    assert notebook.screenshot(chart) == kept
     notebook.press(1, "Restart run")
     notebook.wait_for_text(1, "running")
     notebook.press(1, "Discard result")
@@ -136,20 +136,20 @@ def test_a_saved_notebook_shows_its_last_frame(open_notebook: Open, tmp_path: Pa
 
 
 def test_a_view_moves_while_the_cells_after_it_run_and_after_them(open_notebook: Open, tmp_path: Path) -> None:
-    """With all cells run anew, the view's first word stood behind them: it was the last frame until they were over."""
+    """When all cells ran again, the view's first message waited for them: it showed its last frame until they ended."""
     notebook = open_notebook("live", "import pathlib, time\nwhile not pathlib.Path('over').exists(): time.sleep(0.1)")
     notebook.page.evaluate("void jupyterapp.commands.execute('notebook:restart-run-all')")
     notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
     chart = notebook.wait_for_chart(1)
     notebook.page.mouse.move(5, 5)  # a chart that is pointed at stands still
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     notebook.picture("busy", tmp_path)
     prompt = notebook.cell(2).locator(".jp-InputArea-prompt")
     assert "[*]" in prompt.inner_text()
     (notebook.lab.folder / "over").touch()
     prompt.get_by_text(re.compile(r"\d")).wait_for()
-    time.sleep(2)  # what stood behind the cells has come to the page by then
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    time.sleep(2)  # the messages after the cells have come to the page by then
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     assert "[*]" not in prompt.inner_text()
     assert notebook.problems == []
 
@@ -172,12 +172,12 @@ def test_holoviews_overlays_move_with_the_run(open_notebook: Open, tmp_path: Pat
     notebook.run(2)
     chart = notebook.wait_for_chart(2)
     time.sleep(2)
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     notebook.picture("holoviews", tmp_path)
 
 
 def test_the_notebook_of_windows_is_drawn_without_the_internet(lab: Lab, chromium: Browser) -> None:
-    """Its drawings were blank: HoloViews asks for its scripts elsewhere unless it is told to bring them."""
+    """Its drawings were blank: HoloViews loads its scripts from the internet unless they are embedded."""
     nbformat.write(jupytext.read(WINDOWS), lab.folder / WINDOWS.with_suffix(".ipynb").name)
     notebook = Notebook(lab, chromium.new_page(), WINDOWS.with_suffix(".ipynb").name)
     for number in range(3):

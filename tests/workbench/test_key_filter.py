@@ -80,8 +80,8 @@ def test_a_key_has_one_colour_in_all_charts_and_keeps_it_when_others_are_hidden(
     one = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
     other = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]))
     alike = colouring.alike({"one": one, "other": other, "none": None})
-    places = [{line.label: line.slot for line in alike[name]} for name in ("one", "other")]
-    assert places == [{"JFK": 0, "EWR": 1}, {"EWR": 1, "LGA": 2, "JFK": 0}]
+    slots = [{line.label: line.slot for line in alike[name]} for name in ("one", "other")]
+    assert slots == [{"JFK": 0, "EWR": 1}, {"EWR": 1, "LGA": 2, "JFK": 0}]
     later = colouring.alike({"one": narrowed(one, {"origin": frozenset({"EWR"})})})
     assert [(line.label, line.slot) for line in later["one"]] == [("EWR", 1)]
 
@@ -92,31 +92,31 @@ def test_keys_of_one_chart_differ_in_colour_though_others_were_there_before() ->
     for keys in ("ABC", "DEF"):
         colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in keys}))})
     six = colouring.alike({"chart": drawn(hourly(**{key: [1, 2] for key in "ABCDGH"}))})["chart"]
-    places = {line.label: line.slot for line in six}
-    assert {key: places[key] for key in "ABCD"} == {"A": 0, "B": 1, "C": 2, "D": 3}
-    assert len({COLOURS[place % len(COLOURS)] for place in places.values()}) == 6
-    assert len(set(places.values())) == 6
+    slots = {line.label: line.slot for line in six}
+    assert {key: slots[key] for key in "ABCD"} == {"A": 0, "B": 1, "C": 2, "D": 3}
+    assert len({COLOURS[slot % len(COLOURS)] for slot in slots.values()}) == 6
+    assert len(set(slots.values())) == 6
     many = drawn(hourly(**{f"K{number:02}": [1, 2] for number in range(14)}), top=14)
     assert len({line.slot for line in colouring.alike({"chart": many})["chart"]}) == 14
 
 
 def test_points_have_the_colours_and_markers_of_the_lines_of_their_keys() -> None:
-    """Points began with the first colour in every chart, whatever the line of the same key looked like."""
+    """Points began with the first colour in every chart, whatever the colour of the line of the same key."""
     colouring = KeyColors()
     lines = drawn(hourly(JFK=[1, 2], EWR=[3, 4]))
     points = drawn(hourly(EWR=[5, 6], LGA=[1, 1], JFK=[7, 8]), settled=6, kind="scatter", by="origin")
     points = colouring.alike({"lines": lines, "points": points})["points"]
-    look = {"EWR": (COLOURS[1], MARKERS[1]), "LGA": (COLOURS[2], MARKERS[2]), "JFK": (COLOURS[0], MARKERS[0])}
+    expected = {"EWR": (COLOURS[1], MARKERS[1]), "LGA": (COLOURS[2], MARKERS[2]), "JFK": (COLOURS[0], MARKERS[0])}
     [marks] = [each.data_source.data for each in view_of(points).panel[0].object.renderers
                if "fullness" in each.data_source.data]
-    assert dict(zip(marks["key"], zip(marks["colour"], marks["marker"], strict=True), strict=True)) == look
+    assert dict(zip(marks["key"], zip(marks["colour"], marks["marker"], strict=True), strict=True)) == expected
     shown = legend_html(points)
-    assert [shown.index(look[name][0]) for name in ("EWR", "LGA", "JFK")] == sorted(
-        shown.index(look[name][0]) for name in look)
-    for name, (tint, _) in look.items():
+    assert [shown.index(expected[name][0]) for name in ("EWR", "LGA", "JFK")] == sorted(
+        shown.index(expected[name][0]) for name in expected)
+    for name, (tint, _) in expected.items():
         assert f'stroke="{tint}"' in scatter_svg(points), name
     saved = holoviews_of(points).Points.I
-    assert set(saved.dimension_values("colour")) == {tint for tint, _ in look.values()}
+    assert set(saved.dimension_values("colour")) == {tint for tint, _ in expected.values()}
 
 
 @pytest.mark.parametrize("kind", ("lines", "bars", "table"))
@@ -150,7 +150,7 @@ def test_charts_over_time_get_one_range() -> None:
 
 
 def test_a_chart_of_one_window_does_not_stretch_the_others() -> None:
-    """A day's window beside ten minutes' squeezed those into its left edge until the day was over."""
+    """A window of a day squeezed a chart of ten minutes into its left edge until the day was over."""
     short, day = drawn(hourly(JFK=[1, 2])), drawn(hourly(JFK=[3]), kind="line")
     day = replace(day, x=Extent(day.x.low, day.x.high + 86_400e3))
     found = together({"short": short, "day": day})
@@ -162,7 +162,7 @@ def test_a_chart_of_one_window_does_not_stretch_the_others() -> None:
     ((0.0, 40.0), True), ((0.0, 40.1), False), ((0.0, 2.5), True), ((0.0, 2.4), False),
     ((30.0, 40.0), True), ((31.0, 41.0), False), ((1e9, 1e9 + 10.0), False)))
 def test_charts_share_a_range_of_which_each_fills_a_quarter(other: tuple[float, float], shared: bool) -> None:
-    """A year of days beside the last hour squeezed that into one column of pixels, and so did two days years apart."""
+    """A chart of a year squeezed one of an hour into one column of pixels, and so did two days years apart."""
     one = replace(drawn(hourly(JFK=[1, 2])), x=Extent(0.0, 10.0))
     two = replace(one, x=Extent(*other))
     found = together({"one": one, "two": two})

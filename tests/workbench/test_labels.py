@@ -1,4 +1,4 @@
-"""Keys: one series each, in order of first appearance, in a place they keep."""
+"""Keys: one series each, in order of first appearance, in a slot that they keep."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def test_integers_can_be_keys() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 50), min_size=1), min_size=1))
-def test_a_seated_key_keeps_its_place_until_another_takes_it(moments: list[dict[str, int]]) -> None:
-    places = Slots(maximum=3)
+def test_a_seated_key_keeps_its_slot_until_another_takes_it(moments: list[dict[str, int]]) -> None:
+    slots = Slots(maximum=3)
     for rows in moments:
-        before, places = places, places.assign(tuple(rows), list(rows.values()))
-        assert len(places.names) <= 3
-        assert len(set(places.names)) == len(places.names)
-        for place, (was, now) in enumerate(zip(before.names, places.names, strict=False)):
+        before, slots = slots, slots.assign(tuple(rows), list(rows.values()))
+        assert len(slots.names) <= 3
+        assert len(set(slots.names)) == len(slots.names)
+        for slot, (was, now) in enumerate(zip(before.names, slots.names, strict=False)):
             if was != now:
-                assert rows[now] > 1.25 * rows.get(was, 0), place
+                assert rows[now] > 1.25 * rows.get(was, 0), slot
 
 
 def test_between_equally_many_rows_the_larger_values_are_seated() -> None:

@@ -122,7 +122,7 @@ def test_zoned_instants_are_placed_by_the_clock_on_the_wall() -> None:
 
 
 @pytest.mark.parametrize("unit", ("s", "ms", "us", "ns"))
-def test_every_unit_of_time_lands_on_the_same_place(unit: str) -> None:
+def test_every_unit_of_time_gives_the_same_position(unit: str) -> None:
     kind, table = pa.timestamp(unit), hourly(JFK=[1, 2]).drop_columns(["start", "end"])
     starts = pa.array([0, 3_600], pa.int64())
     per_s = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]

@@ -274,7 +274,7 @@ def test_what_cannot_be_drawn_for_a_while_does_not_end_the_looking(caplog: pytes
 
 
 def test_a_feed_that_is_lost_says_so_without_a_row(screen: Screen) -> None:
-    """A view heard of new rows only, and called a feed live for as long as it was away."""
+    """A view was notified of new rows only, and called a feed live for as long as it was away."""
     lost = threading.Event()
 
     def rows() -> Iterator[pa.RecordBatch]:

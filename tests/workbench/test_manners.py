@@ -1,4 +1,4 @@
-"""A cell that runs again ends what it ran before, and leaves nothing behind in the kernel."""
+"""A cell that runs again ends what it ran before, and frees everything in the kernel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_another_cell_keeps_its_view(kernel: BlockingKernelClient) -> None:
     run(kernel, "query", cell="two")
     run(kernel, "query", cell="two")
     assert run(kernel, "print(view.run.state)") == "running\n"
-    run(kernel, "view", cell="two")  # shown at two places now
+    run(kernel, "view", cell="two")  # two cells show it now
     run(kernel, "query", cell="one")
     assert run(kernel, "print(view.run.state)") == "running\n"
     run(kernel, "query", cell="two")

@@ -1,4 +1,4 @@
-"""Streams end, or wait, when nobody looks: what a page tells the kernel, in JupyterLab."""
+"""Streams end, or wait, when nobody sees them: what a page tells the kernel, in JupyterLab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sensor = wb.feeds.iterator(beats, schema={"at": pa.int64()}, time="at", reorder_
 counts = sensor.tumbling_window(100).aggregate(beats=wb.count())
 """.strip()
 DEAF = "jupyterapp.shell.currentWidget.sessionContext.session.kernel.commsOverSubshells = 'disabled'"
-DEAF_UNTIL = "import pathlib, time\nwhile not pathlib.Path('heard').exists(): time.sleep(0.1)"
+DEAF_UNTIL = "import pathlib, time\nwhile not pathlib.Path('released').exists(): time.sleep(0.1)"
 TWICE = "view = live.where(col.flights > 0).view()\ndisplay(view)\nview"
 ALIVE = """
 import gc
@@ -76,7 +76,7 @@ def test_a_folded_output_waits_and_goes_on_until_it_is_cleared(open_notebook: Op
     chart.wait_for()
     wait_for_state(notebook, 2, "running")
     notebook.wait_for_text(1, "running")
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     select(notebook, 1)
     command(notebook, "notebook:clear-cell-output")
     wait_for_state(notebook, 2, "paused", "stopped")
@@ -122,7 +122,7 @@ def test_the_streams_of_a_closed_tab_end(open_notebook: Open) -> None:
 
 def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_opened_again(
         open_notebook: Open, tmp_path: Path) -> None:
-    """Saved before the kernel has heard of it, a notebook holds the scripts; opened again, it showed nothing at all."""
+    """Saved before the kernel knows of it, a notebook holds the scripts; opened again, it showed nothing at all."""
     notebook = open_notebook(f"view = live.view()\ndisplay(view)\n{DEAF_UNTIL}")
     notebook.page.evaluate(DEAF)
     notebook.cell(1).locator(".jp-InputArea-editor").click()
@@ -130,12 +130,12 @@ def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_o
     chart, last = notebook.cell(1).locator(".bk-Figure").first, notebook.cell(1).get_by_text("Last frame, running")
     last.wait_for()
     chart.wait_for(state="hidden")  # it may have been seen for two seconds
-    notebook.picture("unheard", tmp_path)
+    notebook.picture("unknown-to-the-kernel", tmp_path)
     assert "application/vnd.holoviews_load.v0+json" in str(notebook.save())
-    (notebook.lab.folder / "heard").touch()
+    (notebook.lab.folder / "released").touch()
     chart.wait_for()
     last.wait_for(state="hidden")
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     open_in_a_new_window(notebook)
     last = notebook.cell(1).get_by_text("Last frame, running")
     last.wait_for()
@@ -150,7 +150,7 @@ def test_a_view_whose_kernel_was_restarted_is_the_last_frame(open_notebook: Open
     chart = notebook.wait_for_chart(1)
     cell = notebook.cell(1)
     cell.locator(".state", has_text="running").wait_for()
-    notebook.wait_for_change(chart, since=notebook.look(chart))  # the kernel has heard that it is drawn
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))  # the kernel knows that it is drawn
     assert not cell.get_by_role("alert").is_visible()
     notebook.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
     cell.get_by_role("alert").get_by_text("the kernel was restarted").wait_for()
@@ -180,7 +180,7 @@ def test_a_view_whose_kernel_is_silent_is_the_last_frame_for_so_long(open_notebo
         os.kill(kernel, signal.SIGCONT)
     state_shown.wait_for()
     assert (said.is_visible(), stop.evaluate("each => each.inert")) == (False, False)
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     assert notebook.problems == []
 
 
@@ -190,7 +190,7 @@ def test_a_view_whose_cell_was_run_in_another_window_says_so(open_notebook: Open
     notebook = open_notebook("live")
     notebook.run(1)
     chart = notebook.wait_for_chart(1)
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     cell = notebook.cell(1)
     page = notebook.page.context.browser.new_page(viewport={"width": 1280, "height": 1500})
     other = Notebook(notebook.lab, page, notebook.name)
@@ -202,7 +202,7 @@ def test_a_view_whose_cell_was_run_in_another_window_says_so(open_notebook: Open
     notebook.picture("run-elsewhere", tmp_path)
     assert said.inner_text() == "Last frame: the cell was run again, or its output removed, in another window."
     assert (chart.is_visible(), cell.locator(".state").is_visible()) == (True, False)
-    other.wait_for_change(moving, since=other.look(moving))
+    other.wait_for_change(moving, since=other.screenshot(moving))
     assert (notebook.problems, other.problems) == ([], [])
     page.close()
 
@@ -214,19 +214,19 @@ def test_a_second_output_of_a_cell_is_the_last_frame_and_takes_nothing_with_it(
     notebook = open_notebook("live")
     notebook.run(1)
     chart = notebook.wait_for_chart(1)
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     select(notebook, 1)
     command(notebook, "notebook:create-output-view")
     notebook.page.locator(".jp-LinkedOutputView").get_by_text("Last frame, running").wait_for()
     assert not notebook.cell(1).get_by_text("Last frame, running").is_visible()
-    notebook.picture("beside", tmp_path)
+    notebook.picture("second-output", tmp_path)
     command(notebook, "application:close")
     notebook.page.locator(".jp-LinkedOutputView").wait_for(state="detached")
     notebook.cell(1).scroll_into_view_if_needed()
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     time.sleep(4)
     assert not notebook.cell(1).get_by_role("alert").is_visible()
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     notebook.run(1)
     notebook.wait_for_chart(1)
     notebook.cell(1).get_by_text("Last frame").wait_for(state="hidden")
@@ -240,7 +240,7 @@ def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tm
     charts = [notebook.wait_for_chart(1), notebook.wait_for_chart(2), notebook.cell(2).locator(".bk-Figure").nth(1)]
     charts[2].wait_for()
     notebook.picture("two", tmp_path)
-    for chart, seen in [(chart, notebook.look(chart)) for chart in charts]:
+    for chart, seen in [(chart, notebook.screenshot(chart)) for chart in charts]:
         notebook.wait_for_change(chart, since=seen)
     notebook.press(1, "Fit axes")
     time.sleep(4)
@@ -253,7 +253,7 @@ def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tm
     assert documents == before[0]
     assert styles <= before[1] + 2
     chart = notebook.wait_for_chart(2)
-    notebook.wait_for_change(chart, since=notebook.look(chart))
+    notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     notebook.run(3)
     notebook.wait_for_text(3, r"alive: 2\b")  # the newest of the first cell, and the one that is shown twice
     assert notebook.problems == []

@@ -22,7 +22,7 @@ def test_kinds_have_the_names_of_hvplot_and_their_plurals(given: str, kind: str)
     assert Options(kind=given).kind == kind
 
 
-def test_picture_and_look_are_asked_for_side_by_side() -> None:
+def test_options_of_picture_and_style_are_given_together() -> None:
     options = Options.of(kind="line", y="flights", title="Flights", ylim=(0, None))
     assert (options.kind, options.y, options.style) == ("line", "flights", Style(title="Flights", ylim=(0.0, None)))
     assert options.styled(title=None).style.title is None
@@ -41,7 +41,7 @@ def test_an_unknown_option_has_a_near_match(given: dict[str, object], hint: str)
     {"ylim": (5, 1)}, {"ylim": (0, 1, 2)}, {"xlim": ("soon", None)}, {"color": []}, {"color": 7},
     {"size": float("nan")},
 ))
-def test_a_look_that_means_nothing_says_what_would(given: dict[str, object]) -> None:
+def test_a_style_that_is_invalid_has_a_hint(given: dict[str, object]) -> None:
     with pytest.raises(PlanError) as error:
         Style().styled(**given)
     assert error.value.hint

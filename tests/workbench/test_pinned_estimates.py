@@ -71,7 +71,7 @@ def test_lists_among_the_values_do_not_matter() -> None:
 
 @pytest.mark.parametrize(("key", "rows"), (("gap", 3), ("odd", 3), ("none", 1)))
 def test_a_key_that_is_missing_or_no_number_is_a_key_as_any_other(key: str, rows: int) -> None:
-    run, _, last = pinned(over_all(key, m=wb.mean(col.x)), "m", looks=20)
+    run, _, last = pinned(over_all(key, m=wb.mean(col.x)), "m", updates=20)
     assert last.verdict == "holds"
     assert last.now == f"{rows} of {rows} exact values are within their intervals"
     assert len([each for each in before(run, "m") if each is not None]) == rows

@@ -20,16 +20,16 @@ def metrics(elapsed_s: float, *rows: int) -> Metrics:
 
 
 def test_a_chain_has_one_lane() -> None:
-    assert {(place.lane, place.passing) for place in lane_slots([(), (0,), (1,), (2,)])} == {(0, ())}
+    assert {(slot.lane, slot.passing) for slot in lane_slots([(), (0,), (1,), (2,)])} == {(0, ())}
 
 
 def test_lanes_stay_free_of_other_operators() -> None:
     shapes = [(), (), (0,), (1, 2), (0,), (3, 4), (), (5, 6)], [(), (0,), (0,), (0,), (1, 2, 3)], [(), (0, 0)]
     for shape in shapes:
-        for place in lane_slots(shape):
-            assert place.lane not in place.passing or place.lane in place.above
+        for slot in lane_slots(shape):
+            assert slot.lane not in slot.passing or slot.lane in slot.above
         assert not lane_slots(shape)[-1].passing
-        assert all(place.below for place in lane_slots(shape)[:-1])
+        assert all(slot.below for slot in lane_slots(shape)[:-1])
 
 
 def test_rates_are_those_since_the_update_before() -> None:

@@ -23,7 +23,7 @@ LOG = wb.from_arrow(pa.table({
 @pytest.mark.parametrize(("key", "names"), (("flag", ("true", "false")), ("gap", ("1", "(null)")),
                                             ("word", ("(empty)", "b"))), ids=("flag", "gap", "word"))
 def test_an_overturned_claim_is_flagged_at_its_rows_whatever_their_keys_are(key: str, names: tuple[str, str]) -> None:
-    run = waiting(LOG.group_by(key).tumbling_window(ROWS).aggregate(m=wb.mean(col.x)), looks=30)
+    run = waiting(LOG.group_by(key).tumbling_window(ROWS).aggregate(m=wb.mean(col.x)), updates=30)
     run.add_claim(*names, "m")
     claim = run.query.claims[0].claim
     run.query.added_claims[:] = [replace(claim, difference=-claim.difference)]  # as a sample may mislead
@@ -34,7 +34,7 @@ def test_an_overturned_claim_is_flagged_at_its_rows_whatever_their_keys_are(key:
 
 
 def test_a_claim_of_a_row_that_is_gone_is_refused_in_words() -> None:
-    run = waiting(LOG.group_by("flag").tumbling_window(ROWS).aggregate(m=wb.mean(col.x)).where(col.m > 2), looks=30)
+    run = waiting(LOG.group_by("flag").tumbling_window(ROWS).aggregate(m=wb.mean(col.x)).where(col.m > 2), updates=30)
     with pytest.raises(PlanError, match="no row false"):
         run.add_claim("false", "true", "m")
     run.stop()

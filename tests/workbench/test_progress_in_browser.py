@@ -117,7 +117,7 @@ def a_stretch_of_time_that_is_dragged_over_is_read_first(notebook: Notebook, cel
     while not first.locator("visible=true").count():
         assert time.monotonic() < deadline, "nothing is read first"
         drag(notebook, chart)
-        time.sleep(3)  # once more, if the page was laid out anew meanwhile
+        time.sleep(3)  # once more, if the page was laid out again meanwhile
     notebook.press(cell, "Resume")
     notebook.wait_for_text(cell, r"^([2-9]|\d\d+) of \d+ rows exact")
     notebook.press(cell, "Pause")

@@ -30,10 +30,10 @@ def counts(rows: Stream, *keys: str, **computed: object) -> Stream:
     return rows.group_by(*keys, **computed).tumbling_window(ROWS).aggregate(n=wb.count(), m=wb.mean(col.x))
 
 
-def waiting(query: Stream, looks: int = 3, **asked: object) -> ProgressiveRun:
+def waiting(query: Stream, updates: int = 3, **asked: object) -> ProgressiveRun:
     """A run that has read a little, and waits."""
     progress = query.progressive(**{"every": "2%", "seed": 2, "block_rows": 64, **asked})
-    for _ in range(looks):
+    for _ in range(updates):
         next(progress)
     progress.until(seconds=1e-9)
     run = ProgressiveRun(progress, *_result(query))
@@ -174,7 +174,7 @@ def test_days_beyond_those_of_python_do_not_break_a_click() -> None:
 
 def test_of_windows_over_windows_all_that_a_row_is_made_of_is_read_first() -> None:
     query = log(k=BLOCK).tumbling_window(100).aggregate(m=wb.mean(col.x)).set_duration(1_000).aggregate(m=wb.max(col.m))
-    run = waiting(query, looks=10)
+    run = waiting(query, updates=10)
     starts = run.query.latest.table["start"].to_pylist()
     start = next(each for each in starts if each >= 2_000)
     unread = run.query.block_run.scan.blocks

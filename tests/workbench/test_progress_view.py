@@ -23,9 +23,9 @@ from whimbrel_workbench.views.static_html import still_html
 ROWS = 60_000
 CHANCE = np.random.default_rng(5)
 NAMES = np.array(["JFK", "LGA", "EWR"])
-PLACE = CHANCE.integers(0, 3, ROWS)
-LOG = wb.from_arrow(pa.table({"at": np.arange(ROWS), "airport": NAMES[PLACE],
-                              "delay": CHANCE.exponential(9, ROWS) * (1 + 0.3 * (PLACE == 0)),
+AIRPORT = CHANCE.integers(0, 3, ROWS)
+LOG = wb.from_arrow(pa.table({"at": np.arange(ROWS), "airport": NAMES[AIRPORT],
+                              "delay": CHANCE.exponential(9, ROWS) * (1 + 0.3 * (AIRPORT == 0)),
                               "gate": np.arange(ROWS) // 1_000}), time="at", name="flights")
 DELAYS = LOG.group_by("airport").tumbling_window(ROWS).aggregate(
     n=wb.count(), delay=wb.mean(col.delay), worst=wb.max(col.delay), least=wb.min(col.delay), first=wb.first(col.delay))
@@ -35,14 +35,14 @@ SPANS = LOG.tumbling_window(6_000).aggregate(delay=wb.mean(col.delay))
 
 
 class Held:
-    """A feed of early answers that stands after so many of them, for a look."""
+    """A feed of estimates that stands after so many updates."""
 
-    def __init__(self, query: Stream, looks: int, **options: object) -> None:
+    def __init__(self, query: Stream, updates: int, **options: object) -> None:
         self.progress = query.progressive(every="2%", seed=2, block_rows=128)
-        for _ in range(looks):
+        for _ in range(updates):
             next(self.progress)
         self.screen = Screen()
-        self.progress.until(seconds=1e-9)  # one look more, and it waits
+        self.progress.until(seconds=1e-9)  # one update more, and it waits
         self.feed = LiveSession(query, Options(**options), self.screen.show, redraws_per_s=50,
                                 progressive=self.progress)
         self.feed.start()

@@ -83,7 +83,7 @@ def test_a_window_that_moves_counts_what_is_in_it(moves: list[tuple[float, float
 
 @pytest.mark.parametrize("by", [0.25, -0.25, 0.5])
 def test_a_window_that_moves_counts_only_what_comes_into_it(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
-    """Every move of the mouse counted all ten million points of a window anew."""
+    """Every move of the mouse counted all ten million points of a window again."""
     x = (np.arange(10_000) + 0.5) / 2_000
     points = Points((piece_of(x, x % 1),), piece_of(x[:0], x[:0]), len(x), in_order=True)
     going, counted = Raster(), []
@@ -109,7 +109,7 @@ def test_points_on_the_upper_edge_stay_when_the_window_moves() -> None:
 
 
 def test_points_are_counted_where_datashader_is_broken(tmp_path: Path) -> None:
-    """A warning that was an error for a moment ended its thread, of which whatever ran then was told."""
+    """A warning that was an error for a moment ended its thread, and the error appeared in whatever ran then."""
     (tmp_path / "datashader.py").write_text("import warnings\nwarnings.warn('old', UserWarning)\n", encoding="utf-8")
     script = """
 import threading

@@ -1,4 +1,4 @@
-"""Beside each revised value stands what the earliest answer was."""
+"""Each revised value is shown with the value of the earliest result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands below a picture: events behind a mark, and the plan."""
+"""The details of a picture: the lineage of a mark, and the plan."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ended() -> Iterator[Ended]:
         feed.close()
 
 
-def behind(feed: LiveSession, **mark: object) -> LineageEvents:
+def lineage_of(feed: LiveSession, **mark: object) -> LineageEvents:
     row = feed.row_of(Mark(**mark))
     assert row is not None
     return feed.lineage(row)
@@ -60,7 +60,7 @@ def at_once(change: Callable[[], None]) -> None:
 
 
 def test_the_lineage_of_a_mark_gives_its_value_again(ended: Ended) -> None:
-    found = behind(ended(SUMS), key="a", at=0.0)
+    found = lineage_of(ended(SUMS), key="a", at=0.0)
     assert dict(found.row) == {"start": "0", "end": "10", "k": "a", "total": "1.75", "n": "2"}
     assert (found.state, found.same) == ("found", True)
     assert found.paths == (("log", "tumbling_window(10)", "group_by(k).aggregate(total=sum(col.x), n=count())"),)
@@ -71,31 +71,31 @@ def test_the_lineage_of_a_mark_gives_its_value_again(ended: Ended) -> None:
 
 def test_rows_that_a_run_dropped_are_not_in_the_lineage_of_its_values(ended: Ended) -> None:
     live = SUMS.on(wb.replay(LOG, speed=float("inf"), reorder_latency=0, late="drop"))
-    found = behind(ended(live), key="a", at=0.0)
+    found = lineage_of(ended(live), key="a", at=0.0)
     assert (dict(found.row)["n"], found.same, found.origins[0].rows) == ("1", True, 1)
 
 
 def test_of_several_latencies_the_query_itself_is_run_again(ended: Ended) -> None:
     live = SUMS.at_latencies(0, 2).on(wb.replay(LOG, speed=float("inf"), reorder_latency=2))
-    found = behind(ended(live), key="a", at=0.0)
+    found = lineage_of(ended(live), key="a", at=0.0)
     assert (found.same, found.origins[0].rows) == (True, 2)
 
 
 def test_a_raw_event_is_made_of_itself(ended: Ended) -> None:
     feed = ended(LOG.where(col.x > 1), kind="scatter", y="x")
-    found = behind(feed, at=12.0, value=4.0)
+    found = lineage_of(feed, at=12.0, value=4.0)
     assert (found.same, [origin.table[0][:2] for origin in found.origins]) == (True, [("12", "12")])
 
 
 def test_the_newest_bar_of_a_key_and_no_row_for_an_unknown_one(ended: Ended) -> None:
     feed = ended(SUMS, kind="bars")
-    assert dict(behind(feed, key="a").row)["start"] == "30"
+    assert dict(lineage_of(feed, key="a").row)["start"] == "30"
     assert feed.row_of(Mark(key="nobody")) is None
 
 
 def test_a_column_that_is_called_as_a_lifetimes_end_is_shown(ended: Ended) -> None:
     trips = wb.from_arrow({"start": [1, 4, 12], "end": [40, 50, 60]}, time="start", name="trips")
-    found = behind(ended(trips.tumbling_window(10).aggregate(last=wb.max(col.end))), at=0.0)
+    found = lineage_of(ended(trips.tumbling_window(10).aggregate(last=wb.max(col.end))), at=0.0)
     assert found.origins[0].names == ("start", "trips.end", "valid from", "valid to")
     assert [row[1] for row in found.origins[0].table] == ["50", "40"]
 
@@ -103,7 +103,7 @@ def test_a_column_that_is_called_as_a_lifetimes_end_is_shown(ended: Ended) -> No
 def test_tables_are_short_and_everything_is_counted(ended: Ended) -> None:
     rows = MAX_RUN_AGAIN + 5
     log = wb.from_arrow({"at": np.zeros(rows, np.int64), "x": np.arange(rows)}, time="at", name="log")
-    found = behind(ended(log.tumbling_window(10).aggregate(n=wb.count())), at=0.0)
+    found = lineage_of(ended(log.tumbling_window(10).aggregate(n=wb.count())), at=0.0)
     assert found.origins[0].rows == rows
     assert len(found.origins[0].table) == MAX_EVENTS
     assert found.same is None
@@ -114,7 +114,7 @@ def test_tables_are_short_and_everything_is_counted(ended: Ended) -> None:
 def test_a_feed_whose_rows_are_gone_says_so(ended: Ended) -> None:
     schema = pa.schema({"at": pa.int64(), "x": pa.int64()})
     feed = wb.feeds.iterator(iter([{"at": 1, "x": 1}]), schema=schema, time="at", reorder_latency=0, name="gone")
-    found = behind(ended(feed.tumbling_window(10).aggregate(n=wb.count())), at=0.0)
+    found = lineage_of(ended(feed.tumbling_window(10).aggregate(n=wb.count())), at=0.0)
     assert found.state == "failed"
     assert found.failure is not None
     assert "rows cannot be read again" in events_html(found)
@@ -122,7 +122,7 @@ def test_a_feed_whose_rows_are_gone_says_so(ended: Ended) -> None:
 
 def test_what_comes_from_a_log_is_no_markup(ended: Ended) -> None:
     log = wb.from_arrow({"at": [1], "k": ["<b onclick=x>"]}, time="at", name="<log>")
-    text = events_html(behind(ended(log.group_by("k").tumbling_window(10).aggregate(n=wb.count())), at=0.0))
+    text = events_html(lineage_of(ended(log.group_by("k").tumbling_window(10).aggregate(n=wb.count())), at=0.0))
     assert "<b onclick" not in text
     assert "<log>" not in text
 

@@ -1,4 +1,4 @@
-"""What a page says of a run beside its picture."""
+"""What a page says of a run next to its picture."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LOG = wb.from_arrow({"at": list(range(100)), "v": list(range(100))}, time="at", 
 
 
 class Desk:
-    """Starts queries as views do, each beside those that go already."""
+    """Starts queries as views do, each in addition to those that run already."""
 
     def __init__(self) -> None:
         self.clocks = SharedClocks()
@@ -57,7 +57,7 @@ def test_a_query_that_replaces_another_begins_again(desk: Desk) -> None:
     first = desk.start(live)
     second = desk.start(live, instead_of=(first,))
     assert second.clock is not first.clock
-    assert desk.start(live, instead_of=(first,)).clock is second.clock, "beside the second, which goes on"
+    assert desk.start(live, instead_of=(first,)).clock is second.clock, "together with the second, which continues"
 
 
 @pytest.mark.parametrize("over", ["stopped", "ended"])
@@ -96,4 +96,4 @@ def test_a_join_goes_by_the_clock_of_one_of_its_replays(desk: Desk) -> None:
     alone = desk.start(left)
     joined = desk.start(left.join(right, on="v"))
     assert joined.clock is alone.clock
-    assert desk.start(right).clock is alone.clock, "the third beside the join"
+    assert desk.start(right).clock is alone.clock, "the third together with the join"

@@ -110,7 +110,7 @@ def test_views_of_one_replay_go_by_one_clock(open_notebook: Open) -> None:
     assert held(notebook, 1) == here > datetime(2013, 12, 1)
     notebook.run(1)
     notebook.wait_for_chart(1)
-    assert held(notebook, 1) == here, "beside the other view it goes on where that is"
+    assert held(notebook, 1) == here, "together with the other view it continues at the time of that view"
     notebook.press(1, "▶ Play")
     notebook.wait_for_text(2, "running")
     assert notebook.problems == []

@@ -40,7 +40,7 @@ def chart_of(view):
 
 
 def drawn_by(view, kind, *columns):
-    """The data behind the glyphs of a kind that have these columns."""
+    """The data of the glyphs of a kind that have these columns."""
     return [renderer.data_source.data for renderer in chart_of(view).renderers
             if isinstance(renderer.glyph, kind) and set(columns) <= set(renderer.data_source.data)]
 
@@ -102,9 +102,9 @@ def test_long_names_fit_a_saved_picture() -> None:
         assert max(map(len, re.findall(r">([^<]*)</text>", drawn))) < 50
 
 
-def test_every_place_looks_different() -> None:
-    looks = {(colour(place), marker(place)) for place in range(len(COLOURS) * len(MARKERS))}
-    assert len(looks) == len(COLOURS) * len(MARKERS)
+def test_every_slot_has_its_own_colour_and_marker() -> None:
+    glyphs = {(colour(number), marker(number)) for number in range(len(COLOURS) * len(MARKERS))}
+    assert len(glyphs) == len(COLOURS) * len(MARKERS)
 
 
 def test_the_legend_says_in_words_what_marks_mean() -> None:
@@ -122,7 +122,7 @@ def test_the_legend_says_in_words_what_marks_mean() -> None:
 @pytest.mark.parametrize("kind", ["line", "bar", "heatmap", "table"])
 @pytest.mark.parametrize("latencies", [2, 3, 4])
 def test_every_latency_looks_and_is_called_otherwise(kind: str, latencies: int) -> None:
-    """Two early latencies had one look in the legend, and one word for it."""
+    """Two early latencies had one appearance in the legend, and one word for it."""
     stages = Stages(("1s", "1m", "1h", "1d")[:latencies])
     rows = tuple(range(latencies, 0, -1))
     frame = FrameBuilder(Options(kind=kind)).picture(Result(hourly(JFK=list(range(1, 7))), rows, stages))

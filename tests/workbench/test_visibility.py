@@ -1,4 +1,4 @@
-"""What follows when nobody looks, or a page says nothing any more."""
+"""What follows when nobody sees a page, or a page sends nothing any more."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ def values_of(type_: pa.DataType) -> list[Decimal | None]:
 
 
 def quantile(values: list[Fraction], share: Fraction) -> Fraction:
-    place = share * (len(values) - 1)
-    below = values[int(place)]
-    above = values[min(int(place) + 1, len(values) - 1)]
-    return below + (above - below) * (place - int(place))
+    position = share * (len(values) - 1)
+    below = values[int(position)]
+    above = values[min(int(position) + 1, len(values) - 1)]
+    return below + (above - below) * (position - int(position))
 
 
 def expected(values: list[Fraction]) -> dict[str, Any]:
@@ -137,6 +137,6 @@ def test_intervals_of_decimals_are_refused_in_words(asked: Any) -> None:
     cents = pa.array(range(many)).cast(pa.decimal128(20, 0))
     log = wb.from_arrow({"t": range(many), "i": range(many), "d": cents}, time="t")
     query = log.tumbling_window(many).aggregate(v=asked)
-    looks = list(query.progressive(every="25%"))
-    assert "reads decimals" in looks[0].summary
-    assert looks[-1].table["v"].to_pylist() == query.collect()["v"].to_pylist()
+    updates = list(query.progressive(every="25%"))
+    assert "reads decimals" in updates[0].summary
+    assert updates[-1].table["v"].to_pylist() == query.collect()["v"].to_pylist()

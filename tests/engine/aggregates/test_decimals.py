@@ -208,7 +208,7 @@ def lines(table: pa.Table) -> list[str]:
 
 def test_several_latencies_and_updates_end_in_the_same_answer() -> None:
     given = table(pa.decimal128(30, 4)).drop_columns("until")
-    seen = [each + (place * 7) % 11 for place, each in enumerate(given["t"].to_pylist())]
+    seen = [each + (row * 7) % 11 for row, each in enumerate(given["t"].to_pylist())]
     log = wb.from_arrow(given.append_column("seen", pa.array(seen)), time="t", arrival="seen")
     for query in ("tumbling", "hopping", "sliding"):
         asked = QUERIES[query][0](log)

@@ -33,10 +33,10 @@ def column_of(ticks: list[int | None], type_: pa.DataType) -> pa.Array:
 
 
 def quantile(values: list[int], share: Fraction) -> int:
-    place = share * (len(values) - 1)
-    below = values[int(place)]
-    above = values[min(int(place) + 1, len(values) - 1)]
-    return round(below + (above - below) * (place - int(place)))  # Python rounds halves to even, as we do
+    position = share * (len(values) - 1)
+    below = values[int(position)]
+    above = values[min(int(position) + 1, len(values) - 1)]
+    return round(below + (above - below) * (position - int(position)))  # Python rounds halves to even, as we do
 
 
 def expected(values: list[int]) -> dict[str, int | None]:
@@ -62,11 +62,11 @@ def test_whole_ticks_of_their_unit(type_: pa.DataType, name: Any) -> None:
             found = ask.aggregate(**ASKED).collect()
             assert all(found.schema.field(each).type == type_ for each in ASKED)
             columns = {each: ticks_of(found[each]) for each in ASKED}
-            for place, begin in enumerate(found["start"].to_pylist()):
+            for row, begin in enumerate(found["start"].to_pylist()):
                 first, last = (begin - back + 1, begin) if back else (begin, begin + 9)
                 values = [tick for at, tick in zip(start, ticks, strict=True)
                           if tick is not None and first <= at <= last]
-                assert {each: columns[each][place] for each in ASKED} == expected(values)
+                assert {each: columns[each][row] for each in ASKED} == expected(values)
 
 
 EDGES = [([2**63 - 1] * 3, 2**63 - 1), ([-(2**63)] * 3, -(2**63)), ([2**63 - 1, -(2**63)], 0), ([1, 2], 2), ([0, 1], 0),

@@ -95,13 +95,13 @@ def test_every_tier_fails_alike_and_names_function_and_line(case: str) -> None:
 def test_arguments_are_plain_python() -> None:
     seen: set[type] = set()
 
-    def look(state: Any, value: Any) -> Any:
+    def record(state: Any, value: Any) -> Any:
         seen.update((type(state), type(value)))
         return state + 1
 
     for values, kind in (([1, 2], int), ([1.5], float), ([True], bool), (["a"], str)):
         seen.clear()
-        answers(accumulated(look), values)
+        answers(accumulated(record), values)
         assert seen == {int, kind}
 
 

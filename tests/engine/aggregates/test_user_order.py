@@ -1,4 +1,4 @@
-"""Rows are taken in by users' functions in the order of their start, however they came and however a group changed."""
+"""User-defined aggregates accumulate rows in start order, whatever the arrival order and however a group changed."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ merged = wb.aggregate(init=0, accumulate=lambda s, x: s + x, merge=lambda one, t
                       name="merged")
 
 FACTS: list[Event] = [
-    (at, at + (1, 9, 3, 30)[place % 4], {"time": at, "key": "ab"[place % 3 == 0], "k2": 0, "x": place * 5 % 7, "y": 0.5,
-                                         "flag": True})
-    for place, at in enumerate([-9, -8, -5, -4, 0, 1, 2, 3, 6, 7, 10, 12, 13, 17, 18, 29])]
+    (at, at + (1, 9, 3, 30)[row % 4], {"time": at, "key": "ab"[row % 3 == 0], "k2": 0, "x": row * 5 % 7, "y": 0.5,
+                                       "flag": True})
+    for row, at in enumerate([-9, -8, -5, -4, 0, 1, 2, 3, 6, 7, 10, 12, 13, 17, 18, 29])]
 """No two start together."""
 
 WINDOWS: dict[str, Callable[[Any], Any]] = {
@@ -37,7 +37,7 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
     "sliding": lambda s: s.sliding_window(6),
     "tumbling": lambda s: s.group_by("key").tumbling_window(7),
     "hopping": lambda s: s.hopping_window(10, 3),
-    "hopping, filtered behind": lambda s: s.hopping_window(10, 3).where(col.x > 1),
+    "hopping, then filtered": lambda s: s.hopping_window(10, 3).where(col.x > 1),
     "sessions": lambda s: s.group_by("key").session_window(4),
 }
 

@@ -1,4 +1,4 @@
-"""Users' aggregates of several inputs, of any Python states, with results of any type; stopped and gone on with."""
+"""User-defined aggregates: several inputs, any Python state, results of any type, saved and resumed."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ alone = wb.aggregate(init=Held, accumulate=held, result=as_text, name="own")
 
 
 def log(values: list[Any] | None = None) -> wb.Stream:
-    values = values or [None if place % 11 == 0 else "abc"[place * place % 3] for place in range(100)]
-    times = [place - 20 * (place % 7 == 0) for place in range(len(values))]
+    values = values or [None if row % 11 == 0 else "abc"[row * row % 3] for row in range(100)]
+    times = [row - 20 * (row % 7 == 0) for row in range(len(values))]
     return wb.from_arrow({"at": times, "seen": list(range(len(values))), "x": values}, time="at", arrival="seen",
                          name="log")
 

@@ -30,25 +30,25 @@ def test_more_than_a_block_holds():
 def test_a_block_is_used_again_when_nobody_holds_a_part_of_it():
     storage = Storage()
     part = storage.keep(np.full(ROWS, 1))
-    place = part.__array_interface__["data"][0]
+    address = part.__array_interface__["data"][0]
     array = Column(pa.int64(), part[10:]).to_arrow()
     del storage, part
-    assert Storage().keep(np.full(ROWS, 2)).__array_interface__["data"][0] != place
+    assert Storage().keep(np.full(ROWS, 2)).__array_interface__["data"][0] != address
     assert array.to_pylist() == [1] * (ROWS - 10)
     del array
     later = [Storage().keep(np.full(ROWS, 3)) for _ in range(8)]
-    assert place in [each.__array_interface__["data"][0] for each in later]
+    assert address in [each.__array_interface__["data"][0] for each in later]
 
 
 def test_a_block_is_begun_again_where_nobody_holds_a_part_of_it():
     storage = Storage()
-    place = storage.keep(np.full(ROWS, 1)).__array_interface__["data"][0]
+    address = storage.keep(np.full(ROWS, 1)).__array_interface__["data"][0]
     held = storage.keep(np.full(ROWS, 2))[10:]
-    assert held.__array_interface__["data"][0] == place + 80
-    assert storage.keep(np.full(ROWS, 3)).__array_interface__["data"][0] != place
+    assert held.__array_interface__["data"][0] == address + 80
+    assert storage.keep(np.full(ROWS, 3)).__array_interface__["data"][0] != address
     assert set(held) == {2}
     del held
-    assert storage.keep(np.full(ROWS, 4)).__array_interface__["data"][0] == place
+    assert storage.keep(np.full(ROWS, 4)).__array_interface__["data"][0] == address
 
 
 def test_what_is_gathered_into_a_block_is_not_copied_again():
@@ -125,7 +125,7 @@ def test_rows_of_one_time_share_it_with_those_that_end_then():
     assert [set(chunk.to_pylist()) for chunk in starts] == [{at} for at, _ in rows]
     assert [set(chunk.to_pylist()) for chunk in ends] == [{at + 5} for at, _ in rows]
     assert [len(chunk) for chunk in ends] == [many for _, many in rows]
-    place = [[chunk.buffers()[1].address for chunk in chunks] for chunks in (starts, ends)]
-    assert place[0][0] == place[0][1]
-    assert place[1][0] == place[1][1] == place[0][2]
-    assert len({*place[0], *place[1]}) == 5
+    address = [[chunk.buffers()[1].address for chunk in chunks] for chunks in (starts, ends)]
+    assert address[0][0] == address[0][1]
+    assert address[1][0] == address[1][1] == address[0][2]
+    assert len({*address[0], *address[1]}) == 5

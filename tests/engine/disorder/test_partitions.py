@@ -1,4 +1,4 @@
-"""Partitions: each is judged by its own rows, one low watermark bounds them all, and nothing depends on batches."""
+"""Partitions: each has its own late rows, one low watermark bounds them all, and nothing depends on batches."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ EDGE_PROMISES = {"latency": st.integers(0, 6), "late": st.sampled_from(("drop", 
 @given(rows=edges(), **EDGE_PROMISES)
 def test_a_partition_is_a_source_of_its_own(rows: list[Edge], latency: int, late: Late, lag: int | None, every: int,
                                             cuts: list[int]) -> None:
-    """Where the low watermark moves, the source of each partition is told so by a punctuation."""
+    """The source of each partition gets a punctuation where the low watermark moves."""
     together = edge_stream(rows, cuts, partition=promised(lag, every), reorder_latency=latency, late=late)
     apart: list[Event] = []
     for partition in ("a", "b", "c", None):

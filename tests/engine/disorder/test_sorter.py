@@ -83,7 +83,7 @@ def test_a_burst_of_late_rows_leaves_no_runs_behind() -> None:
         assert len(sort.runs) == 1
 
 
-def test_a_row_a_few_places_late_begins_no_run() -> None:
+def test_a_row_that_is_a_few_rows_late_begins_no_run() -> None:
     sort = Sorter()
     with tier("primitives"):
         sort.add(rows([time + REACH // 2 * (time % 2) for time in range(4 * REACH)], 0))
@@ -100,7 +100,7 @@ def test_a_late_row_has_nothing_put_together_that_waits(monkeypatch: pytest.Monk
     sort = Sorter()
     for at in range(0, 5_000, 50):
         sort.add(rows(list(range(at, at + 50)), at))
-    sort.add(rows([120, 30], 5_000))  # behind all that waits
+    sort.add(rows([120, 30], 5_000))  # after all that waits
     out = tuples(sort.release(199))
     assert [time for time, _, _ in out] == sorted([*range(200), 30, 120])
     assert [number for time, number, _ in out if time in (30, 120)] == [30, 5_001, 120, 5_000]

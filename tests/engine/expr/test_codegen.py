@@ -90,7 +90,7 @@ def test_row_by_row_is_as_evaluated(expr, items):
     try:
         column = evaluate(expr, of)
     except KernelError:
-        # Text looks only at what it needs, so a part that overflows beside a null may go unseen.
+        # Generated text reads only what it needs, so it may miss a part that overflows if the other part is null.
         return
     if column.fixed:
         assert same(interpreted(expr, of, column), column)

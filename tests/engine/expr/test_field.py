@@ -9,13 +9,13 @@ from tests.engine.expr.tables import batch, values
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import col
 
-PLACES = pa.array([{"x": 1, "name": "a"}, {"x": None, "name": "b"}, None])
+STRUCTS = pa.array([{"x": 1, "name": "a"}, {"x": None, "name": "b"}, None])
 
 
 def test_a_field_is_null_where_it_or_its_struct_is():
-    assert values(col.at.field("x"), batch(at=PLACES)) == [1, None, None]
-    assert values(col.at.field("name").str.upper(), batch(at=PLACES)) == ["A", "B", None]
-    assert values(col.at.field("x").is_null(), batch(at=PLACES)) == [False, True, True]
+    assert values(col.at.field("x"), batch(at=STRUCTS)) == [1, None, None]
+    assert values(col.at.field("name").str.upper(), batch(at=STRUCTS)) == ["A", "B", None]
+    assert values(col.at.field("x").is_null(), batch(at=STRUCTS)) == [False, True, True]
 
 
 @pytest.mark.parametrize(("build", "message"), (
@@ -24,7 +24,7 @@ def test_a_field_is_null_where_it_or_its_struct_is():
 ))
 def test_mistakes_are_named(build, message):
     with pytest.raises(ExpressionError, match=f"(?s){message}"):
-        values(build(), batch(at=PLACES, n=pa.array([1, 2, 3])))
+        values(build(), batch(at=STRUCTS, n=pa.array([1, 2, 3])))
 
 
 def test_it_is_shown_as_it_was_written():

@@ -1,4 +1,4 @@
-"""Times beside literals and dates, in both tiers: exact to the nanosecond, and a date is its midnight."""
+"""Times with literals and dates, in both tiers: exact to the nanosecond, and a date is its midnight."""
 
 from __future__ import annotations
 

@@ -21,18 +21,18 @@ def test_what_enters_is_put_in_order_wherever_it_belongs(tidy: int, entering: in
     chance = np.random.default_rng(seed)
     items = chance.integers(0, 300, tidy + entering)
     starts = chance.integers(0, 9, tidy + entering) if by_time else NONE
-    for places in (slice(0, tidy), slice(0, tidy + entering)):
-        order = np.lexsort((items[places], starts[places]) if by_time else (items[places],))
-        expected = items[places][order], starts[places][order] if by_time else NONE
-        if places.stop == tidy:
-            items[places], starts[places] = expected
+    for part in (slice(0, tidy), slice(0, tidy + entering)):
+        order = np.lexsort((items[part], starts[part]) if by_time else (items[part],))
+        expected = items[part][order], starts[part][order] if by_time else NONE
+        if part.stop == tidy:
+            items[part], starts[part] = expected
     multisets.put_in_order(items, starts, NONE, NONE, 0, tidy, tidy + entering)
     np.testing.assert_array_equal(items, expected[0])
     np.testing.assert_array_equal(starts, expected[1])
 
 
 def test_many_that_enter_are_not_each_looked_for_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at a progressive median searched all values that were there, once for each one that came."""
+    """Each update of a progressive median searched all values that were there, once for each one that came."""
     asked = 0
     is_after = multisets.is_after
 
@@ -49,7 +49,7 @@ def test_many_that_enter_are_not_each_looked_for_among_all(monkeypatch: pytest.M
 
 
 def test_groups_that_grow_side_by_side_are_not_moved_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool that was packed anew had no room left in any group: it was copied whole after a few rows of each."""
+    """A pool that was packed again had no capacity left in any group: it was copied whole after a few rows of each."""
     packed = 0
     repack = multiset_accumulator._repack
 

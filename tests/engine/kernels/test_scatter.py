@@ -8,7 +8,7 @@ from whimbrel.kernels import marked, spread, tier
 
 @pytest.mark.parametrize("dtype", (np.bool_, np.int16, np.float32, np.int64, np.float64))
 @pytest.mark.parametrize("name", ("interpreted", "primitives"))
-def test_values_stand_at_their_places(name: str, dtype: type) -> None:
+def test_values_are_spread_to_their_indices(name: str, dtype: type) -> None:
     random = np.random.default_rng(7)
     at = -50 + np.flatnonzero(random.random(5_000) < 0.7)
     values = random.integers(0, 2, 2 * len(at)).astype(dtype)[::2][: len(at)].copy()

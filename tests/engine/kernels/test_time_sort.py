@@ -15,8 +15,8 @@ CHANCE = np.random.default_rng(7)
 FORWARD = np.arange(ROWS) * 7
 DATA = {
     "a few rows late": np.where(CHANCE.random(ROWS) < 0.01, FORWARD - CHANCE.integers(0, 90_000, ROWS), FORWARD),
-    "many a place late, few far": np.where(CHANCE.random(ROWS) < 0.05, FORWARD // 21 - CHANCE.integers(0, 20, ROWS),
-                                           np.where(CHANCE.random(ROWS) < 0.01, 100, FORWARD // 21)),
+    "many a few rows late, few far": np.where(CHANCE.random(ROWS) < 0.05, FORWARD // 21 - CHANCE.integers(0, 20, ROWS),
+                                              np.where(CHANCE.random(ROWS) < 0.01, 100, FORWARD // 21)),
     "half of them late": np.where(CHANCE.random(ROWS) < 0.5, FORWARD - CHANCE.integers(0, 900, ROWS), FORWARD),
     "one row very late": np.append(FORWARD, -(2**62)),
     "no order": CHANCE.integers(0, 10**6, ROWS),
@@ -50,13 +50,13 @@ def test_any_times(times: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["interpreted", "primitives"])
-@pytest.mark.parametrize("place", [1, 4_097, ROWS - 1])
-def test_one_time_before_the_one_in_front_of_it_is_seen(name: str, place: int) -> None:
+@pytest.mark.parametrize("row", [1, 4_097, ROWS - 1])
+def test_one_time_before_the_one_in_front_of_it_is_seen(name: str, row: int) -> None:
     times = FORWARD.copy()
-    times[place:] -= 7
+    times[row:] -= 7
     with tier(name):
         assert ascends(times)  # as late as the one in front is not before it
-        times[place] -= 1
+        times[row] -= 1
         assert not ascends(times)
 
 

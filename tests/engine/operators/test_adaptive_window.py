@@ -50,9 +50,9 @@ def test_what_is_answered_is_what_the_window_as_written_answers(rows: list[tuple
     found = []
     batch = next(iter(source.read(source.schema.names)))
     assert batch is not None
-    for place, (_, _, wanted) in enumerate(rows):
+    for number, (_, _, wanted) in enumerate(rows):
         relief.wanted = wanted
-        found += pipeline.push(0, batch.slice(place, place + 1))[0]
+        found += pipeline.push(0, batch.slice(number, number + 1))[0]
     found += pipeline.finish(0)[0]
     results = [(row["key"], row["start"], row["end"], (row["n"], row["most"]))
                for row in table_from_batches(windows(stream, label, offset).schema, found).to_pylist()]

@@ -27,7 +27,7 @@ def test_both_are_computed_from_the_event_as_it_was() -> None:
     assert facts(EVENTS.alter_lifetime(start=col.x, duration=col.start)) == [(7, 12, 7), (8, 13, 8), (9, 18, 9)]
 
 
-def test_events_of_one_time_may_change_places() -> None:
+def test_events_of_one_time_may_be_reordered() -> None:
     assert [fact[2] for fact in facts(EVENTS.alter_lifetime(start=col.x, duration=1))] == [1, 7, 8, 9]
 
 

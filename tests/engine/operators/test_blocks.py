@@ -1,4 +1,4 @@
-"""Rows that may meet others stand in blocks by key, which move, grow and are laid anew; nobody can tell from pairs."""
+"""Blocks of join rows by key: they move, grow and are laid out again, and the pairs stay the same."""
 
 from __future__ import annotations
 

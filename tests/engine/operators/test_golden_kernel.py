@@ -77,7 +77,7 @@ def test_generated_text_is_as_reviewed(name: str) -> None:
 
 
 def test_whatever_the_bench_runs_on_periodic_streams_is_at_most_eighty_lines() -> None:
-    # So many that the middle of a stream, where no event is missing, has its own text beside that of the ends.
+    # So many rows that the middle of a stream, where no event is missing, gets a text of its own.
     x, kind = np.linspace(-50, 50, 60_000, dtype=np.float32), np.arange(60_000) % 3
     log, other, ads = (bench._periodic(columns) for columns in ({"x": x}, {"y": x}, {"kind": kind}))
     there, here = np.flatnonzero(kind), np.flatnonzero(kind != 1)

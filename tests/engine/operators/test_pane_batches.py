@@ -32,7 +32,7 @@ QUERIES = {
 
 
 def kernel_of(query: wb.Stream, first: Batch) -> PaneKernel:
-    """That gathers, and has taken in some rows, so that its loop is there."""
+    """A kernel that gathers and has read some rows, so that its loop is compiled."""
     node = optimize(query.node)
     assert not isinstance(node.op, Source)
     kernel = node.op.kernel(node.inputs[0].schema)

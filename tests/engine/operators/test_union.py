@@ -39,8 +39,8 @@ def test_a_source_may_be_read_for_more_than_the_union() -> None:
 
 
 def test_the_stream_that_is_behind_holds_the_others_back() -> None:
-    behind, ahead = stream(*range(0, 40, 4)), stream(*range(100, 110))
-    assert [len(snapshot.table) for snapshot in behind.union(ahead).progressive(every="50%")][-1] == 20
+    earlier, later = stream(*range(0, 40, 4)), stream(*range(100, 110))
+    assert [len(snapshot.table) for snapshot in earlier.union(later).progressive(every="50%")][-1] == 20
 
 
 @pytest.mark.parametrize(("right", "kind", "what"), [

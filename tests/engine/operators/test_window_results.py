@@ -120,7 +120,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
                                ["window_end()", "tumbling or hopping window"]),
     "fill as a name": (lambda: log().aggregate(fill=wb.count()), ["'fill' is an option", "another name"]),
     "emit as a name": (lambda: log().aggregate(emit=wb.count() / 2), ["'emit' is an option"]),
-    "a column beside aggregates": (lambda: log().aggregate(a=wb.count() / col.x), ["count() / col.x", "wb.sum(col.x)"]),
+    "a column with aggregates": (lambda: log().aggregate(a=wb.count() / col.x), ["count() / col.x", "wb.sum(col.x)"]),
     "types": (lambda: log().aggregate(a=wb.max(col.k) / wb.count()), ["string", "aggregate(a=max(col.k) / count())"]),
     "an aggregate of a row": (lambda: log().where(wb.count() > 3), ["count() is an aggregate of many rows"]),
     "overflow": (lambda: log().aggregate(a=wb.sum(col.x) * 2**62).collect(), ["overflow", "aggregate(a=...)"]),

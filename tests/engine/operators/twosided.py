@@ -26,7 +26,7 @@ thorough = settings(max_examples=80, deadline=None, derandomize=True, database=N
 
 def stream(rows: list[Row], *names: str) -> wb.Stream:
     """Columns `key` and the one named, read as history."""
-    starts, ends, keys, values = ([row[place] for row in rows] for place in range(4))
+    starts, ends, keys, values = ([row[column] for row in rows] for column in range(4))
     table = pa.table({"at": pa.array(starts, pa.int64()), "until": pa.array(ends, pa.int64()),
                       "key": pa.array(keys, pa.string()), names[0]: pa.array(values, pa.int64())})
     # Nothing is promised about the order of these rows, so each of them gets the same arrival.

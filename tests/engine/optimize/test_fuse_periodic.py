@@ -41,7 +41,7 @@ def imputed(log: Stream) -> Stream:
 
 
 def slopes(log: Stream) -> Stream:
-    """Of means, and of differences of means, at several places, as in the detection of heart beats."""
+    """Means, and differences of means, each used several times, as in the detection of heart beats."""
     low = means(log, 4)
     passed = low.shift(5).cross_join(low.sliding_window(6).aggregate(s=wb.sum(col.m))).select(d=col.m - col.s)
     near = passed.cross_join(passed.select(later=col.d).shift(-2), allow_lookahead=True)
@@ -55,11 +55,11 @@ def whole_of_means(log: Stream) -> Stream:
 
 
 QUERIES: dict[str, Query] = {
-    "at several places": slopes,
-    "at two places, beside windows": whole_of_means,
+    "used several times": slopes,
+    "used twice, with windows": whole_of_means,
     "sums": lambda log: log.sliding_window(20).aggregate(total=wb.sum(col.k), n=wb.count(col.x)),
     "extremes": lambda log: log.sliding_window(7).aggregate(low=wb.min(col.x), high=wb.max(col.k)),
-    "one place": lambda log: log.sliding_window(1).aggregate(total=wb.sum(col.k)),
+    "one row": lambda log: log.sliding_window(1).aggregate(total=wb.sum(col.k)),
     "longer than all": lambda log: log.sliding_window(1_000).aggregate(total=wb.sum(col.k)),
     "moments": lambda log: log.sliding_window(9).aggregate(sd=wb.std(col.x), v=wb.var(col.k)),
     "first and last": lambda log: log.sliding_window(9).aggregate(f=wb.first(col.x), l=wb.last(col.k)),
@@ -73,7 +73,7 @@ QUERIES: dict[str, Query] = {
     .sliding_window(14).aggregate(up=wb.sum(col.d).where(col.d > 0)),
     "earlier": lambda log: log.cross_join(log.select(after=col.x).shift(-3), allow_lookahead=True),
     "normalised": normalised,
-    "tumbling beside": imputed,
+    "tumbling and imputed": imputed,
     "offset": lambda log: log.cross_join(log.tumbling_window(30, offset=7).aggregate(n=wb.count()),
                                          allow_lookahead=True),
     "user's own": lambda log: log.sliding_window(5).aggregate(total=wb.aggregate(
@@ -119,11 +119,11 @@ def both(name: str, times: np.ndarray[Any, Any]) -> tuple[Stream, Stream]:
     return QUERIES[name](log.assume(non_overlapping=True)), QUERIES[name](log)
 
 
-@pytest.mark.parametrize("places", [3, 64, 65_536])
+@pytest.mark.parametrize("block", [3, 64, 65_536])
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", QUERIES)
-def test_the_answer_is_the_same(name: str, times: str, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beat_kernel, "RANGE", places)
+def test_the_answer_is_the_same(name: str, times: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beat_kernel, "RANGE", block)
     fused, plain = both(name, TIMES[times]())
     assert "periodic_loop" in fused.explain()
     assert "periodic_loop" not in plain.explain()
@@ -149,7 +149,7 @@ def test_batches_change_nothing_to_the_last_bit(name: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["two means", "normalised", "difference", "aggregate of aggregates",
-                                  "at several places"])
+                                  "used several times"])
 def test_early_answers_are_those_of_a_stream_that_ends(name: str) -> None:
     fused, plain = both(name, irregular())
     early = [rows(snapshot.table) for snapshot in fused.progressive(every=50, order="time")]
@@ -168,7 +168,7 @@ def test_two_threads_take_ranges_of_time(name: str, times: Callable[[], np.ndarr
 
 
 @pytest.mark.parametrize("rows_before", [1, 150, 350])
-@pytest.mark.parametrize("name", ["two means", "normalised", "difference", "at several places"])
+@pytest.mark.parametrize("name", ["two means", "normalised", "difference", "used several times"])
 def test_before_and_after_a_checkpoint(name: str, rows_before: int, tmp_path: Path) -> None:
     fused, _ = both(name, irregular())
     halting = Stream(Node(Halting(fused.sources[0], rows_before))).assume(non_overlapping=True)
@@ -205,7 +205,7 @@ TWO_BEATS: dict[str, Callable[[Stream, Stream], Stream]] = {
     "earlier": lambda points, steps: points.cross_join(steps).shift(-10).cross_join(
         points.select(now=col.k), allow_lookahead=True),
     "window": lambda points, steps: points.cross_join(steps).sliding_window(35).aggregate(m=wb.mean(col.x)),
-    "beside a window": lambda points, steps: points.cross_join(points.sliding_window(15).aggregate(
+    "with a window": lambda points, steps: points.cross_join(points.sliding_window(15).aggregate(
         n=wb.sum(col.k))).cross_join(steps),
 }
 
@@ -226,11 +226,11 @@ def two_beats(every: int, other: int, known: bool, size: int = ROWS) -> tuple[St
     return points.assume(periodic=every), steps.assume(periodic=other, duration=other)
 
 
-@pytest.mark.parametrize("places", [3, 65_536])
+@pytest.mark.parametrize("block", [3, 65_536])
 @pytest.mark.parametrize(("every", "other"), [(5, 4), (5, 5), (5, 25), (5, 1), (1, 3)])
 @pytest.mark.parametrize("name", TWO_BEATS)
-def test_two_beats(name: str, every: int, other: int, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beat_kernel, "RANGE", places)
+def test_two_beats(name: str, every: int, other: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beat_kernel, "RANGE", block)
     fused, plain = (TWO_BEATS[name](*two_beats(every, other, known)) for known in (True, False))
     plan = fused.explain().split("runs as")[1]
     assert "periodic_loop" in plan
@@ -390,8 +390,8 @@ def test_a_row_is_emitted_when_the_watermark_has_passed_it() -> None:
     assert [start for out in outs for rows in out[0] for start in rows.sync.tolist()] == [1, 2]
 
 
-def test_a_window_that_is_used_at_several_places_slides_once() -> None:
-    fused, _ = both("at several places", regular())
+def test_a_window_that_is_used_several_times_slides_once() -> None:
+    fused, _ = both("used several times", regular())
     loop = fused.kernels().split("import numpy")[1]
     assert loop.count("# windows of 4") == loop.count("# windows of 6") == 1
 
@@ -423,7 +423,7 @@ def test_events_with_ends_run_on_a_beat_where_their_duration_is_known() -> None:
     assert known.collect().equals(means(log.assume(periodic=5), 15).collect())
 
 
-def test_places_are_worked_on_part_by_part() -> None:
+def test_rows_are_worked_on_part_by_part() -> None:
     x = np.random.default_rng(5).normal(size=40_001)
     log = wb.from_arrow({"at": np.arange(len(x)), "x": x}, time="at").assume(periodic=1).select("x")
     few, many = (log.sliding_window(width).aggregate(m=wb.mean(col.x)) for width in (3, 10))
@@ -433,10 +433,10 @@ def test_places_are_worked_on_part_by_part() -> None:
         rows = above.collect()
         sums = steps.sliding_window(4).aggregate(s=wb.sum(col.d)).collect()
     short, long = (np.convolve(x, np.ones(width), "valid") / width for width in (3, 10))
-    places = np.flatnonzero(short[7:] > long) + 9
+    block = np.flatnonzero(short[7:] > long) + 9
     inside = (rows["start"].to_numpy() >= 9) & (rows["start"].to_numpy() <= 40_000)
-    assert np.array_equal(rows["start"].to_numpy()[inside], places)
-    np.testing.assert_allclose(rows["m"].to_numpy()[inside], short[places - 2])
+    assert np.array_equal(rows["start"].to_numpy()[inside], block)
+    np.testing.assert_allclose(rows["m"].to_numpy()[inside], short[block - 2])
     np.testing.assert_allclose(sums["s"].to_numpy()[3:40_000], x[4:] - x[:-4], atol=1e-12)
 
 

@@ -30,8 +30,8 @@ SHOWN = {
                                 "intervals, non-overlapping, with gaps in batches"),
     "periods are shifted": (lambda s: s.assume(periodic=5, per="k").shift(3), "intervals, every 5 per k"),
     "a key that is gone": (lambda s: s.group_by("k").aggregate(n=wb.count()).select("n"), "edges"),
-    "a key that is computed anew": (lambda s: s.assume(non_overlapping=True, per="k").with_columns(k=col.k + "!"),
-                                    "intervals"),
+    "a key that is computed again": (lambda s: s.assume(non_overlapping=True, per="k").with_columns(k=col.k + "!"),
+                                     "intervals"),
     "many of one": (lambda s: s.assume(non_overlapping=True).explode("v", [1, 2]), "intervals"),
     "a duration": (lambda s: s.assume(duration=5), "intervals, duration=5"),
 }

@@ -1,4 +1,4 @@
-"""Which values have intervals is told by rows of all blocks, and not by the blocks that happened to be read."""
+"""Which values have intervals depends on the rows of all blocks, and not on the blocks that happened to be read."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from bench.log_coverage import RATIO, SUMS, simulated
 from whimbrel import col
 
 ROWS, BLOCK, SEEDS = 40_000, 200, 100
-PLACE = ROWS * 3 // 10
+FIRST = ROWS * 3 // 10
 """Of an incident: not in the middle, where reading begins anyway."""
 
 
@@ -26,7 +26,7 @@ def log(x: np.ndarray[Any, Any], groups: int = 4) -> wb.Stream:
 def incident(chance: np.random.Generator) -> np.ndarray[Any, Any]:
     """One block of 200 holds a tenth of the sum."""
     x = chance.exponential(10, ROWS)
-    x[PLACE : PLACE + BLOCK] *= 20
+    x[FIRST : FIRST + BLOCK] *= 20
     return x
 
 
@@ -66,7 +66,7 @@ def test_a_sum_with_an_incident_has_intervals(data: Any) -> None:
 
 
 def test_an_interval_is_withheld_of_a_query_and_not_of_a_path() -> None:
-    """Whichever blocks were drawn, the same groups have intervals at the same look."""
+    """Whichever blocks were drawn, the same groups have intervals at the same update."""
     query = log(few_rows(np.random.default_rng(5))).aggregate(**SUMS)
     given = set()
     for seed in range(8):
@@ -83,7 +83,7 @@ def test_blocks_that_can_move_an_answer_are_read_first() -> None:
     for _ in range(4):
         next(progress)
     blocks = progress.block_run.blocks
-    incidents = np.flatnonzero((blocks.first < PLACE + BLOCK) & (blocks.stop > PLACE))
+    incidents = np.flatnonzero((blocks.first < FIRST + BLOCK) & (blocks.stop > FIRST))
     assert progress.block_run.scan.read[incidents].all()
     exact = query.collect().sort_by("k")["total"].to_numpy()
     early = next(progress).table.sort_by("k")["total"].to_numpy()

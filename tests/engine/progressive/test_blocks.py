@@ -42,7 +42,7 @@ def test_a_first_answer_waits_for_a_part_of_a_large_block(query: str, stored: st
 
 
 def test_a_table_in_pieces_gives_the_same_answers_as_one_in_one_piece() -> None:
-    """Each of its blocks was made a table of its own, whose order was looked at anew."""
+    """Each of its blocks was made a table of its own, whose order was checked again."""
     chance = np.random.default_rng(4)
     table = pa.table({"at": np.arange(300_000), "k": pa.array(chance.choice(["a", "b"], 300_000)).dictionary_encode(),
                       "x": chance.integers(0, 9, 300_000)})

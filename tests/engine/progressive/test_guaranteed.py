@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError
 
 ROWS, BLOCK, SEEDS = 3_000, 50, 4
 VALUES = {"n": wb.count(), "total": wb.sum(col.x), "usual": wb.mean(col.x)}
-LOOKS = (0.1, 0.4, 0.8)
+FRACTIONS = (0.1, 0.4, 0.8)
 
 
 def one_huge(chance: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -52,12 +52,13 @@ def log(x: np.ndarray[Any, Any]) -> wb.Stream:
 
 
 def paths(query: wb.Stream, seeds: int, confidence: float = 0.95, **options: Any) -> tuple[int, int]:
-    """How many paths of groups and values had an interval at some look, and on how many of these one was false."""
+    """How many paths of groups and values had an interval at some update, and on how many of these one was false."""
     exact = {row["k"]: row for row in query.collect().to_pylist()}
     stated: set[tuple[int, int, str]] = set()
     false: set[tuple[int, int, str]] = set()
+    options |= {"confidence": confidence, "intervals": "guaranteed"}
     for seed in range(seeds):
-        for answer in query.progressive(at=LOOKS, seed=seed, confidence=confidence, intervals="guaranteed", **options):
+        for answer in query.progressive(at=FRACTIONS, seed=seed, **options):
             for row in [] if answer.final else answer.table.to_pylist():
                 for name in VALUES:
                     low, high = row[f"{name}_low"], row[f"{name}_high"]
@@ -188,7 +189,7 @@ def test_overlapping_windows_have_them() -> None:
     query = log(halves(np.random.default_rng(5))).hopping_window(ROWS // 2, ROWS // 4).aggregate(**VALUES)
     exact = {row["start"]: row for row in query.collect().to_pylist()}
     for seed in range(2):
-        for answer in query.progressive(at=LOOKS, seed=seed, block_rows=BLOCK, intervals="guaranteed"):
+        for answer in query.progressive(at=FRACTIONS, seed=seed, block_rows=BLOCK, intervals="guaranteed"):
             for row in answer.table.to_pylist():
                 for name in VALUES:
                     assert row[f"{name}_low"] <= exact[row["start"]][name] + 1e-9

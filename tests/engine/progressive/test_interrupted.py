@@ -44,7 +44,7 @@ def rows(table: pa.Table) -> list[str]:
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: int, before: bool) -> None:
-    """Ctrl-C comes once, before or behind this call, after so many others."""
+    """Ctrl-C comes once, before or after this call, after so many others."""
     called, left = getattr(owner, name), [after]
 
     def once(*given: Any, **named: Any) -> Any:
@@ -59,15 +59,15 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: 
     monkeypatch.setattr(owner, name, once)
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
-@pytest.mark.parametrize("place", [(Scan, "mark_read"), (Scan, "mark_all_read"), (Scan, "prioritize"),
-                                   (Scan, "next_phase"), (LazyEstimates, "read"), (LazyEstimates, "merge"),
-                                   (Totals, "add"),
-                                   (BlockStates, "read"),
-                                   (BlockStates, "read_rest"), (BlockStates, "take"), (Pool, "_replay")],
-                         ids=lambda place: f"{place[0].__name__}.{place[1]}")
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("method", [(Scan, "mark_read"), (Scan, "mark_all_read"), (Scan, "prioritize"),
+                                    (Scan, "next_phase"), (LazyEstimates, "read"), (LazyEstimates, "merge"),
+                                    (Totals, "add"),
+                                    (BlockStates, "read"),
+                                    (BlockStates, "read_rest"), (BlockStates, "take"), (Pool, "_replay")],
+                         ids=lambda method: f"{method[0].__name__}.{method[1]}")
 @pytest.mark.parametrize("name", QUERIES)
-def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, name: str, place: tuple[Any, str],
+def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, name: str, method: tuple[Any, str],
                                                before: bool) -> None:
     """Blocks were counted twice, or not at all, and the answer was called final."""
     query = QUERIES[name]
@@ -75,7 +75,7 @@ def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, 
     for after, ask in ((0, _read_on), (3, _read_on), (0, _steer), (0, wb.ProgressiveQuery.finish)):
         progress = query.progressive(every="7%", block_rows=100)
         with monkeypatch.context() as patch:
-            interrupt(patch, *place, after=after, before=before)
+            interrupt(patch, *method, after=after, before=before)
             try:
                 ask(progress)
             except KeyboardInterrupt:

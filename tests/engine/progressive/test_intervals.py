@@ -216,9 +216,9 @@ def test_a_group_that_was_not_seen_may_have_the_largest_count() -> None:
 
     def certain(keys: np.ndarray[Any, Any]) -> list[tuple[bool, list[dict[str, Any]]]]:
         query = wb.from_arrow({"at": np.arange(rows), "k": keys}, time="at", name="log").group_by("k")
-        looks = query.tumbling_window(rows).aggregate(n=wb.count()).progressive(at=[0.15, 0.3], seed=seed,
-                                                                                block_rows=500)
-        return [ranking for ranking in (answer.ranking(1) for answer in looks if not answer.final) if ranking[0]]
+        updates = query.tumbling_window(rows).aggregate(n=wb.count()).progressive(at=[0.15, 0.3], seed=seed,
+                                                                                  block_rows=500)
+        return [ranking for ranking in (answer.ranking(1) for answer in updates if not answer.final) if ranking[0]]
 
     found = certain(np.where((np.arange(rows) >= 90_000) & (np.arange(rows) < 101_000), 99, key))
     assert all(top == [{"k": 99}] for _, top in found)  # its blocks are read first
@@ -352,8 +352,8 @@ def test_values_that_are_no_straight_lines_have_no_false_intervals(ratio: Expr) 
             ("x", 1), ("small", 0.01), ("none", 0), ("little", 0.05))}})
         query = wb.from_arrow(table, time="at").tumbling_window(rows).aggregate(ratio=ratio)
         truth, = query.collect()["ratio"].to_pylist()
-        looks = [answer.table for answer in query.progressive(at=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8], seed=seed)][:-1]
-        ends = [(look["ratio_low"][0].as_py(), look["ratio_high"][0].as_py()) for look in looks]
+        updates = [answer.table for answer in query.progressive(at=[0.05, 0.1, 0.2, 0.3, 0.5, 0.8], seed=seed)][:-1]
+        ends = [(table["ratio_low"][0].as_py(), table["ratio_high"][0].as_py()) for table in updates]
         missed += any(None not in end and not end[0] <= truth <= end[1] for end in ends)
     assert missed <= 1
 
@@ -383,7 +383,7 @@ def test_sums_up_to_the_largest_integer_have_intervals_that_hold_or_none(top: in
     assert abs(exact) > 2**62
     *early, last = (answer.table for answer in query.progressive(at=[0.1, 0.3, 0.5, 0.9]))
     assert last["total"].to_pylist() == [exact]
-    ends = [(look["total_low"][0].as_py(), look["total_high"][0].as_py()) for look in early]
+    ends = [(table["total_low"][0].as_py(), table["total_high"][0].as_py()) for table in early]
     assert any(None not in end for end in ends)
     assert all(None in end or end[0] <= exact <= end[1] for end in ends)
 

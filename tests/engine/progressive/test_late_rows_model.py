@@ -1,4 +1,4 @@
-"""Intervals that allow for rows that are late: at every look, beside rows that were not read, and not for ever."""
+"""Intervals that allow for late rows: at every update, with rows that were not read, and not for ever."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = {"n": wb.count(), "rare": wb.count().where(col.x > 4), "total": wb.sum(
 
 
 def came(seed: int, windows: int, *, kind: str = "jitter", rows: int = 300) -> pa.Table:
-    """Rows in the order in which they came: some are late each for itself, or many at once, behind outages."""
+    """Rows in the order in which they came: some are late each for itself, or many at once, after outages."""
     chance = np.random.default_rng(seed)
     count, span = windows * rows, windows * WINDOW
     at = np.sort(chance.integers(0, span, count))
@@ -55,13 +55,13 @@ def live(rows: wb.Stream, **options: Any) -> wb.Stream:
 
 
 class Paths:
-    """Of each value of each window, through all looks: whether an interval was false, and whether one had two ends."""
+    """Of each value of each window, over all updates: whether an interval was false, and whether one had two ends."""
 
     def __init__(self) -> None:
         self.false: dict[Any, bool] = defaultdict(bool)
         self.given: dict[Any, bool] = defaultdict(bool)
 
-    def look(self, seed: int, table: pa.Table, truth: dict[Any, dict[str, Any]]) -> None:
+    def add(self, seed: int, table: pa.Table, truth: dict[Any, dict[str, Any]]) -> None:
         for row in table.to_pylist():
             key = row["start"], row.get("k")
             if row["start"] < (BEFORE + 1) * WINDOW:  # some of its rows came before
@@ -74,7 +74,7 @@ class Paths:
                 self.given[seed, key, name] |= low is not None and high is not None and low < high
 
     def held(self, name: str | None = None, key: int | None = None) -> float:
-        """Of the paths with an interval of two ends at some look, of all or of one value and key."""
+        """Of the paths with an interval of two ends at some update, of all or of one value and key."""
         given = [path for path, there in self.given.items() if there and (
             name is None or (path[1][1], path[2]) == (key, name))]
         return 1 - sum(self.false[path] for path in given) / len(given)
@@ -95,7 +95,7 @@ def test_intervals_of_a_feed_hold_at_all_updates_together(kind: str, keys: tuple
         truth = by_key(query.collect())
         for answer in query.on(live(rows)).progressive(every=60, late=late):
             if not answer.final:
-                paths.look(seed, answer.table, truth)
+                paths.add(seed, answer.table, truth)
     assert sum(paths.given.values()) > 0.7 * len(paths.given)
     assert paths.held() >= 0.95
 
@@ -112,7 +112,7 @@ def test_kinds_of_rows_that_are_late_in_their_own_way_have_models_of_their_own()
             truth = by_key(query.collect())
             for answer in query.on(live(rows)).progressive(every=60, late=late):
                 if not answer.final:
-                    paths.look(seed, answer.table, truth)
+                    paths.add(seed, answer.table, truth)
         held[by] = paths.held("n", key=2)
     assert held[None] < 0.8
     assert held["k"] >= 0.95
@@ -139,7 +139,7 @@ def test_one_interval_covers_what_was_not_read_and_what_has_not_come() -> None:
         truth = by_key(query.collect())
         there = query.on(log(rest.slice(0, stop)))
         for answer in there.progressive(at=[0.3, 0.5, 0.8], late=late, seed=seed, block_rows=64):
-            paths.look(seed, answer.table, truth)
+            paths.add(seed, answer.table, truth)
         assert answer.all_read
         assert not answer.final
         *_, now = there.progressive(at=[0.5], seed=seed, block_rows=64)
@@ -217,7 +217,7 @@ def test_rows_that_are_dropped_are_not_waited_for() -> None:
 
 
 def test_without_a_model_nothing_changes() -> None:
-    """Beside intervals that allow for late rows those of windows that none reaches are what they are without."""
+    """A model of late rows does not change the intervals of windows that no late row reaches."""
     late, rest = model_and_rest(5, 30)
     query = log(rest).tumbling_window(WINDOW).aggregate(**VALUES)
     for with_late, without in zip(query.progressive(at=[0.3, 0.6], seed=1, block_rows=64, late=late),

@@ -118,7 +118,7 @@ def test_every_answer_has_intervals_and_the_last_one_none_left(log: wb.Stream) -
 
 
 @pytest.mark.parametrize("data", ("uniform", "Zipf", "clustered by time"))
-def test_intervals_hold_at_every_look(data: str) -> None:
+def test_intervals_hold_at_every_update(data: str) -> None:
     from bench.coverage import coverage
 
     found = coverage(data, 10, 20)
@@ -218,7 +218,7 @@ def test_values_of_the_first_group_are_known_when_a_second_one_comes(log: wb.Str
 
 
 def test_an_answer_is_gone_when_nobody_has_it(log: wb.Stream) -> None:
-    """Without the collector of cycles: arrays of a hundred looks were kept until it came."""
+    """Without the collector of cycles: arrays of a hundred updates were kept until it came."""
     progress = QUERIES["whole"](log).progressive(every="10%", block_rows=100)
     answer = next(progress)
     assert answer.table.num_rows
@@ -316,7 +316,7 @@ def test_other_blocks_wait_for_the_first_answer(files: wb.Stream, monkeypatch: p
     assert expected == [5]
 
 
-def test_blocks_of_answers_that_nobody_looks_at_are_merged_together(log: wb.Stream, monkeypatch: Any) -> None:
+def test_blocks_of_estimates_that_nobody_reads_are_merged_together(log: wb.Stream, monkeypatch: Any) -> None:
     """A hundred answers took as long as half of the whole, though a view draws a few in a second."""
     progress = QUERIES["whole"](log).progressive(every="1%", block_rows=50)
     merged = []
@@ -348,8 +348,8 @@ def test_a_query_is_not_resumed_on_rows_that_changed_since(stored: str, column: 
     def asked(log: wb.Stream) -> wb.Stream:
         return log.group_by("k").tumbling_window(3_000).aggregate(total=wb.sum(col.i))
 
-    place = TABLE.column_names.index(column)
-    changed = pa.concat_tables([TABLE.slice(0, 100).set_column(place, column, TABLE.column(column).slice(200, 100)),
+    index = TABLE.column_names.index(column)
+    changed = pa.concat_tables([TABLE.slice(0, 100).set_column(index, column, TABLE.column(column).slice(200, 100)),
                                 TABLE.slice(100)])
     progress = asked(opened(TABLE)).progressive(every="60%", seed=1).prioritize(between=(0, 60))
     next(progress)

@@ -58,7 +58,7 @@ def test_what_does_not_go_on_row_by_row_says_so(tail: Callable[[wb.Stream], wb.S
 
 
 def test_a_query_and_its_table_are_freed_whatever_follows_its_windows() -> None:
-    """A step behind the windows was kept by what is known of its query, and the query by its step."""
+    """A step after the windows was kept by what is known of its query, and the query by its step."""
     for end in (lambda found: found, lambda found: found.where(col.n > 1), lambda found: found.top_k(2, by="n")):
         table = pa.table({"at": np.arange(9_000), "k": np.arange(9_000) % 3})
         query = end(wb.from_arrow(table, time="at").group_by("k").tumbling_window(9_000).aggregate(n=wb.count()))

@@ -122,17 +122,17 @@ def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], quer
 
 @pytest.mark.parametrize("query", ("small side", "as of", "two logs", "nested", "nested hopping", "with an aggregate",
                                    "names", "names of joined"))
-def test_intervals_hold_at_every_look(sources: dict[str, wb.Stream], query: str) -> None:
-    """Of the paths of values through all looks, each of 12 shuffles of the ranges; bench H counts a thousand."""
+def test_intervals_hold_at_every_update(sources: dict[str, wb.Stream], query: str) -> None:
+    """Of the paths of values over all updates, each of 12 shuffles of the ranges; bench H counts a thousand."""
     asked = QUERIES[query](sources["memory"])
     keys = [name for name in ("start", "k", "kind", "digit", "rank") if name in asked.collect().column_names]
     truth = {tuple(row[key] for key in keys): row for row in asked.collect().to_pylist()}
     columns = next(asked.progressive(every="4%")).table.column_names
     values = [name for name in asked.schema.names if f"{name}_low" in columns]
-    false, given, looks = 0, 0, [0.1, 0.3, 0.5, 0.7, 0.95]
+    false, given, fractions = 0, 0, [0.1, 0.3, 0.5, 0.7, 0.95]
     for seed in range(12):
         missed, had = set(), set()
-        for answer in asked.progressive(at=looks, seed=seed):
+        for answer in asked.progressive(at=fractions, seed=seed):
             for row in answer.table.to_pylist():
                 true = truth.get(tuple(row[key] for key in keys))
                 for name in values:

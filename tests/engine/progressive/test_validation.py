@@ -121,13 +121,13 @@ def test_keys_of_another_type_are_reported(query: wb.Stream, row: dict[str, Any]
     assert hint in error.value.hint
 
 
-def test_places_and_claims(query: wb.Stream, tmp_path: Any) -> None:
+def test_paths_and_claims_are_validated(query: wb.Stream, tmp_path: Any) -> None:
     progress = query.progressive(block_rows=100)
     next(progress)
-    for place in (tmp_path, tmp_path / "nope" / "x"):
+    for path in (tmp_path, tmp_path / "nope" / "x"):
         with pytest.raises(CheckpointError, match="Cannot write the file") as error:
-            progress.save(place)
-        assert str(place) in error.value.where
+            progress.save(path)
+        assert str(path) in error.value.where
     for nothing in (None, 4):
         refused(lambda: progress.save(nothing), "path must be")  # type: ignore[arg-type]  # noqa: B023
         refused(lambda: progress.load_claims(nothing), "path must be")  # type: ignore[arg-type]  # noqa: B023

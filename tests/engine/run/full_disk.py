@@ -1,6 +1,6 @@
 """Runs a query whose checkpoints go to a disk that is full for a while; called with a folder.
 
-The folder ``state`` in it is a small file system of its own; settled rows go to ``out``, beside it.
+The folder ``state`` in it is a small file system of its own; settled rows go to ``out`` in the same folder.
 """
 
 from __future__ import annotations

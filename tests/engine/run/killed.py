@@ -1,8 +1,8 @@
 """Runs a query in processes that are killed without warning, again and again, until one comes to the end.
 
 Called with JSON: folder, redis, postgres and kafka addresses, kills, seed. Prints how many were killed, and how many of
-those had gone on first. With a topic rows come from there, more of them after each kill: from Kafka to files, or from
-NATS to a table.
+those had written rows before. With a topic the query reads from there, more rows after each kill: from Kafka to files,
+or from NATS to a table.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def run_to_the_end(options: dict[str, Any]) -> None:
 
 
 def send(options: dict[str, Any], number: int) -> None:
-    """The rows that come before the kill of this number; behind the last of them one that settles them all."""
+    """Send the rows that come before the kill of this number; after the last one, also a row that settles them all."""
     rows = made((options["kills"] + 1) * ROWS_A_KILL, speed=float("inf")).collect().select(list(TOPIC)).to_pylist()
     some = rows[number * ROWS_A_KILL : (number + 1) * ROWS_A_KILL]
     if number == options["kills"]:

@@ -1,4 +1,4 @@
-"""What a run remembers, told by operator; and that it is forgotten when its time has passed."""
+"""Buffered rows of a run are counted by operator, and are released when the watermark has passed them."""
 
 from __future__ import annotations
 

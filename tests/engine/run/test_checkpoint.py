@@ -109,7 +109,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(tmp_path: Pat
     assert wb.restore(tmp_path / "run", query(events())).wait(30)
 
 
-def test_the_one_before_is_taken_when_the_machine_went_down_while_they_changed_places(tmp_path: Path) -> None:
+def test_the_one_before_is_taken_when_the_machine_went_down_while_they_were_swapped(tmp_path: Path) -> None:
     started(events(), 10).checkpoint(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / ".run.previous")
     assert wb.restore(tmp_path / "run", query(events())).wait(30)
@@ -137,10 +137,10 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_folders_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "letters").mkdir()
+    (tmp_path / "other").mkdir()
     with pytest.raises(CheckpointError, match="exists and does not hold a checkpoint"):
-        started(events(), 10).checkpoint(tmp_path / "letters")
-    for name in ("letters", "nowhere"):
+        started(events(), 10).checkpoint(tmp_path / "other")
+    for name in ("other", "nowhere"):
         with pytest.raises(CheckpointError, match="There is no checkpoint in"):
             wb.restore(tmp_path / name, query(events()))
 

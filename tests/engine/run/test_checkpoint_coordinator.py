@@ -110,7 +110,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_an_older_one(tmp_path: Path, ha
     assert in_parquet(tmp_path / "out") == asked.collect().to_pylist()
 
 
-def test_a_damaged_checkpoint_takes_the_place_of_none(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_replaces_none(tmp_path: Path) -> None:
     started(tmp_path, query()).wait(PATIENCE_S)
     (tmp_path / "state" / "000000090").mkdir()
     started(tmp_path, query(), keep=2).wait(PATIENCE_S)
@@ -343,7 +343,7 @@ def test_killed_at_any_moment_a_nats_feed_goes_on_and_a_table_has_each_row_once(
 
 
 def _went_on(options: dict[str, Any]) -> int:
-    """How many of the runs that were killed as often as was told went on from a checkpoint."""
+    """How many of the killed runs resumed from a checkpoint; the options say how many are killed."""
     done = subprocess.run([sys.executable, killed.__file__, json.dumps(options)], capture_output=True, text=True,
                           check=False, timeout=250)
     assert done.returncode == 0, done.stderr[-3000:]

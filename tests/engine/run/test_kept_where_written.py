@@ -29,8 +29,8 @@ JOINED = LOG.set_duration(5).select("k", a=col.x).join(LOG.select("k", b=col.x),
 ], ids=["the answer", "projected", "filtered", "aggregated", "also filtered", "projected twice"])
 def test_a_join_keeps_its_rows_if_they_are_the_answer(queries: tuple[Stream, ...], stays: bool) -> None:
     pipeline = Pipeline(*optimize_together([query.node for query in queries]))
-    place, = [place for place, node in enumerate(pipeline.nodes) if isinstance(node.op, Join)]
-    kernel = pipeline.kernels[place]
+    index, = [index for index, node in enumerate(pipeline.nodes) if isinstance(node.op, Join)]
+    kernel = pipeline.kernels[index]
     assert isinstance(kernel, JoinKernel)
     assert (kernel.storage is not None) == stays
 

@@ -85,14 +85,14 @@ def test_rows_of_different_keys_that_meet_stay_together() -> None:
     assert rows(query.collect(threads=2)) == rows(query.collect())
 
 
-@pytest.mark.parametrize("place", [1, 699, 700, ROWS // 2, ROWS - 1])
-def test_rows_out_of_order_are_reported_as_on_one_thread(place: int) -> None:
+@pytest.mark.parametrize("row", [1, 699, 700, ROWS // 2, ROWS - 1])
+def test_rows_out_of_order_are_reported_as_on_one_thread(row: int) -> None:
     times = np.arange(ROWS) * 3
-    times[place] = times[place - 1] - 1
+    times[row] = times[row - 1] - 1
     query = log(times).group_by("k").session_window(5).aggregate(n=wb.count())
     with pytest.raises(WhimbrelError) as alone:
         query.collect()
     with pytest.raises(WhimbrelError) as together:
         query.collect(threads=2)
     assert str(together.value) == str(alone.value)
-    assert f"Row {place:,} of log" in str(alone.value)
+    assert f"Row {row:,} of log" in str(alone.value)

@@ -1,4 +1,4 @@
-"""Behind a row of an answer are the events that it is made of: those, no fewer, and mostly no more."""
+"""The lineage of a result row holds the events that it is made of: those, no fewer, and mostly no more."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_edges_are_events() -> None:
         assert found.rerun().to_pylist() == [row]
 
 
-def test_a_run_looks_at_what_it_has_read_so_far() -> None:
+def test_the_lineage_of_a_run_is_of_the_rows_it_has_read_so_far() -> None:
     parked = wb.replay(late(), speed=0.001, reorder_latency=10).tumbling_window(10).aggregate(n=wb.count())
     run = parked.start()
     try:

@@ -32,10 +32,10 @@ def test_every_way_to_say_a_row_finds_its_events(change: int) -> None:
     answer = query.collect()
     run = query.start()
     assert run.wait(60)
-    for place, row in enumerate(answer.to_pylist()):
-        start = answer["start"][place]
+    for number, row in enumerate(answer.to_pylist()):
+        start = answer["start"][number]
         ways: list[Any] = [row["start"], start, row["start"].isoformat(), int(start.value), start.as_py(),
-                           np.datetime64(start.value, "ns"), answer.to_pandas()["start"][place]]
+                           np.datetime64(start.value, "ns"), answer.to_pandas()["start"][number]]
         for asked in (query, run):
             for way in ways:
                 found = asked.lineage(start=way)

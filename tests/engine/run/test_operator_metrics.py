@@ -27,9 +27,9 @@ def test_steps_count_rows_and_name_their_inputs() -> None:
     assert run.wait(60)
     steps = run.metrics.steps
     assert {step.name for step in steps} >= {"log", "where(col.x > 0.5)", "sliding_window(3)", "join(on=['k'])"}
-    place = {step.name: at for at, step in enumerate(steps)}
+    index = {step.name: at for at, step in enumerate(steps)}
     assert all(below < at for at, step in enumerate(steps) for below in step.inputs)
-    source, where, join = (steps[place[name]] for name in ("log", "where(col.x > 0.5)", "join(on=['k'])"))
+    source, where, join = (steps[index[name]] for name in ("log", "where(col.x > 0.5)", "join(on=['k'])"))
     assert (source.rows_in, source.rows_out, source.inputs) == (ROWS, ROWS, ())
     assert where.rows_in == ROWS
     assert where.rows_out == log().where(col.x > 0.5).collect().num_rows

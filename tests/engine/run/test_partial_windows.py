@@ -72,10 +72,10 @@ def test_parquet_files_are_cut_at_row_groups(tmp_path: Path) -> None:
     assert rows(query.collect(threads=2)) == rows(query.collect())
 
 
-@pytest.mark.parametrize("place", [1, ROWS // 2, ROWS - 1])
-def test_rows_out_of_order_are_reported_as_on_one_thread(place: int) -> None:
+@pytest.mark.parametrize("row", [1, ROWS // 2, ROWS - 1])
+def test_rows_out_of_order_are_reported_as_on_one_thread(row: int) -> None:
     times = np.arange(ROWS)
-    times[place] -= 2
+    times[row] -= 2
     query = CUT["one window"](wb.from_arrow(table(times), time="at"))
     with pytest.raises(WhimbrelError) as alone:
         query.collect()

@@ -23,7 +23,7 @@ ROWS = 20_000
 
 
 class AtOnce(Client):
-    """All rows in one delivery, which has one place behind it."""
+    """All rows in one delivery, which has one offset after it."""
 
     def __init__(self, begun: bool, ends: bool) -> None:
         self._begun, self._ends = begun, ends
@@ -34,7 +34,7 @@ class AtOnce(Client):
         if self._begun:
             return None
         self._begun = True
-        return MessageBatch(pa.RecordBatch.from_pydict({"at": list(range(ROWS))}), "behind all")
+        return MessageBatch(pa.RecordBatch.from_pydict({"at": list(range(ROWS))}), "after all")
 
     def close(self) -> None:
         pass

@@ -18,11 +18,11 @@ from whimbrel.run.execution import Execution
 
 ROWS = 6
 A, B = 0, 1
-PLACES = [A, None, A, B, None, A]
+ORDER = [A, None, A, B, None, A]
 
 
 def of(type_: pa.DataType, a: Any, b: Any) -> pa.Array:
-    return pa.array([{A: a, B: b, None: None}[place] for place in PLACES], type_)
+    return pa.array([{A: a, B: b, None: None}[which] for which in ORDER], type_)
 
 
 def coded(words: list[str | None]) -> pa.Array:

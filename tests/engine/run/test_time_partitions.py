@@ -94,23 +94,23 @@ def test_two_sources_are_cut_at_the_same_times() -> None:
     assert rows(cut) == rows(query.collect())
 
 
-@pytest.mark.parametrize("place", [1, ROWS // 2, ROWS - 1, ROWS // 8, ROWS // 4])
-def test_rows_out_of_order_are_reported_as_on_one_thread(place: int) -> None:
+@pytest.mark.parametrize("row", [1, ROWS // 2, ROWS - 1, ROWS // 8, ROWS // 4])
+def test_rows_out_of_order_are_reported_as_on_one_thread(row: int) -> None:
     times = np.arange(ROWS) * 3
-    times[place] = times[place - 1] - 1
+    times[row] = times[row - 1] - 1
     query = log(times).tumbling_window(3).aggregate(n=wb.count())
     with pytest.raises(WhimbrelError) as alone:
         query.collect()
     with pytest.raises(WhimbrelError) as together:
         query.collect(threads=2)
     assert str(together.value) == str(alone.value)
-    assert f"Row {place:,} of log" in str(alone.value)
+    assert f"Row {row:,} of log" in str(alone.value)
 
 
 def test_any_row_out_of_order_is_noticed() -> None:
-    for place in range(1, ROWS, 37):
+    for row in range(1, ROWS, 37):
         times = np.arange(ROWS) * 3
-        times[place:] -= 5
+        times[row:] -= 5
         assert time_partitions.collect_side_by_side(log(times).where(col.x > 3).node, 3) is None
 
 

@@ -223,7 +223,7 @@ def test_a_source_that_fails_ends_the_queries_that_read_it() -> None:
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_a_query_that_fails_leaves_its_neighbours_going(first: int) -> None:
-    """One window of many leaves int64, behind a filter that all share."""
+    """One window of many leaves int64, after a filter that all share."""
     rows = 5_000
     x = np.where(np.arange(rows) == 2_345, 2**63 - 1, 1)
     kept = wb.from_arrow(pa.table({"at": np.arange(rows), "x": x}), time="at", name="log").where(col.x > 0)
@@ -242,7 +242,7 @@ def test_a_query_that_fails_leaves_its_neighbours_going(first: int) -> None:
             assert run.snapshot().table.equals(query.collect())
 
 
-def test_a_look_that_fails_for_one_shows_the_other() -> None:
+def test_a_snapshot_that_fails_for_one_query_shows_the_other() -> None:
     largest = {"at": [1, 2, 3], "x": [2**63 - 1, 1, 5]}
     stream = halted(wb.from_arrow(largest, time="at"), 3)
     window = stream.tumbling_window(10)
@@ -253,7 +253,7 @@ def test_a_look_that_fails_for_one_shows_the_other() -> None:
     assert shots[1].table["n"].to_pylist() == [3]
 
 
-def test_one_look_serves_all_that_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_fork_serves_the_snapshots_of_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Execution(*(query.node for query in two(halted(log(), 250))))) as session:
         session.step()
         forks: list[Any] = []

@@ -31,7 +31,7 @@ def table() -> pa.Table:
     chance = np.random.default_rng(8)
 
     def of(values: list[Any], type_: pa.DataType) -> pa.Array:
-        return pa.array([values[int(place)] for place in chance.integers(0, len(values), ROWS)], type_)
+        return pa.array([values[int(number)] for number in chance.integers(0, len(values), ROWS)], type_)
 
     moments = [datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in range(5)]
     return pa.table({

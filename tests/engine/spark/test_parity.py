@@ -1,4 +1,4 @@
-"""Twelve queries in five places: one thread, threads, Spark, a stream on Spark, replayed live. Row by row the same."""
+"""Twelve queries give the same rows in five ways: one thread, threads, Spark, a stream on Spark, replayed live."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_streaming_on_spark(spark: SparkSession, table: pa.Table, expected: dict
 
 
 def test_a_certificate(spark: SparkSession, table: pa.Table) -> None:
-    """The same through the door that users have; with a latency that is too short, the reason is told."""
+    """The same through the public interface; with a latency that is too short, the certificate gives the reason."""
     history = wb.from_spark(spark.createDataFrame(table).repartition(2), time="at", name="log")
     query = QUERIES["hopping"](history)
     for latency, late in ((LATENCY, 0), (10, 100)):

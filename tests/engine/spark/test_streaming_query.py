@@ -53,7 +53,7 @@ def streamed(spark: SparkSession, folder: Path, **promise: Any) -> Stream:
 
 
 def on_time(rows: pa.Table) -> pa.Table:
-    """Without the rows that are late for a micro-batch: behind the newest row of the files before."""
+    """Without the rows that are late for a micro-batch: older than the newest row of the files before."""
     size = -(-ROWS // FILES)
     at = rows["at"].to_numpy()
     newest = np.maximum.accumulate([at[: start + size].max() for start in range(0, ROWS, size)])

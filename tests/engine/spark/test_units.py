@@ -20,8 +20,8 @@ FEW = ("full join", "as-of join", "anti-join", "union", "windows, then a join")
 @pytest.mark.parametrize("meeting", FEW)
 @pytest.mark.parametrize("exchange", [None, "key", "order"])
 def test_on_spark_as_here(spark: SparkSession, meeting: str, exchange: str | None) -> None:
-    for place, (left, right) in enumerate(UNITS if exchange == "order" else UNITS[:1]):
-        asked = MEETINGS[meeting](stream(log(5, left, ends=place > 0, sub=True), "left"),
+    for number, (left, right) in enumerate(UNITS if exchange == "order" else UNITS[:1]):
+        asked = MEETINGS[meeting](stream(log(5, left, ends=number > 0, sub=True), "left"),
                                   stream(cast(log(6, "us" if right == "ns" else right, ends=True, sub=True), right),
                                          "right"))  # Spark holds no nanoseconds
         if exchange == "key" and meeting in ("full join", "union"):

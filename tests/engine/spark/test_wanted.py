@@ -210,7 +210,7 @@ def test_files_are_read_block_by_block_for_early_answers(frame: DataFrame) -> No
 
 
 def test_in_the_order_of_time_a_failed_task_delivers_once(frame: DataFrame) -> None:
-    """Also while those behind it wait for their turn."""
+    """Also while the tasks after it wait for their turn."""
     def flaky(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 

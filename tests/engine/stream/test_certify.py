@@ -1,4 +1,4 @@
-"""A back-test and a live run say the same, or it is told which rows were late."""
+"""A backtest and a live run give the same result, or the certificate names the rows that were late."""
 
 from __future__ import annotations
 

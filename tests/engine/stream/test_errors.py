@@ -29,9 +29,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
         ["There is no column 'prise'.", "where(col.prise > 1)", "did you mean 'price'?"],
     ),
     "unknown key": (lambda: log().group_by("nam"), ["There is no column 'nam'.", "did you mean 'name'?"]),
-    "column in the place of lifetimes": (
+    "column with a name of lifetimes": (
         lambda: log().select("price", end=1), ["'end' is a column of every result.", "select(end=...)"]),
-    "key in the place of lifetimes": (
+    "key with a name of lifetimes": (
         lambda: other().group_by("end"), ["'end' is a column of every result.", "group_by(end=...)"]),
     "hidden column": (
         lambda: other().where(col.end > 5).collect(),

@@ -47,7 +47,7 @@ def test_both_are_read_once_and_reconcile() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_any_arrival_reconciles_with_the_oracle(policy: str, seed: int) -> None:
     chance = random.Random(seed)
-    times = [place + chance.choice([0, 0, -2, -9, -50]) for place in range(400)]
+    times = [row + chance.choice([0, 0, -2, -9, -50]) for row in range(400)]
     lengths = [chance.choice([1, 3, 30]) for _ in times]
     ends = [time + length for time, length in zip(times, lengths, strict=True)]
     source = wb.from_arrow({"at": times, "until": ends}, time="at", end="until", reorder_latency=5, late=policy)

@@ -191,7 +191,7 @@ def test_every_user_aggregate_that_merges_is_split() -> None:
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
 def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
     chance = random.Random(seed)
-    times = [place + chance.choice([0, 0, 0, -3, -40, -300]) for place in range(3000)]
+    times = [row + chance.choice([0, 0, 0, -3, -40, -300]) for row in range(3000)]
     source = log(at=times, seen=list(range(3000)), k=[chance.choice("abcd") for _ in times])
     latencies = sorted(chance.sample([0, 1, 2, 5, 20, 50, 200, 400], 4))
     queries = [source.group_by("k").tumbling_window(10).aggregate(n=wb.count(), v=wb.var(col.at), f=wb.first(col.seen)),

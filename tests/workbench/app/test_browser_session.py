@@ -49,7 +49,7 @@ def test_what_is_there_is_part_of_a_page_from_the_start(control: bool) -> None:
         links = [sheet.url for sheet in fresh.select({"type": ImportedStyleSheet})]
         assert links
         assert not [link for link in links if "://" in link]
-        # What counts the frames changes with each: were it drawn, the page would be laid out anew for it.
+        # The counter of frames changes with each frame: if it were drawn, the page would be laid out again for it.
         assert {type(root) for root in later.roots if root.tags} == {Range1d}
     finally:
         shared.close()

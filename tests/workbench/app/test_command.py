@@ -40,16 +40,16 @@ def test_a_script_is_served_with_a_token_of_the_users(tmp_path: Path, monkeypatc
     (tmp_path / "app.py").write_text(f"{QUERY}\n{drains}\ncounts\n", encoding="utf-8")
     with command("serve", "app.py", folder=tmp_path) as url:
         assert url.endswith("?token=my-own-token")
-        place = urlsplit(url)
-        assert place.hostname == "127.0.0.1"
-        connection = http.client.HTTPConnection(place.netloc, timeout=30)
+        address = urlsplit(url)
+        assert address.hostname == "127.0.0.1"
+        connection = http.client.HTTPConnection(address.netloc, timeout=30)
         connection.request("GET", "/")
         assert connection.getresponse().status == 403
         connection.close()
         (tmp_path / "app.py").write_text(f"{QUERY}\ncounts\n", encoding="utf-8")
         # In a process of its own: Tornado leaves a socket that it could not bind to the garbage collector.
-        again = [sys.executable, "-m", "whimbrel", "serve", "app.py", "--port", str(place.port)]
+        again = [sys.executable, "-m", "whimbrel", "serve", "app.py", "--port", str(address.port)]
         done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 1
-        assert f"Cannot listen on 127.0.0.1:{place.port}" in done.stderr
+        assert f"Cannot listen on 127.0.0.1:{address.port}" in done.stderr
     assert list((tmp_path / "state").glob("0*")), "it was ended by its signal before the run was drained"

@@ -193,12 +193,12 @@ def test_charts_over_time_pan_together_and_stay_while_data_comes(server: Server,
 
 
 def test_a_short_chart_has_a_range_of_its_own_until_it_fills_a_quarter_of_the_longer_one(open_page: Open) -> None:
-    """The first hours of a replay were drawn at the left edge of the month that stood beside them."""
+    """The first hours of a replay were drawn at the left edge of a range that another chart of a month shared."""
     hourly = LOG.group_by("origin").tumbling_window("1h").aggregate(flights=wb.count())
     replayed = hourly.on(wb.replay(LOG, speed=150_000, reorder_latency="2h", late="drop"))
     with served(Dashboard("Spans", {"month": hourly.view(kind="lines"), "now": replayed.view(kind="lines")})) as server:
         page = open_page(server.exposure.url)
-        # The newest chart is the last model: one that was built anew is still known for a while as it was.
+        # The newest chart is the last model: Bokeh keeps the old model of a rebuilt chart for a while.
         alike = f"(all => all.length > 1 && all[0].join() === all.at(-1).join())(({RANGES})())"
         page.wait_for_function(f"({RANGES})().length === 2")
         page.wait_for_function("!" + alike)
@@ -237,7 +237,7 @@ def test_points_are_counted_again_where_a_reader_moves(open_page: Open, tmp_path
 
 
 def test_a_drag_that_begins_slowly_pans_and_points_are_counted_while_it_lasts(open_page: Open) -> None:
-    """Bokeh took it for a press, and told nobody where the chart was before the button was let go."""
+    """Bokeh took it for a press, and sent the range of the chart only when the button was released."""
     with served(Dashboard("Points", {"delays": LOG.view(kind="density", y="delay")})) as server:
         page = open_page(server.exposure.url)
         wait_for_chart(page)
@@ -286,7 +286,7 @@ PAINT_AGAIN = """() => {
 
 
 def test_a_redraw_writes_down_nothing_that_is_as_it_was(server: Server, open_page: Open) -> None:
-    """Where each part of a chart stands was written anew, and the style of the whole page worked out for it."""
+    """The position of each part of a chart was written again, and the style of the whole page recomputed for it."""
     page = open_page(server.exposure.url)
     wait_for_chart(page)
     sheets, written = page.evaluate(PAINT_AGAIN)
@@ -351,7 +351,7 @@ def test_the_demo_is_served(open_page: Open, tmp_path: Path) -> None:
     with command("demo", folder=tmp_path) as url:
         page = open_page(url)
         wait_for_chart(page)
-        page.context.close()  # while it moves, of which nobody is told
+        page.context.close()  # while it moves; the page sends no message about that
         page = open_page(url, 390)
         wait_for_chart(page)
         chart = page.locator("main .bk-Figure").first

@@ -1,4 +1,4 @@
-"""However many pages look, a source is read once and a frame is made once."""
+"""However many pages show a run, a source is read once and a frame is made once."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def shared(**settings: bool) -> Iterator[SharedRun]:
 def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often sources are read and pictures are made."""
     made: Counter[str] = Counter()
-    others = set(threading.enumerate())  # views of other tests may still be looked at
+    others = set(threading.enumerate())  # views of other tests may still be visible
     picture, read = FrameBuilder.picture, Replay.read
 
     def counted_picture(self: FrameBuilder, *given: object, **named: object) -> object:
@@ -231,7 +231,7 @@ def test_another_latency_is_asked_of_all_views_together() -> None:
         assert all(run is not None and run.wait(30) for run in runs)
         assert runs[0].snapshot().metrics.late_dropped == 1
         there.player.hold()
-        there.control("fit").result(30)  # done behind it, on the same thread
+        there.control("fit").result(30)  # done after it, on the same thread
         assert runs[0].clock.paused
     finally:
         there.close()

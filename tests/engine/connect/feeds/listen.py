@@ -18,7 +18,7 @@ def until(true: Callable[[], object], what: str = "") -> None:
     """Wait until something holds; fail when it does not come."""
     end = time.monotonic() + PATIENCE_S
     while not true():
-        assert time.monotonic() < end, f"waited in vain {what}"
+        assert time.monotonic() < end, f"timed out {what}"
         time.sleep(0.01)
 
 

@@ -21,7 +21,7 @@ class Relay:
     Attributes
     ----------
     server : int
-        May be told later: a server that tells clients its address must know the relay's first.
+        May be set later: a server that sends clients its address must know the address of the relay first.
     cuts : deque of int
         Those that are still to come.
     """

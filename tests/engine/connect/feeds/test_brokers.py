@@ -127,7 +127,7 @@ def test_what_a_redis_stream_no_longer_has_is_counted(redis_server: servers.Serv
     with reading(feed, last) as found:
         assert values(found, 1, "at") == [1]
         assert found.state.lost == {"a stream was recreated": 1}
-    with reading(feed, "1-0") as found:  # a place of an earlier version
+    with reading(feed, "1-0") as found:  # an offset of an earlier version
         assert values(found, 1, "at") == [1]
 
 
@@ -299,7 +299,7 @@ def test_the_latest_message_is_looked_for_once(nats_server: servers.Server) -> N
 
 
 async def stream_of(log: Any, name: str, *at: int, **config: Any) -> None:
-    """A stream made anew, with rows at these times."""
+    """Create the stream again, with rows at these times."""
     with contextlib.suppress(nats.js.errors.NotFoundError):
         await log.delete_stream(name)
     await log.add_stream(name=name, subjects=[name], **config)

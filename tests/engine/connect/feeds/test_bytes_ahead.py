@@ -110,7 +110,7 @@ def test_few_entries_of_redis_come_at_once_where_long_ones_follow_short_ones(gro
 
 @pytest.mark.mosquitto
 def test_a_broker_whose_messages_are_not_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its answer to a ping is behind them."""
+    """Its answer to a ping comes after them."""
     monkeypatch.setattr(mqtt_feed, "_KEEPALIVE_S", 1)
     with servers.running(servers.mosquitto(tmp_path)) as server:
         feed = wb.feeds.mqtt("t", f"mqtt://127.0.0.1:{server.port}", time="at", schema={"at": "int64"}, qos=0,

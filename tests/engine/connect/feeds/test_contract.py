@@ -384,7 +384,7 @@ def test_feeds_of_one_name_are_distinguished() -> None:
 
 
 def test_metrics_count_all_rows_once_a_feed_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_loop, "_IDLE_S", float("inf"))  # they are not looked at from time to time
+    monkeypatch.setattr(run_loop, "_IDLE_S", float("inf"))  # they are not checked from time to time
     wire = Wire(ends=False)
     with stream(wire).start() as run:
         for at in range(5):

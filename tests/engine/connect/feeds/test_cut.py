@@ -1,4 +1,4 @@
-"""Connections that are cut within a message, by a relay before a real server: each row is told, and once."""
+"""Connections that are cut within a message, by a relay before a real server: each row is delivered exactly once."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_offsets_in_a_directory_share_its_names_and_each_resumes_where_it_is(tmp
     assert len({id(offset["new"]) for offset in offsets}) == len({id(offset["done"]) for offset in offsets}) == 1
     (tmp_path / "2.jsonl").unlink()
     put(tmp_path, "00.jsonl", 9)
-    for offset, first in ((offsets[7], 4), (offsets[8], 5), (offsets[17], 9)):  # behind a file, at its end, behind all
+    for offset, first in ((offsets[7], 4), (offsets[8], 5), (offsets[17], 9)):  # after a file, at its end, after all
         left = [9, *range(first, 9)]
         with reading(feed, json.loads(json.dumps(offset))) as found:
             assert values(found, len(left), "at") == left
@@ -138,7 +138,7 @@ def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes
 
 
 def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -> None:
-    """A file whose writer paused for more than a second was never looked at again."""
+    """A file whose writer paused for more than a second was never read again."""
     whole = tmp_path / "b.parquet"
     put(tmp_path, "b.parquet", 2)
     written = whole.read_bytes()

@@ -107,7 +107,7 @@ def test_a_member_that_comes_back_does_not_read_what_others_have_read(broker: se
 
 
 def test_a_member_whose_last_checkpoint_is_lost_goes_on_from_the_one_before(broker: servers.Server) -> None:
-    """What the broker was told by itself is of the lost one."""
+    """The broker's own committed offset belongs to the lost checkpoint."""
     asked, offsets = feed(broker, "lost", group="l"), []
     with reading(asked) as found:
         for at in range(3):
@@ -158,7 +158,7 @@ def test_a_feed_that_waits_for_its_group_is_not_live(broker: servers.Server) -> 
         assert str(found.state) == "live"
 
 
-@pytest.mark.parametrize("group", [None, "behind"])
+@pytest.mark.parametrize("group", [None, "retained"])
 def test_messages_that_the_broker_no_longer_has_are_counted(broker: servers.Server, group: str | None) -> None:
     topic = f"retained-{group}"
     send(broker, topic, *range(6))
@@ -207,7 +207,7 @@ def recreate(broker: servers.Server, topic: str, *at: int) -> None:
 @pytest.mark.parametrize("again", [1, 30], ids=["fewer messages", "more messages"])
 def test_a_topic_that_is_recreated_is_read_from_its_beginning(broker: servers.Server, again: int,
                                                               group: str | None) -> None:
-    """Behind the offsets of the old one there is nothing, or there are other messages: no error tells."""
+    """After the offsets of the old topic there is nothing, or there are other messages: no error reports it."""
     topic, new = f"recreated-{uuid.uuid4()}", [10 * at for at in range(100, 100 + again)]
     send(broker, topic, *range(10))
     asked = feed(broker, topic, group=group, start_from="latest", config={"topic.metadata.refresh.interval.ms": 200})
@@ -218,7 +218,7 @@ def test_a_topic_that_is_recreated_is_read_from_its_beginning(broker: servers.Se
         recreate(broker, topic, *range(100, 100 + again))
         seen = values(found, again, "x")
         until(lambda: found.state.lost == {"a topic was recreated": 1})
-        while seen[-again:] != new:  # those behind the old offsets may have come before
+        while seen[-again:] != new:  # messages after the old offsets may have arrived before
             seen += values(found, 1, "x")
     with reading(asked, offset) as found:
         assert values(found, again, "x") == new

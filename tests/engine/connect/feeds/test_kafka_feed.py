@@ -98,7 +98,7 @@ def test_a_backlog_of_many_partitions_comes_in_the_order_of_its_timestamps(
 
 @dataclass
 class Stamped:
-    """What a backlog looks at of a message."""
+    """The parts of a message that a backlog reads."""
 
     number: int
     stamp: int
@@ -280,8 +280,8 @@ def test_passwords_are_in_no_plan(cluster: Cluster) -> None:
 
 
 def test_the_feed_reports_its_lag(cluster: Cluster) -> None:
-    cluster.send("behind", *(row(at) for at in range(100)))
-    with reading(wb.feeds.kafka("behind", cluster.servers, **QUICK)) as found:
+    cluster.send("backlog", *(row(at) for at in range(100)))
+    with reading(wb.feeds.kafka("backlog", cluster.servers, **QUICK)) as found:
         rows(found, 100)
         until(lambda: found.state.lag_rows == 0)
 

@@ -1,4 +1,4 @@
-"""What a feed is told: what cannot be is refused in the user's words, and nothing secret is repeated."""
+"""Options of feeds: invalid ones are rejected in the user's words, and errors contain no password."""
 
 from __future__ import annotations
 

@@ -112,5 +112,5 @@ def test_hops_are_wider_while_too_many_rows_wait_and_windows_that_are_answered_a
     assert all(totals[row["end"] - 2] == row["total"] for row in found)
     assert {row["end"] - row["start"] for row in found[1000:-20]} <= {2, 10}
     left_out = sum((row["end"] - row["start"]) // 2 - 1 for row in found)
-    assert 1000 < left_out <= state.shed["widen hop to 10"] <= left_out + 8  # two stretches behind the last row
+    assert 1000 < left_out <= state.shed["widen hop to 10"] <= left_out + 8  # two stretches after the last row
     assert str(state).endswith("shed")

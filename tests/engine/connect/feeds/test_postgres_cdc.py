@@ -1,4 +1,4 @@
-"""PostgreSQL's log of changes, of a real server: what is told, once, and what it keeps until it is safe."""
+"""Changes of a real PostgreSQL server are read once, and the server keeps them until they are acknowledged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def do(server: servers.Server, *statements: str) -> None:
 
 
 def begin(found: FeedReader) -> None:
-    """Wait until its slot is there: what happened before is not told."""
+    """Wait until its slot exists: the server does not send earlier changes."""
     next(found)
     until(lambda: found.state.connection == "live")
 

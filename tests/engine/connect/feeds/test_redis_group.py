@@ -1,4 +1,4 @@
-"""Groups of Redis: shared out, left behind by those that died, and made anew."""
+"""Consumer groups of Redis: rows are shared out, those of dead consumers are claimed, deleted groups are recreated."""
 
 from __future__ import annotations
 

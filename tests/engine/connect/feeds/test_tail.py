@@ -43,7 +43,7 @@ def append(path: Path, text: bytes) -> None:
 
 
 def offset_after(log: Path, count: int) -> Any:
-    """Where a reading stands behind so many rows."""
+    """The offset of a feed after so many rows."""
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         rows(found, count)
         return json.loads(json.dumps(found.offset))
@@ -244,7 +244,7 @@ def test_a_file_that_is_copied_and_cut_loses_nothing(log: Path) -> None:
 
 
 def test_a_file_that_is_written_to_at_once_when_it_was_copied_and_cut_loses_nothing(log: Path) -> None:
-    """Its copy was taken for one that was made before: what was written behind the cut made the log newer."""
+    """Its copy was taken for one that was made before: what was written after the cut made the log newer."""
     log.write_bytes(lines(1, 2))
     with reading(wb.feeds.tail(log, **QUICK)) as found:
         assert values(found, 2, "at") == [1, 2]

@@ -79,13 +79,13 @@ def hold_fewer_rows(path: Path) -> None:
 HARMS = [remove, make_empty, cut_the_end, cut_half, cut_the_middle, fill_with_zeros, hold_fewer_rows]
 
 
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_run_does_not_resume_where_rows_are_missing(tmp_path: Path, harm: Callable[[Path], None], place: int) -> None:
+def test_a_run_does_not_resume_where_rows_are_missing(tmp_path: Path, harm: Callable[[Path], None], part: int) -> None:
     token = written(tmp_path)
-    name = f"rows-{place * PART:015}-{(place + 1) * PART:015}.parquet"
-    harm(tmp_path / (f".{name}" if place == 2 else name))
-    named = f"rows {place * PART:,} to {(place + 1) * PART - 1:,} "
+    name = f"rows-{part * PART:015}-{(part + 1) * PART:015}.parquet"
+    harm(tmp_path / (f".{name}" if part == 2 else name))
+    named = f"rows {part * PART:,} to {(part + 1) * PART - 1:,} "
     for _ in range(2):  # the folder is not held by a run that was refused
         with pytest.raises(SinkError, match=f"wrote 3,000 rows.* {named}") as refused:
             opened(tmp_path, ROWS, token)
