@@ -141,7 +141,7 @@ def _in_turn(runs: Mapping[str, Callable[[], Any]], after: Callable[[], None]) -
 
 def taken(workload: str, case: str, ours: list[float], peer: str, theirs: list[float], *,
           ran: tuple[Ran, Ran]) -> Row:
-    """A figure of seconds, taken in turn, whose answers were compared; `ran` is what both sides were seen to run.
+    """A figure of seconds, measured in turn, whose answers were compared; `ran` is what both sides were seen to run.
 
     Raises
     ------

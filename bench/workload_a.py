@@ -173,7 +173,7 @@ def _on_two_threads(case: str, rows: int, query: Callable[[], Stream], peers: Pe
 
 
 def _windows_that_began(ours: pa.Table, theirs: pa.Table) -> bool:
-    """Peers count rows between the first and the last row's panes only; ours goes on until the last window is empty."""
+    """Peers count rows between the first and the last row's panes only; ours runs until the last window is empty."""
     return same_rows("start", "rows")(ours.slice(0, theirs.num_rows), theirs)
 
 

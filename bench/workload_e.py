@@ -160,7 +160,7 @@ def _by_key(x: Array, keys: int = 1_000) -> Iterator[Case]:
 
 
 def _irregular_cases(x: Array, there: Array, y: Array, here: Array, kind: Array) -> Iterator[Case]:
-    """Where events are missing at random; time goes on where there is none."""
+    """Where events are missing at random; time advances where there is none."""
     some, others, kinds = (np.ascontiguousarray(each) for each in (x[there], y[here], kind[there]))
     log, other, ads = (wb.from_arrow(pa.table({"at": at, name: values}), time="at", name="log").assume(
         non_overlapping=True).select(name) for at, name, values in ((there, "x", some), (here, "y", others),

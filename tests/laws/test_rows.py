@@ -13,7 +13,7 @@ QUERIES = {
                              ".aggregate(s=wb.sum(col.x), n=wb.count())",
     "lists_of_a_function": ".where(col.x > -3).explode('v', lambda e: [e.x] * (1 if e.x < 2 else e.x % 3))",
     "lifetime_as_columns": ".select('x', since=wb.start_time(), until=wb.end_time())",
-    "lifetime_behind_a_window": ".hopping_window(10, 5).with_columns(since=wb.start_time(), until=wb.end_time())",
+    "lifetime_after_a_window": ".hopping_window(10, 5).with_columns(since=wb.start_time(), until=wb.end_time())",
     "lifetime_as_condition": ".where(wb.end_time() - wb.start_time() > 5)",
     "lifetime_below_an_absorbed_window": ".tumbling_window(8).select('x', since=wb.start_time())"
                                          ".aggregate(lo=wb.min(col.since), s=wb.sum(col.x))",

@@ -217,7 +217,7 @@ def test_what_a_source_gave_before_it_failed_is_drawn_with_its_error(screen: Scr
     assert line.settled.tolist() == [True, True, False]
 
 
-def test_a_picture_that_cannot_be_drawn_is_a_failure_on_the_page_and_the_run_goes_on(screen: Screen) -> None:
+def test_a_picture_that_cannot_be_drawn_is_a_failure_on_the_page_and_the_run_continues(screen: Screen) -> None:
     def show(frame: Frame) -> bool:
         if isinstance(frame.picture, Lines):
             raise TypeError("no such brush")

@@ -59,7 +59,7 @@ def wait_for_state(notebook: Notebook, number: int, *wanted: str, timeout_s: flo
 
 
 @pytest.mark.long
-def test_a_folded_output_waits_and_goes_on_until_it_is_cleared(open_notebook: Open, tmp_path: Path) -> None:
+def test_a_folded_output_waits_and_resumes_until_it_is_cleared(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("view = live.view()\nview", STATE)
     notebook.run(1)
     chart = notebook.wait_for_chart(1)

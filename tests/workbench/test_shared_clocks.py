@@ -1,4 +1,4 @@
-"""Views of one replay go by one clock, unless nobody goes on by it."""
+"""Views of one replay share one clock, unless no run is left that uses it."""
 
 from __future__ import annotations
 

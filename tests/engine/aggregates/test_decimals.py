@@ -183,7 +183,7 @@ def test_what_fails_without_it_names_it() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_run_goes_on_from_its_checkpoint(query: str, tmp_path: Path) -> None:
+def test_a_run_resumes_from_its_checkpoint(query: str, tmp_path: Path) -> None:
     given = table(pa.decimal128(30, 4))
     portions = pa.concat_tables([given.slice(row, 7) for row in range(0, len(given), 7)])
     source = wb.from_arrow(portions, time="t", end="until" if query == "intervals" else None)

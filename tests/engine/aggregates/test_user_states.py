@@ -135,7 +135,7 @@ def rows(table: pa.Table) -> list[str]:
 
 @pytest.mark.parametrize("window", queries(row_by_row(), weighted(col.x, col.w)))
 @pytest.mark.parametrize("case", EVERYWHERE)
-def test_a_run_goes_on_from_its_checkpoint(case: str, window: str, tmp_path: Path) -> None:
+def test_a_run_resumes_from_its_checkpoint(case: str, window: str, tmp_path: Path) -> None:
     query = queries(row_by_row(), EVERYWHERE[case])[window]
     whole = query.collect()
     for stop in (0, 3, 5, 7):

@@ -90,7 +90,7 @@ def test_a_clock_waits_for_the_slowest_reader() -> None:
     assert count_rows(fast, 1) == 1_100_000 - 1_048_576, "nobody waits for one that reads no more"
 
 
-def test_setting_it_reads_up_to_there_and_time_goes_on_from_there() -> None:
+def test_setting_it_reads_up_to_there_and_time_continues_from_there() -> None:
     machine = StoppedClock()
     clock = ReplayClock(1, _machine=machine)
     reading = Replay(log(list(range(1_000))), clock=clock, reorder_latency=60).read(["x"])

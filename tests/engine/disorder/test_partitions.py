@@ -108,8 +108,8 @@ def test_rows_are_late_exactly_if_they_are_for_the_oracle(marks: bool, data: st.
 
 @settings(deadline=None)
 @given(data=st.data(), at=st.integers(0, 25), **PROMISES)
-def test_a_run_that_is_written_down_goes_on(data: st.DataObject, at: int, latency: int, late: Late, lag: int | None,
-                                            every: int, cuts: list[int]) -> None:
+def test_a_run_resumes_from_a_checkpoint(data: st.DataObject, at: int, latency: int, late: Late, lag: int | None,
+                                         every: int, cuts: list[int]) -> None:
     rows = data.draw(arrivals(marks=data.draw(st.booleans())))
     reference = expected(rows, latency, late, lag, every)
     if reference is None:

@@ -72,7 +72,7 @@ def test_many_rows(seed: int, slack: int, form: Tier | None, monkeypatch: pytest
             check(steps, 5)
 
 
-def test_a_burst_of_late_rows_leaves_no_runs_behind() -> None:
+def test_a_burst_of_late_rows_leaves_no_runs() -> None:
     sort = Sorter()
     with tier("primitives"):
         sort.add(rows(list(range(10_000, 10_200)), 0))

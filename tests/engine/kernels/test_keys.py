@@ -105,8 +105,8 @@ def test_a_dictionary_may_have_a_word_twice() -> None:
 
 
 def test_dictionaries_may_share_their_text_buffer() -> None:
-    table, letters = KeyTable([pa.string()]), pa.py_buffer(b"abc")
-    words = [pa.StringArray.from_buffers(2, pa.array(offsets, pa.int32()).buffers()[1], letters)
+    table, buffer = KeyTable([pa.string()]), pa.py_buffer(b"abc")
+    words = [pa.StringArray.from_buffers(2, pa.array(offsets, pa.int32()).buffers()[1], buffer)
              for offsets in ([0, 1, 3], [0, 2, 3])]
     ids = [table.ids([Column.from_arrow(pa.DictionaryArray.from_arrays(pa.array([0, 1]), each))], 2).tolist()
            for each in words]

@@ -64,7 +64,7 @@ SUMS = wb.event(is_a("a"), total=col.x).then(wb.event(is_a("b"), total=wb.regist
     ({"register": {"total": 0}}, [(-9, 0, 2), (2**62, 2**62 + 1, 2)]), ({"overlapping": False}, [(-9, 0, 2),
                                                                                      (2**62, 2**62 + 1, 2)]),
 ], ids=repr)
-def test_without_a_limit_of_time_runs_go_on_and_matches_have_no_end(
+def test_without_a_limit_of_time_runs_continue_and_matches_have_no_end(
         options: dict[str, Any], found: list[tuple[int, ...]], how: Tier) -> None:
     events = log("abab", times=[-9, 0, 2**62, 2**62 + 1])
     pattern = wb.event(is_a("a")).then(wb.event(is_a("b")).repeat())

@@ -174,7 +174,7 @@ def test_progress_of_other_sources_is_converted_to_the_ticks_of_a_source(unit: s
     assert reader._met(numbers[f"in {unit}"]) == expected
 
 
-def test_the_source_that_is_furthest_behind_is_read_next() -> None:
+def test_the_source_with_the_lowest_watermark_is_read_next() -> None:
     asked = log("s", *range(1_000)).select("k").union(log("ms", *range(0, 1_000_000, 1_000)).select("k"))
     reader = SourceReader(Pipeline(optimize(asked.node)))
     while not reader.finished:

@@ -126,7 +126,7 @@ def test_rows_may_be_held_in_any_pieces(emit: Any, rows_a_piece: int, monkeypatc
     expected = answer([facts])
     monkeypatch.setattr(import_module("whimbrel.operators.windows.session_window"), "_PIECE_ROWS", rows_a_piece)
     assert answer([facts[start : start + 7] for start in range(0, len(facts), 7)]) == expected
-    assert len({row[2] for row in expected}) > 5  # of some users sessions go on for long, of others they are short
+    assert len({row[2] for row in expected}) > 5  # some users have long sessions, others short ones
 
 
 def test_what_a_filter_leaves_out_keeps_its_session_open() -> None:

@@ -65,7 +65,7 @@ def test_an_earlier_end_is_forgotten_when_the_group_is_empty() -> None:
 
 @pytest.mark.parametrize("active", [1_000, 1_020, 1_023, 1_024, 1_025, 4_090])
 def test_a_window_that_just_fits_takes_as_few_steps_as_any(active: int) -> None:
-    """With nearly all slots in use a step went on for a few rows only, and a batch took thousands of steps."""
+    """With nearly all slots in use a step lasted for a few rows only, and a batch took thousands of steps."""
     schema = Schema((Field("x", pa.int64()),))
     count = GroupAggregate(measures=(("n", wb.count()),))
     rows = np.arange(20_000)

@@ -38,7 +38,7 @@ def test_a_source_may_be_read_for_more_than_the_union() -> None:
     assert sorted(joined.collect()["y"].to_pylist()) == [7, 8, 8]
 
 
-def test_the_stream_that_is_behind_holds_the_others_back() -> None:
+def test_the_earlier_stream_delays_the_others() -> None:
     earlier, later = stream(*range(0, 40, 4)), stream(*range(100, 110))
     assert [len(snapshot.table) for snapshot in earlier.union(later).progressive(every="50%")][-1] == 20
 

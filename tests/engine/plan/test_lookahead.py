@@ -42,7 +42,7 @@ REFUSED = {
     "another offset": lambda: counts(10).join(counts(10, offset=3), on="k"),
     "a filter between": lambda: log().join(counts().where(col.n > 1), on="k"),
     "windows that slide on": lambda: counts(10).sliding_window(5).join(counts(5), on="k"),
-    "behind a join": lambda: counts().join(counts(), on="k").join(log(), on="k"),
+    "after a join": lambda: counts().join(counts(), on="k").join(log(), on="k"),
     "what was allowed once": lambda: log().join(counts(), on="k", allow_lookahead=True).join(counts(), on="k"),
 }
 

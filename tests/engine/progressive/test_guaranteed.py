@@ -158,7 +158,7 @@ def test_late_rows_are_never_guaranteed() -> None:
         query.progressive(late=wb.lateness(rows), intervals="guaranteed")
 
 
-def test_they_go_on_where_they_were_kept(tmp_path: Path) -> None:
+def test_they_resume_where_they_were_saved(tmp_path: Path) -> None:
     query = log(burst(np.random.default_rng(5))).group_by("k").tumbling_window(ROWS).aggregate(**VALUES)
     once = query.progressive(at=[0.3, 0.6], seed=3, block_rows=BLOCK, intervals="guaranteed")
     next(once)

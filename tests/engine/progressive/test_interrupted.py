@@ -1,4 +1,4 @@
-"""Ctrl-C, wherever it comes: who goes on gets the exact answer, of every row once."""
+"""Ctrl-C at any moment: a query that resumes gives the exact result, with every row once."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: 
                                     (BlockStates, "read_rest"), (BlockStates, "take"), (Pool, "_replay")],
                          ids=lambda method: f"{method[0].__name__}.{method[1]}")
 @pytest.mark.parametrize("name", QUERIES)
-def test_whoever_goes_on_gets_the_exact_answer(monkeypatch: pytest.MonkeyPatch, name: str, method: tuple[Any, str],
-                                               before: bool) -> None:
+def test_an_interrupted_query_gives_the_exact_result(monkeypatch: pytest.MonkeyPatch, name: str,
+                                                     method: tuple[Any, str], before: bool) -> None:
     """Blocks were counted twice, or not at all, and the answer was called final."""
     query = QUERIES[name]
     exact = rows(query.collect())

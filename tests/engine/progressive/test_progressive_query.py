@@ -169,7 +169,7 @@ def test_a_file_of_few_row_groups_is_sampled_from_memory(tmp_path: Path) -> None
     assert rows(progress.finish()) == rows(QUERIES["windows"](source).collect())
 
 
-def test_it_stops_by_a_rule_and_goes_on(log: wb.Stream) -> None:
+def test_it_stops_by_a_rule_and_resumes(log: wb.Stream) -> None:
     asked = log.tumbling_window(3_000).aggregate(total=wb.sum(col.x))
     progress = asked.progressive(every="1%", block_rows=30)
     *_, stopped = progress.until(error="10%")

@@ -1,4 +1,4 @@
-"""Checkpoints: what is written, what is refused, and that a run goes on as if nothing had been."""
+"""Checkpoints: what is written, what is refused, and that a run resumes as if nothing had been."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def user_made(text: str) -> wb.Stream:
 
 @pytest.mark.parametrize("name", ["", ', name="total"'])
 def test_a_users_aggregate_is_known_by_what_it_does(tmp_path: Path, name: str) -> None:
-    """Not by the line where it stands, nor by its name: another function would go on with the state of the first."""
+    """Not by the line where it stands, nor by its name: another function would resume with the state of the first."""
     run = user_made(AGGREGATE.format(init=0, factor=1, name=name)).start()
     run.checkpoint(tmp_path / "run")
     moved = "\n# moved\n" + AGGREGATE.format(init=0, factor=1, name=name)

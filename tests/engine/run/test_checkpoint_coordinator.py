@@ -56,7 +56,7 @@ def test_settled_rows_go_to_files_and_a_finished_run_stays_finished(tmp_path: Pa
     assert len(list((tmp_path / "state").glob("0*"))) <= 3
 
 
-def test_a_graceful_stop_drains_what_was_received_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_a_graceful_stop_drains_what_was_received_and_the_next_run_resumes(tmp_path: Path) -> None:
     feed = wb.feeds.synthetic(rate=2000, rows=8000, seed=1)
     asked = feed.tumbling_window("100ms").aggregate(n=wb.count())
     run = started(tmp_path, asked)
@@ -260,7 +260,7 @@ def test_a_stream_with_entries_of_others_is_not_written_to(tmp_path: Path) -> No
                         "checkpoints": wb.Checkpoints(tmp_path / "state")}
         assert query().start(**options).wait(PATIENCE_S)
         count = link.xlen("out")
-        assert query().start(**options).wait(PATIENCE_S)  # goes on from its end
+        assert query().start(**options).wait(PATIENCE_S)  # resumes from its end
         assert link.xlen("out") == count > 0
         for checkpoints in (None, wb.Checkpoints(tmp_path / "another")):
             with pytest.raises(SinkError, match="entries of another run"):
@@ -319,7 +319,7 @@ def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_pat
 
 
 @pytest.mark.fault("kafka", "process killed")
-def test_killed_at_any_moment_a_kafka_feed_goes_on_at_its_offsets(tmp_path: Path) -> None:
+def test_killed_at_any_moment_a_kafka_feed_resumes_at_its_offsets(tmp_path: Path) -> None:
     with _cluster() as address:
         options = {"folder": str(tmp_path), "kafka": address, "topic": "rows", "kills": 4, "seed": 3}
         _went_on(options)
@@ -331,7 +331,7 @@ def test_killed_at_any_moment_a_kafka_feed_goes_on_at_its_offsets(tmp_path: Path
 @pytest.mark.postgres
 @pytest.mark.fault("nats", "process killed")
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
-def test_killed_at_any_moment_a_nats_feed_goes_on_and_a_table_has_each_row_once(tmp_path: Path, kills: int) -> None:
+def test_killed_at_any_moment_a_nats_feed_resumes_and_a_table_has_each_row_once(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.nats(tmp_path / "nats")) as nats, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post:
         options = {"folder": str(tmp_path), "nats": f"nats://127.0.0.1:{nats.port}", "topic": "rows", "kills": kills,
@@ -361,7 +361,7 @@ def _in_table(url: str) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _cluster() -> Iterator[str]:
-    """The cluster that librdkafka brings, while this goes on."""
+    """The cluster that librdkafka brings, while this context is open."""
     producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none:1", "log_level": 0})
     broker, = producer.list_topics(timeout=10).brokers.values()
     yield f"{broker.host}:{broker.port}"

@@ -57,7 +57,7 @@ def query() -> wb.Stream:
 
 
 @pytest.mark.parametrize("step", ["write", "prepare", "commit"])
-def test_its_neighbour_goes_on(tmp_path: Path, step: Step) -> None:
+def test_its_neighbour_continues(tmp_path: Path, step: Step) -> None:
     sink, asked = Broken(step), query()
     failing, going = wb.start(asked, asked.where(wb.col.n > 0), sinks=[sink, wb.sinks.parquet(tmp_path)])
     assert ended(failing, WAIT_S)
@@ -83,7 +83,7 @@ def test_rows_that_are_committed_are_there_when_it_cannot_be_closed() -> None:
     assert (run.state, run.error) == ("finished", None)
 
 
-def test_what_goes_on_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_lost(tmp_path: Path) -> None:
+def test_what_resumes_from_the_same_checkpoints_ends_with_it_so_that_no_row_is_lost(tmp_path: Path) -> None:
     options = {"checkpoints": wb.Checkpoints(tmp_path / "state")}
     asked, out = query(), wb.sinks.parquet(tmp_path / "out")
     runs = wb.start(asked, asked, sinks=[Broken("write"), out], **options)

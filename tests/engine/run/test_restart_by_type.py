@@ -1,4 +1,4 @@
-"""A run that is restored anywhere goes on as if nothing had been, whatever the type of its key and its values."""
+"""A run that is restored anywhere resumes as if nothing had been, whatever the type of its key and its values."""
 
 from __future__ import annotations
 

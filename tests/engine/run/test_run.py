@@ -58,7 +58,7 @@ def test_early_values_follow_settled_ones_and_reading_them_changes_nothing() -> 
     assert run.wait(20)
 
 
-def test_pausing_holds_the_source_and_resuming_goes_on() -> None:
+def test_pausing_holds_the_source_and_resuming_continues() -> None:
     run = query(feed()).start()
     eventually(lambda: run.metrics.rows > 10)
     run.pause()

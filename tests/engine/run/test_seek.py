@@ -174,7 +174,7 @@ def test_a_clock_of_its_own_is_that_of_the_run() -> None:
     assert sums(source()).start().clock is None
 
 
-def test_a_run_that_ended_goes_on_where_the_clock_is_set_and_one_that_was_stopped_does_not() -> None:
+def test_a_run_that_ended_continues_where_the_clock_is_set_and_one_that_was_stopped_does_not() -> None:
     clock = wb.ReplayClock(INFINITE)
     feed = wb.replay(source(), clock=clock, reorder_latency=60)
     run, stopped = sums(feed).start(), sums(feed).start()
@@ -209,7 +209,7 @@ def test_a_paused_run_goes_back_when_it_is_resumed() -> None:
     run.stop()
 
 
-def test_one_query_of_several_that_ended_goes_on_with_the_others() -> None:
+def test_one_query_of_several_that_ended_continues_with_the_others() -> None:
     clock = wb.ReplayClock(INFINITE)
     first, second = wb.start(
         sums(wb.replay(source(), clock=clock, reorder_latency=60)),

@@ -62,7 +62,7 @@ def test_history_in_no_order_at_all_waits_whole(tmp_path: Path) -> None:
     assert (answer["n"].to_pylist(), most) == ([ROWS], ROWS)
 
 
-def test_a_run_that_goes_on_from_a_row_knows_as_much(log: Path) -> None:
+def test_a_run_that_resumes_from_a_row_knows_as_much(log: Path) -> None:
     source = ParquetSource(log, time="at", arrival="seen")
     bounds = statistics_watermark(UnsortedSource(source))
     assert bounds is not None

@@ -134,7 +134,7 @@ def test_each_answers_as_it_does_alone(names: Sequence[str]) -> None:
         assert (missing, unexpected) == ([], []), str(query)
 
 
-def test_one_stops_and_the_other_goes_on() -> None:
+def test_one_stops_and_the_other_continues() -> None:
     first, second = wb.start(*two(feed()))
     eventually(lambda: first.snapshot().settled >= 3)
     first.stop()
@@ -265,7 +265,7 @@ def test_one_fork_serves_the_snapshots_of_all_queries(monkeypatch: pytest.Monkey
                                                            for number in (0, 1)]
 
 
-def test_they_share_a_thread_and_leave_none_behind() -> None:
+def test_they_share_a_thread_and_leave_none() -> None:
     def threads() -> int:
         return sum(thread.name == "whimbrel-run" for thread in threading.enumerate())
 

@@ -75,7 +75,7 @@ def test_batches_come_as_they_are_sent(delivery: RowReceiver) -> None:
     assert [batch.equals(NUMBERS[1]) for batch in taking] == [True]
 
 
-def test_a_partition_tried_again_goes_on_where_it_ended(delivery: RowReceiver) -> None:
+def test_a_partition_that_is_retried_resumes_where_it_ended(delivery: RowReceiver) -> None:
     taking = iter(delivery)
     first = Task(delivery, 0).send(NUMBERS[0], NUMBERS[1])
     assert [next(taking).column(0)[0].as_py() for _ in range(2)] == [0, 10]

@@ -94,7 +94,7 @@ def test_what_is_settled_is_what_history_gives(spark: SparkSession, tmp_path: Pa
         live.start_on_spark(path=tmp_path / "answer", checkpoint=tmp_path / "checkpoint")
 
 
-def test_it_goes_on_where_it_was_stopped(spark: SparkSession, tmp_path: Path) -> None:
+def test_it_resumes_where_it_was_stopped(spark: SparkSession, tmp_path: Path) -> None:
     """Also without keys, in one partition; and into a table."""
     def query(log: Stream) -> Stream:
         return log.hopping_window(100, 20).aggregate(n=wb.count(), most=wb.max(col.x))
@@ -110,7 +110,7 @@ def test_it_goes_on_where_it_was_stopped(spark: SparkSession, tmp_path: Path) ->
             time.sleep(0.01)
         run = live.start_on_spark(table="settled", checkpoint=tmp_path / "checkpoint", available_now=True)
         assert run.wait(240)
-        if number == 1:  # another process goes on, and the catalog was in the memory of this one
+        if number == 1:  # another process resumes, and the catalog was in the memory of this one
             lies = Path(spark.sql("describe extended settled").where("col_name = 'Location'").first()[1][len("file:"):])
             shutil.move(lies, tmp_path / "aside")
             spark.sql("drop table settled")
@@ -195,7 +195,7 @@ def test_what_cannot_follow(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_dataframe_is_enough(spark: SparkSession, tmp_path: Path) -> None:
-    """A query goes on to a stream of the same columns; what it counts by is known from before."""
+    """A query changes to a stream of the same columns; what it counts by is known from before."""
     folder = files(tmp_path / "log", table().sort_by("at"))
     frame = spark.read.parquet(str(folder))
     query = wb.from_spark(frame, time="at").group_by("k").tumbling_window(50).aggregate(n=wb.count())

@@ -46,7 +46,7 @@ def test_a_split_of_the_user_s_own_stays() -> None:
     assert again[1].collect()["n"].to_pylist() == totals(source).collect()["n"].to_pylist()
 
 
-def test_replays_go_on_by_the_clock_they_are_given() -> None:
+def test_replays_advance_by_the_clock_they_are_given() -> None:
     clock = wb.ReplayClock(float("inf"), paused=True)
     query = totals(wb.replay(log(1), speed=3, reorder_latency=100))
     run = asked_at(query, [2], clock).start()

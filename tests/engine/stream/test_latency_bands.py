@@ -160,7 +160,7 @@ def test_early_answers_settle_before_late_ones() -> None:
             run.stop()
 
 
-def test_a_restored_run_goes_on_in_every_band(tmp_path: Path) -> None:
+def test_a_restored_run_resumes_in_every_band(tmp_path: Path) -> None:
     times = [time for at in range(0, 3000, 2) for time in ([at, at - 60] if at % 100 == 98 else [at])]
     source = wb.from_arrow({"at": times, "seen": list(range(len(times)))}, time="at", arrival="seen", name="log")
     bands = source.hopping_window(40, 20).aggregate(n=wb.count(), m=wb.mean(col.at)).at_latencies(0, 100)

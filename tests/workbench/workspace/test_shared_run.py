@@ -128,7 +128,7 @@ def test_a_page_that_comes_later_gets_what_is_there_at_once() -> None:
         assert set(later.frames) == set(DASHBOARD.views)
 
 
-def test_while_nobody_looks_the_run_goes_on_and_no_picture_is_made(count: Counter[str]) -> None:
+def test_while_nobody_looks_the_run_continues_and_no_picture_is_made(count: Counter[str]) -> None:
     with shared() as there:
         page = Page()
         there.join(page)
@@ -148,7 +148,7 @@ def test_while_nobody_looks_the_run_goes_on_and_no_picture_is_made(count: Counte
         assert count["readings"] == 1
 
 
-def test_a_run_that_waits_while_nobody_looks_goes_on_when_somebody_does() -> None:
+def test_a_run_that_waits_while_nobody_looks_resumes_when_somebody_does() -> None:
     with shared(pause_unwatched=True) as there:
         page = Page()
         there.join(page)
@@ -182,7 +182,7 @@ def test_gestures_are_of_all_views() -> None:
         page.wait_for_pictures()
 
 
-def test_a_view_that_fails_says_so_and_its_neighbours_go_on() -> None:
+def test_a_view_that_fails_says_so_and_its_neighbours_continue() -> None:
     unsorted = wb.from_arrow({"at": [2, 1]}, time="at", name="other")
     there = Dashboard("Broken", {"good": COUNTS.on(SLOW), "bad": unsorted}).shared_run()
     page = Page()

@@ -1,4 +1,4 @@
-"""Messages that formats cannot read: each is a letter with a reason that others share, and no lost connection."""
+"""Messages that formats cannot read: each is a dead letter with a shared reason, and the connection stays."""
 
 from __future__ import annotations
 

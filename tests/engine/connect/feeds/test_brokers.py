@@ -70,7 +70,7 @@ def test_long_redis_entries_come_few_at_a_time_from_the_first_on(redis_server: s
 @pytest.mark.redis
 @pytest.mark.fault("redis", "broker stopped and restarted")
 @pytest.mark.fault("redis", "wrong schema")
-def test_a_redis_stream_goes_on_when_its_server_does(redis_server: servers.Server) -> None:
+def test_a_redis_stream_resumes_when_its_server_does(redis_server: servers.Server) -> None:
     with redis.Redis(port=redis_server.port) as connection:
         for at in (1, 2):
             connection.xadd("fields", {"at": at, "x": 10 * at})
@@ -176,7 +176,7 @@ def publish(server: servers.Server, topic: str, *messages: bytes) -> None:
 @pytest.mark.fault("mqtt", "broker stopped and restarted")
 @pytest.mark.fault("mqtt", "garbage bytes")
 @pytest.mark.fault("mqtt", "messages of 10 MB")
-def test_an_mqtt_topic_goes_on_when_its_broker_does(mqtt_server: servers.Server) -> None:
+def test_an_mqtt_topic_resumes_when_its_broker_does(mqtt_server: servers.Server) -> None:
     url = f"mqtt://127.0.0.1:{mqtt_server.port}"
     with reading(wb.feeds.mqtt("plants/+/power", url, with_topic=True, **QUICK)) as found:
         next(found)
@@ -261,7 +261,7 @@ def on_nats(server: servers.Server, work: Callable[[Any], Awaitable[object]]) ->
 @pytest.mark.fault("nats", "garbage bytes")
 @pytest.mark.fault("nats", "client gone meanwhile")
 @pytest.mark.fault("nats", "messages of 10 MB")
-def test_a_nats_stream_goes_on_when_its_server_does(nats_server: servers.Server) -> None:
+def test_a_nats_stream_resumes_when_its_server_does(nats_server: servers.Server) -> None:
     async def start_from(log: Any) -> None:
         await log.add_stream(name="rows", subjects=["rows.*"])
         for message in (row(1), b"\xff", row(2), LARGE):

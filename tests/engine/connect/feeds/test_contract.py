@@ -282,7 +282,7 @@ def settled(run: wb.Run) -> list[object]:
     return table["start"].to_pylist()[:run.snapshot().settled]
 
 
-def test_time_goes_on_where_a_feed_is_idle() -> None:
+def test_time_advances_where_a_feed_is_idle() -> None:
     wire = Wire(row(10), ends=False, idle_timeout=0.1)
     run = stream(wire).tumbling_window(11).aggregate(n=wb.count()).start()
     until(lambda: settled(run) == [0], "for the window to settle without further rows")
@@ -312,7 +312,7 @@ def with_late_rows(rows: Stream) -> Sequence[wb.Run]:
     lambda: counted(timed(row(19)).union(timed())).at_latencies(0, 5).start(),
     lambda: with_late_rows(timed(row(19), row(1), late="side_output")),
 ], ids=["sorted later", "latencies", "latencies of two feeds", "latencies, one feed without rows", "late rows"])
-def test_time_goes_on_for_all_that_an_idle_feed_is_asked_for(ask: Callable[[], Sequence[wb.Run]]) -> None:
+def test_time_advances_for_all_queries_of_an_idle_feed(ask: Callable[[], Sequence[wb.Run]]) -> None:
     runs = ask()
     until(lambda: all(run.metrics.settled_rows == 1 for run in runs))
     for run in runs:
@@ -357,7 +357,7 @@ def test_a_feed_is_idle_after_a_restart_too(tmp_path: Path) -> None:
         messages.append(row(20))
 
 
-def test_time_goes_on_after_a_history_where_its_feed_is_quiet() -> None:
+def test_time_advances_after_a_history_where_its_feed_is_idle() -> None:
     log = wb.from_arrow(pa.table({"at": pa.array([1, 2, 9], pa.timestamp("ms")), "x": [1, 2, 3]}), time="at")
     quiet = Wire(ends=False, idle_timeout=0.1, schema={"at": "timestamp[ms]", "x": "int64"})
     run = log.then(stream(quiet), keys=["x"], dedup_window=10).tumbling_window(10).aggregate(n=wb.count()).start()
@@ -392,7 +392,7 @@ def test_metrics_count_all_rows_once_a_feed_is_quiet(monkeypatch: pytest.MonkeyP
             until(lambda at=at: run.metrics.rows == run.metrics.feeds["wire"].rows == at + 1)  # type: ignore[misc]
 
 
-def test_time_does_not_go_on_unless_that_is_asked_for() -> None:
+def test_time_does_not_advance_by_default_where_a_feed_is_idle() -> None:
     wire = Wire(row(10), ends=False)
     with reading(stream(wire)) as found:
         rows(found, 1)

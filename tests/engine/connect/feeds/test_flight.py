@@ -51,7 +51,7 @@ class _ReceivedHeaders(flight.ServerMiddleware):
 
 @pytest.mark.fault("flight", "broker stopped and restarted")
 @pytest.mark.parametrize("breaks", [flight.FlightUnavailableError, flight.FlightInternalError])
-def test_a_flight_stream_goes_on_at_its_row_when_the_server_is_there_again(breaks: type[flight.FlightError]) -> None:
+def test_a_flight_stream_resumes_at_its_row_when_the_server_is_back(breaks: type[flight.FlightError]) -> None:
     with Rows(0, 3, breaks=breaks) as server:
         port = server.port
         feed = wb.feeds.flight(f"grpc://127.0.0.1:{port}", time="at", token="right", schema=FIELDS,

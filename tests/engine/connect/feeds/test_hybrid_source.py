@@ -104,7 +104,7 @@ def test_it_is_not_live_before_the_query_has_worked_on_what_came() -> None:
     assert all(state.eta_s is None for state, _ in recorded if state.phase != "catching up")
 
 
-def test_a_query_is_handed_over_and_its_checkpoint_goes_on(tmp_path: Path) -> None:
+def test_a_query_is_handed_over_and_its_checkpoint_resumes(tmp_path: Path) -> None:
     query = log(30).then(feed(15, 60), offset="n").tumbling_window(4).aggregate(n=wb.count())
     run = query.start()
     assert run.wait(PATIENCE_S)

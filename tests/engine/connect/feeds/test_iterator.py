@@ -17,7 +17,7 @@ from whimbrel.errors import SourceError
 FIELDS = {"at": "int64", "x": "int64"}
 
 
-def test_an_asynchronous_iterator_is_read_while_it_goes_on() -> None:
+def test_an_asynchronous_iterator_is_read_while_it_continues() -> None:
     async def ticks() -> AsyncIterator[dict[str, int]]:
         for at in range(5):
             await asyncio.sleep(0.001)

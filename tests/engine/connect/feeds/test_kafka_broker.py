@@ -53,7 +53,7 @@ def feed(broker: servers.Server, topic: str, **options: Any) -> wb.Stream:
 
 
 @pytest.mark.fault("kafka", "broker stopped and restarted")
-def test_a_topic_goes_on_when_its_broker_does(broker: servers.Server) -> None:
+def test_a_topic_resumes_when_its_broker_does(broker: servers.Server) -> None:
     send(broker, "lasting", 1, 2)
     asked = feed(broker, "lasting")
     with reading(asked) as found, reading(feed(broker, "lasting", group="lasting")) as member:
@@ -106,7 +106,7 @@ def test_a_member_that_comes_back_does_not_read_what_others_have_read(broker: se
         assert values(found, 1, "at") == [5]
 
 
-def test_a_member_whose_last_checkpoint_is_lost_goes_on_from_the_one_before(broker: servers.Server) -> None:
+def test_a_member_whose_last_checkpoint_is_lost_resumes_from_the_one_before(broker: servers.Server) -> None:
     """The broker's own committed offset belongs to the lost checkpoint."""
     asked, offsets = feed(broker, "lost", group="l"), []
     with reading(asked) as found:

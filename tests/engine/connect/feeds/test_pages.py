@@ -243,7 +243,7 @@ def test_a_page_that_stays_cut_is_one_letter_after_a_restart_too() -> None:
             assert found.state.dead_letters == {}
 
 
-def test_events_that_are_cut_within_a_chunk_go_on() -> None:
+def test_events_that_are_cut_within_a_chunk_resume() -> None:
     text = b'id: 1\ndata: {"at": 1, "x": 1}\n\n'
 
     def page(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:

@@ -171,7 +171,7 @@ def test_feeds_that_begin_at_once_make_their_slot_once(server: servers.Server) -
 
 @pytest.mark.fault("postgres_cdc", "broker stopped and restarted")
 @pytest.mark.fault("postgres_cdc", "client gone meanwhile")
-def test_changes_go_on_when_the_server_does_and_none_is_missed_meanwhile(server: servers.Server) -> None:
+def test_changes_resume_when_the_server_does_and_none_is_lost_meanwhile(server: servers.Server) -> None:
     do(server, "CREATE TABLE lasting (id bigint)")
     feed = wb.feeds.postgres_cdc("lasting", servers.postgres_url(server), time="committed", slot="lasting", **QUICK)
     with reading(feed) as found:

@@ -114,7 +114,7 @@ def holds_up_nobody(server: servers.Server, sink: wb.sinks.Sink, trouble: str) -
 
 
 def says_nothing(server: servers.Server, sink: wb.sinks.Sink, folder: Path) -> str:
-    """What a run says whose server is frozen while half of its rows come; then it goes on."""
+    """What a run says whose server is frozen while half of its rows come; then it resumes."""
     more = threading.Event()
     run = half_by_half(more).start(sink=sink, checkpoints=wb.Checkpoints(folder / "state", every="50ms"))
     until(lambda: run.metrics.settled_rows >= ROWS // 2 - 1)
@@ -142,14 +142,14 @@ def goes_on(server: servers.Server, sink: wb.sinks.Sink, folder: Path, how: sign
 
 
 @pytest.mark.redis
-def test_a_redis_sink_goes_on_when_its_server_does(tmp_path: Path) -> None:
+def test_a_redis_sink_resumes_when_its_server_does(tmp_path: Path) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as server:
         goes_on(server, wb.sinks.redis("out", f"redis://127.0.0.1:{server.port}"), tmp_path)
         assert redis_rows(server.port) == list(range(ROWS))
 
 
 @pytest.mark.postgres
-def test_a_postgres_sink_goes_on_when_its_server_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_postgres_sink_resumes_when_its_server_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with servers.running(servers.postgres(tmp_path / "postgres")) as server:
         url = f"postgresql://test@127.0.0.1:{server.port}/postgres"
         until(lambda: servers.accepts(url))
@@ -160,7 +160,7 @@ def test_a_postgres_sink_goes_on_when_its_server_does(tmp_path: Path, capfd: pyt
 
 
 @pytest.mark.nats
-def test_a_nats_sink_goes_on_when_its_server_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_nats_sink_resumes_when_its_server_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with servers.running(servers.nats(tmp_path / "nats")) as server:
         url, found = f"nats://127.0.0.1:{server.port}", list[int]()
         on_nats(url, "out", found)
@@ -171,7 +171,7 @@ def test_a_nats_sink_goes_on_when_its_server_does(tmp_path: Path, capfd: pytest.
 
 
 @pytest.mark.mosquitto
-def test_an_mqtt_sink_goes_on_when_its_broker_does(tmp_path: Path) -> None:
+def test_an_mqtt_sink_resumes_when_its_broker_does(tmp_path: Path) -> None:
     with servers.running(servers.mosquitto(tmp_path / "mqtt")) as server:
         goes_on(server, wb.sinks.mqtt("out", f"mqtt://127.0.0.1:{server.port}"), tmp_path)
 
