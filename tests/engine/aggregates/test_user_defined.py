@@ -103,7 +103,7 @@ def test_what_cannot_be_compiled_is_said_and_still_works() -> None:
 
 def test_states_that_can_be_subtracted_need_no_row_taken_back() -> None:
     shown = wb.from_arrow({"at": [1], "x": [1]}, time="at").sliding_window(5).aggregate(d=apart(col.x)).explain()
-    assert "computed afresh" not in shown
+    assert "computed again" not in shown
 
 
 def test_what_a_function_reads_is_read_again() -> None:
