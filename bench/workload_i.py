@@ -86,7 +86,7 @@ def _notebook(notebook: Notebook, seconds: float) -> Iterator[Figure]:
     idle_s = statistics.median(notebook.run(4) for _ in range(2 * REPEATS))
     yield Figure("I notebook", "run -> first picture, cold", "s", _first_picture(notebook, 1), "at most 2")
     with_another_s = statistics.median(_first_picture(notebook, 2) for _ in range(REPEATS))
-    yield Figure("I notebook", "the same, warm, beside another", "s", with_another_s, "")
+    yield Figure("I notebook", "the same, warm, with another", "s", with_another_s, "")
     _interrupt(notebook, 1)
     warm_s = statistics.median(_first_picture(notebook, 2) for _ in range(REPEATS))
     yield Figure("I notebook", "run -> first picture, warm", "s", warm_s, "at most 1")
