@@ -100,13 +100,16 @@ class MissingExtraError(WhimbrelError):
 
 
 def near_match(name: str, known: Iterable[str], *, noun: str = "column") -> str:
-    """Say the closest known name, or list what there is.
+    """Hint at the closest known name, or list what there is.
 
     >>> near_match("prise", ["price", "volume"])
-    "did you mean 'price'? columns: price, volume"
+    "Use 'price'; the columns are price, volume."
+    >>> near_match("x", ["price", "volume"])
+    'Use one of the columns price, volume.'
     """
     names = list(known)
+    if not names:
+        return f"There are no {noun}s."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    listing = f"{noun}s: {shown}" if names else f"there are no {noun}s"
-    return f"did you mean {close[0]!r}? {listing}" if close else listing
+    return f"Use {close[0]!r}; the {noun}s are {shown}." if close else f"Use one of the {noun}s {shown}."

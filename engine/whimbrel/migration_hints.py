@@ -122,7 +122,7 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
     >>> Stream().wehre
     Traceback (most recent call last):
     whimbrel.errors.UnknownNameError: A stream has no 'wehre'.
-      hint:  did you mean 'where'?
+      hint:  Use 'where'.
     """
     def refuse(self: Any, name: str) -> NoReturn:
         if name.startswith("_"):  # asked by programs, which only look whether it is there
@@ -131,7 +131,7 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
         if hint is None:
             names = [each for each in known or dir(type(self)) if not each.startswith("_")]
             close = difflib.get_close_matches(name, names, n=1)
-            raise UnknownNameError(f"{of} has no {name!r}.", hint=f"did you mean {close[0]!r}?" if close else "")
+            raise UnknownNameError(f"{of} has no {name!r}.", hint=f"Use {close[0]!r}." if close else "")
         raise UnknownNameError(f"{of} has no {name!r}.", hint=f"Use {hint}.")
 
     return refuse

@@ -477,7 +477,7 @@ def test_a_mistake_is_reported_with_its_location_and_a_hint(mistake: str) -> Non
 def test_the_hint_names_what_was_meant(mistake: str, near: str) -> None:
     with pytest.raises(SchemaError) as caught:
         MISTAKES[mistake][0]()
-    assert f"did you mean {near}?" in caught.value.hint
+    assert f"Use {near}" in caught.value.hint
 
 
 def test_a_pattern_without_a_time_limit_is_refused_by_python() -> None:

@@ -194,9 +194,9 @@ def test_every_picture_has_a_last_frame(shown) -> None:
 
 
 def test_a_failure_is_three_lines_and_not_markup() -> None:
-    html = failure_html(Failure("SchemaError", "There is no column '<x>'.", "where(col.x > 3)", "did you mean 'y'?"))
+    html = failure_html(Failure("SchemaError", "There is no column '<x>'.", "where(col.x > 3)", "Use 'y'"))
     assert "&lt;x&gt;" in html
-    assert html.index("There is no column") < html.index("where(col.x") < html.index("did you mean")
+    assert html.index("There is no column") < html.index("where(col.x") < html.index("Use ")
 
 
 @pytest.mark.parametrize(("share", "state", "words"), (
@@ -207,8 +207,8 @@ def test_a_share_is_never_rounded_up_to_the_end(share, state, words) -> None:
 
 
 @pytest.mark.parametrize(("option", "value", "hint"), [
-    ("color", "nvay", "did you mean 'navy'"), ("color", ["navy", "#12345"], "#rrggbb"),
-    ("color", {"a": "no"}, "#rrggbb"), ("cmap", "Virdis", "did you mean 'Viridis'")])
+    ("color", "nvay", "Use 'navy'"), ("color", ["navy", "#12345"], "#rrggbb"),
+    ("color", {"a": "no"}, "#rrggbb"), ("cmap", "Virdis", "Use 'Viridis'")])
 def test_colours_that_are_not_known_are_refused_where_they_were_typed(option: str, value: Any, hint: str) -> None:
     """A chart stayed empty."""
     query = wb.from_arrow({"at": [1, 2], "x": [1, 2]}, time="at").aggregate(n=wb.count())

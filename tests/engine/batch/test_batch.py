@@ -41,7 +41,7 @@ def test_an_unknown_column_is_named_with_the_near_match() -> None:
     with pytest.raises(SchemaError) as caught:
         SCHEMA.type_of("nmae", where="select('nmae')")
     assert str(caught.value) == (
-        "There is no column 'nmae'.\n  where: select('nmae')\n  hint:  did you mean 'name'? columns: x, name"
+        "There is no column 'nmae'.\n  where: select('nmae')\n  hint:  Use 'name'; the columns are x, name."
     )
 
 

@@ -120,7 +120,7 @@ def test_closing_early_ends_the_reading_thread(log: Path) -> None:
 def test_a_missing_file_is_offered_its_near_match(log: Path) -> None:
     with pytest.raises(SourceError, match=r"There is no file .*flihgts.parquet") as caught:
         ParquetSource(log.with_name("flihgts.parquet"), time="t")
-    assert caught.value.hint == "did you mean 'flights.parquet'? files: flights.parquet"
+    assert caught.value.hint == "Use 'flights.parquet'; the files are flights.parquet."
 
 
 def test_a_missing_folder_pattern_and_list_are_named(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def check_colours(style: Style) -> None:
             asked.values() if isinstance(asked, Mapping) else asked):
         if not Color().is_valid(name):
             raise PlanError(f"Unknown color: {name!r}.", where=f"opts(color={name!r})",
-                            hint=near_match(name, sorted(named.__all__), noun="color") + "; or #rrggbb")
+                            hint=near_match(name, sorted(named.__all__), noun="color") + " Or use #rrggbb.")
     if style.cmap is not None:
         palette_of(style, Extent(0.0, 1.0))
 

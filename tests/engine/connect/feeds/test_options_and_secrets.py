@@ -95,7 +95,7 @@ def test_no_password_goes_over_an_mqtts_wire_in_the_clear(start_from: Callable[[
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    ({"reorder_latncy": "1h"}, "did you mean 'reorder_latency'"), ({"formt": "json"}, "did you mean 'format'"),
+    ({"reorder_latncy": "1h"}, "Use 'reorder_latency'"), ({"formt": "json"}, "Use 'format'"),
     ({"retry_backoff_s": 3}, "retry_backoff_s must be the first and the longest wait in seconds, in this order, got 3"),
     ({"retry_backoff_s": (5, 1)}, "in this order, got (5, 1)"),
     ({"idle_timeout": "soon"}, "idle_timeout must be a positive duration, got 'soon'"),

@@ -26,6 +26,6 @@ def format_of(format_: str | Format, where: str) -> Format:
         return format_
     if format_ not in _FORMATS:
         raise PlanError(f"format must be 'json', 'csv', 'arrow' or a format object, got {format_!r}.", where=where,
-                        hint=f"{near_match(str(format_), _FORMATS, noun='format')}; for other formats use "
-                             "wb.feeds.Avro(schema) or wb.feeds.Protobuf(message).")
+                        hint=f"{near_match(str(format_), _FORMATS, noun='format')} Other formats are objects: "
+                             "wb.feeds.Avro(schema), wb.feeds.Protobuf(message).")
     return _FORMATS[format_]()
