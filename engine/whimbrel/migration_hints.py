@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from whimbrel.errors import UnknownNameError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _AGGREGATE = "an aggregate with a name: .aggregate(n=wb.count(), mean=wb.mean(col.x))"
 _ORDER = ".collect().sort_by(...) on the result: events are in time order"
@@ -67,12 +71,20 @@ PACKAGE: Mapping[str, str] = {
 
 FEEDS: Mapping[str, str] = {"events": "sse(...)", "postgres_changes": "postgres_cdc(...)"}
 
+FEED_OPTIONS: Mapping[str, str] = {
+    "beside": "metadata_columns", "ahead": "max_ahead", "arrived_as": "arrival_column", "idle_after": "idle_timeout",
+    "retry_s": "retry_backoff_s", "sample_s": "schema_sample_s", "begin": "start_from", "settle": "visibility_delay",
+    "claim_after": "claim_idle", "latency": "reorder_latency",
+}
+
 FEED_STATUS: Mapping[str, str] = {
     "link": "connection", "stage": "phase", "dead": "dead_letters", "missed": "lost", "behind_rows": "lag_rows",
     "blocked_s": "backpressure_s", "silent_s": "idle_s",
 }
 
 METRICS: Mapping[str, str] = {"share": "fraction_read", "forgotten_rows": "evicted_rows", "sink": "sink_error"}
+
+LATENCY_BANDS: Mapping[str, str] = dict.fromkeys(("behind", "lineage"), "bands[0].lineage(...)")
 
 RUN: Mapping[str, str] = {"behind": "lineage(...)"}
 
@@ -96,6 +108,41 @@ USER_AGGREGATE: Mapping[str, str] = {
     "deaccumulate": "remove", "retract": "remove", "initial": "init", "zero": "init", "update": "accumulate",
     "add": "accumulate", "finish": "result", "evaluate": "result", "combine": "merge",
 }
+
+
+def renamed(**arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Refuse the former names of a function's arguments with their present names.
+
+    Parameters
+    ----------
+    **arguments : str
+        Present names by former name.
+
+    Examples
+    --------
+    >>> @renamed(to="sink")
+    ... def start(*, sink=None):
+    ...     return sink
+    >>> start(sink="here")
+    'here'
+    >>> start(to="here")
+    Traceback (most recent call last):
+    whimbrel.errors.UnknownNameError: start() has no argument 'to'.
+      hint:  Use sink=.
+    """
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in kwargs:
+                if name in arguments:
+                    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                    raise UnknownNameError(f"{called}() has no argument {name!r}.",
+                                           hint=f"Use {arguments[name]}=.")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> Callable[[Any, str], NoReturn]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import UnknownNameError
+from whimbrel.errors import PlanError, UnknownNameError
 from whimbrel.migration_hints import (
     CERTIFICATE,
     ESTIMATE,
@@ -80,3 +80,22 @@ def test_a_slip_leads_to_the_nearest_name() -> None:
 def test_what_is_held_is_copied_as_before() -> None:
     assert copy.deepcopy(col.x + 1).show() == "col.x + 1"
     assert copy.copy(EVENTS).collect().num_rows == 1
+
+
+@pytest.mark.parametrize(("call", "error", "present"), [
+    (lambda: EVENTS.start(to=None), UnknownNameError, "sink="),
+    (lambda: wb.start(EVENTS, to=None), UnknownNameError, "sinks="),
+    (lambda: EVENTS.then(EVENTS, span="1h"), UnknownNameError, "dedup_window="),
+    (lambda: EVENTS.sample(share=0.1), UnknownNameError, "fraction="),
+    (lambda: wb.PartitionWatermarks("x", lag=5), UnknownNameError, "max_lag="),
+    (lambda: wb.event(col.x > 1).repeat(least=2), UnknownNameError, "min="),
+    (lambda: wb.simultaneous(some=col.x > 1), UnknownNameError, "any="),
+    (lambda: wb.aggregate(deaccumulate=lambda state, x: state - x), UnknownNameError, "remove="),
+    (lambda: EVENTS.at_latencies(0, 1).behind(), UnknownNameError, r"bands\[0\].lineage"),
+    (lambda: wb.feeds.kafka("rows", "localhost:1", time="at", arrived_as="seen"), PlanError, "arrival_column="),
+    (lambda: wb.feeds.http("http://localhost:1", time="at", idle_after=5), PlanError, "idle_timeout="),
+])
+def test_former_arguments_lead_to_the_present_ones(call: Callable[[], object], error: type[Exception],
+                                                   present: str) -> None:
+    with pytest.raises(error, match=f"hint:  Use {present}"):
+        call()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Schema
 from whimbrel.clock.duration import Duration, duration_ticks
 from whimbrel.errors import PlanError, SchemaError, near_match
+from whimbrel.migration_hints import renamed
 from whimbrel.plan.source import OrderingSpec
 
 
@@ -59,6 +60,9 @@ class PartitionWatermarks:
     by: str
     max_lag: Duration | None = None
     every: Duration | None = None
+
+
+PartitionWatermarks.__init__ = renamed(lag="max_lag")(PartitionWatermarks.__init__)  # type: ignore[method-assign]
 
 
 def by_of(partition: str | PartitionWatermarks | None) -> str | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from whimbrel import progressive as progressing
 from whimbrel import run as running
 from whimbrel.clock import Duration
+from whimbrel.migration_hints import renamed
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
@@ -241,6 +242,7 @@ class Actions:
         """
         return running.lineage(self.node, {**(row or {}), **columns}, limit=limit)
 
+    @renamed(to="sink")
     def start(self, *, keep_rows: int = 1_000_000, sink: Sink | None = None,
               checkpoints: Checkpoints | None = None) -> Run:
         """Start a run on a thread of its own.

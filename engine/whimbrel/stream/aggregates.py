@@ -35,7 +35,7 @@ from whimbrel.aggregates import (
 )
 from whimbrel.errors import PlanError, near_match
 from whimbrel.expr import Expr, identity, trace
-from whimbrel.migration_hints import USER_AGGREGATE
+from whimbrel.migration_hints import USER_AGGREGATE, renamed
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 
 Value = Expr | Callable[[Any], Any]
@@ -289,6 +289,7 @@ def top_k(value: Value, k: int, *, ties: bool = True) -> LargestValues:
     return LargestValues(expr=trace(value, where="top_k()"), k=int(k), ties=ties)
 
 
+@renamed(**USER_AGGREGATE)
 def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callable[..., Any] | None = None,
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
               remove: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from whimbrel import run as running
 from whimbrel.errors import PlanError
+from whimbrel.migration_hints import renamed
 from whimbrel.plan import Sink
 from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.stream import LatencyBands, Stream
 
 
+@renamed(to="sinks")
 def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | None] = (),
           checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
     """Start queries together: sources are read once, and common steps are computed once.

@@ -16,7 +16,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration, Instant, show_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, can_be_key, check_key, check_name, named_columns, named_words, type_of
-from whimbrel.migration_hints import STREAM, absent
+from whimbrel.migration_hints import LATENCY_BANDS, STREAM, absent, renamed
 from whimbrel.operators import Changelog, LateRows
 from whimbrel.optimize import optimize_together
 from whimbrel.plan import (
@@ -65,6 +65,7 @@ class Stream(Methods, Actions):
 
     if not TYPE_CHECKING:  # type checkers know what is there
         __getattr__ = absent("A stream", STREAM)
+        sample = renamed(share="fraction")(Methods.sample)
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
         """Let what follows happen per key: aggregate and detect give results for each.
@@ -136,6 +137,7 @@ class Stream(Methods, Actions):
         """
         return replace(self, node=rebind(self.node, other))
 
+    @renamed(within="partition", span="dedup_window", at="cutover")
     def then(self, feed: Stream, *, offset: str | None = None, partition: str | None = None, keys: Sequence[str] = (),
              dedup_window: Duration | None = None, cutover: Instant | None = None) -> Stream:
         """Read this history at full speed, then continue with a feed, without gaps or duplicates.
@@ -333,6 +335,9 @@ class LatencyBands(Sequence[Stream]):
     query: Stream
     partial: Query | None = None
     merge: Query | None = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = absent("A query at several latencies", LATENCY_BANDS)
 
     @overload
     def __getitem__(self, index: int) -> Stream: ...

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, lit, trace, trace_step
+from whimbrel.migration_hints import renamed
 
 __all__ = ["Pattern", "event", "sequence", "simultaneous"]
 
@@ -38,6 +39,7 @@ class Pattern:
         """Either of two."""
         return EitherPattern(self, other)
 
+    @renamed(least="min", most="max")
     def repeat(self, min: int = 1, max: int | None = None) -> Pattern:
         """So many times, one right after the other: by default once or more, ``repeat(0)`` also not at all.
 
@@ -168,6 +170,7 @@ def event(condition: Step, /, **updates: Column | Step) -> Pattern:
     return EventPattern(trace_step(condition, "event()"), made)
 
 
+@renamed(some="any", every="all", least="min", most="max")
 def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: Column | Step = None,
                  min: int = 1, max: int | None = None) -> Pattern:
     """Match all events of one key at one time together; also a single event.

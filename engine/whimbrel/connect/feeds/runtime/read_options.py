@@ -14,6 +14,7 @@ from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of, in
 from whimbrel.connect.tables.time_column_markers import in_file_order
 from whimbrel.connect.validation import check_name, checked_seconds, is_seconds, is_whole
 from whimbrel.errors import PlanError, near_match
+from whimbrel.migration_hints import FEED_OPTIONS
 from whimbrel.plan import OrderingSpec
 
 
@@ -110,8 +111,10 @@ class ReadOptions:
             For an unknown option or an invalid value.
         """
         for name in options.keys() - FeedOptions.__annotations__.keys():
+            known = sorted({*own, *FeedOptions.__annotations__})
+            present = FEED_OPTIONS.get(name)
             raise PlanError(f"This feed has no option {name!r}.", where=where,
-                            hint=near_match(name, sorted({*own, *FeedOptions.__annotations__}), noun="option"))
+                            hint=f"Use {present}=." if present in known else near_match(name, known, noun="option"))
         if options.get("name") is not None:
             check_name("name", options["name"], where=where)
         if in_file_order(options.get("arrival")):
