@@ -131,7 +131,7 @@ class Dispersion(Aggregate):
         if pa.types.is_decimal(input_type):
             return pa.float64()
         raise ExpressionError(f"{self.name} needs numbers, bools or decimals, got {input_type}.", where=self.show(),
-                              hint="Cast it first, or use std(...) for durations.")
+                              hint="Cast the values to a number type first.")
 
     @staticmethod
     def of_moments(input_type: pa.DataType | None, results: Results, *, removable: bool) -> AggregateFunctions:

@@ -2,6 +2,7 @@
 
 from whimbrel.clock.duration import (
     Duration,
+    check_positive,
     duration_seconds,
     duration_ticks,
     grid_offset,
@@ -16,6 +17,6 @@ from whimbrel.clock.round_durations import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 from whimbrel.clock.units import as_ticks, finest, ticks_in
 
-__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "as_ticks", "duration_seconds", "duration_ticks",
-           "finest", "format_instant", "grid_offset", "parse_instant", "quote_ticks", "round_spans", "show_grid",
-           "show_ticks", "span_words", "tell_ticks", "ticks_in", "ticks_per_second"]
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "as_ticks", "check_positive", "duration_seconds",
+           "duration_ticks", "finest", "format_instant", "grid_offset", "parse_instant", "quote_ticks", "round_spans",
+           "show_grid", "show_ticks", "span_words", "tell_ticks", "ticks_in", "ticks_per_second"]

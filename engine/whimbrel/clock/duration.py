@@ -220,6 +220,21 @@ def quote_ticks(ticks: int, unit: TickUnit) -> str:
     return str(ticks) if unit is None else repr(show_ticks(ticks, unit))
 
 
+def check_positive(unit: TickUnit, *, where: str, **spans: int | None) -> None:
+    """Refuse the first span that is not positive; None is left out.
+
+    >>> check_positive(None, where="hopping_window(5, 0)", size=5, hop=0)
+    Traceback (most recent call last):
+    whimbrel.errors.PlanError: hop must be positive, got 0.
+      where: hopping_window(5, 0)
+      hint:  Use a duration such as "5m", or 5 if time is an integer.
+    """
+    for name, ticks in spans.items():
+        if ticks is not None and ticks <= 0:
+            raise PlanError(f"{name} must be positive, got {quote_ticks(ticks, unit)}.", where=where,
+                            hint='Use a duration such as "5m", or 5 if time is an integer.')
+
+
 _PARTS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 

@@ -65,7 +65,7 @@ class Certificate:
         if late := reasons.count("late rows"):
             lines.append(f"{late:,} rows differ live; rows that were late: {self.late_rows:,}")
         if unexplained := reasons.count("unexplained"):
-            lines.append(f"{unexplained:,} rows differ and nobody knows why:")
+            lines.append(f"{unexplained:,} rows differ for an unknown reason:")
             shown = [row for row in self.differences.to_pylist() if row["reason"] == "unexplained"][:_SHOWN]
             lines += [f"  {row['route']}: {row['found']} {row['row']}" for row in shown]
         return "\n".join(lines)
@@ -95,7 +95,7 @@ def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, 
     columns = list(zip(*found, strict=True)) or [()] * 4
     names = ["route", "found", "row", "reason"]
     differences = pa.table([pa.array(column, pa.string()) for column in columns], names=names)
-    return Certificate(whole.num_rows, judged.late_rows, (*answers, "the log as it came"), differences)
+    return Certificate(whole.num_rows, judged.late_rows, (*answers, "the log in arrival order"), differences)
 
 
 class Judged(Source):

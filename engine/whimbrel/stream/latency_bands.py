@@ -26,7 +26,7 @@ def latency_ticks(query: Node, latencies: Sequence[Duration]) -> list[int]:
         raise PlanError(f"A latency must be at least 0, got {show_ticks(min(ticks), unit)}.", where=where,
                         hint='Use a duration, such as "5m", or 0.')
     if any(later <= earlier for earlier, later in pairwise(ticks)):
-        raise PlanError("Latencies must be in increasing order.", where=where,
+        raise PlanError(f"Latencies must be in increasing order, got {', '.join(map(repr, latencies))}.", where=where,
                         hint='Put the shortest first: at_latencies("1s", "1m").')
     _check(query, where)
     return ticks

@@ -242,7 +242,7 @@ class Stream(Methods, Actions):
         >>> history = wb.from_arrow(rows, time="at", arrival="seen", name="log")
         >>> came = wb.from_arrow(rows, time="at", arrival="seen", reorder_latency=2, late="drop", name="log")
         >>> history.tumbling_window(4).aggregate(n=wb.count()).certify(history, came)
-        certified: 3 rows, the same on 2 threads, the log as it came
+        certified: 3 rows, the same on 2 threads, the log in arrival order
         2 rows differ live; rows that were late: 1
         """
         return certify(self.node, history, live_log, spark, threads)

@@ -68,7 +68,7 @@ def test_batches_stay_small() -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(SourceError, match="data must be an Arrow table, got a list") as caught:
+    with pytest.raises(SourceError, match="data must be an Arrow table, got list") as caught:
         ArrowSource([1, 2], time="t")
     assert "from_pandas" in caught.value.hint
 
@@ -88,7 +88,7 @@ def test_a_frame_may_be_timed_by_its_index() -> None:
 
 
 def test_a_frame_that_is_none_or_mixes_types_is_refused() -> None:
-    with pytest.raises(SourceError, match="frame must be a pandas DataFrame, got a Table"):
+    with pytest.raises(SourceError, match="frame must be a pandas DataFrame, got Table"):
         pandas_source(TABLE, time="t")
     with pytest.raises(SchemaError, match="must have one type: Conversion failed for column x") as caught:
         pandas_source(pd.DataFrame({"t": [1, 2], "x": [b"a", 1]}), time="t")

@@ -215,7 +215,7 @@ def test_a_span_is_a_batch_of_a_step() -> None:
 
 @pytest.mark.parametrize(("wrong", "what"), (
     (lambda one, _: wb.replay(one, speed=5, clock=ReplayClock(), reorder_latency=0), "the clock has the speed"),
-    (lambda one, _: wb.replay(one, every="0s", reorder_latency=0), "A time span must be positive, got '0s'"),
+    (lambda one, _: wb.replay(one, every="0s", reorder_latency=0), "every must be positive, got '0s'"),
     (lambda *_: ReplayClock(speed=-1), "speed must be a positive number, got -1"),
     (lambda *_: setattr(ReplayClock(), "speed", 0), "speed must be a positive number, got 0"),
     (lambda *_: ReplayClock().seek("2013-01-01"), "No replay follows this clock yet"),

@@ -107,5 +107,5 @@ def test_a_certificate(spark: SparkSession, table: pa.Table) -> None:
         certificate = query.certify(history, came, spark=spark)
         assert certificate.ok, certificate
         assert certificate.late_rows >= late
-        assert certificate.routes == ("2 threads", "Spark", "the log as it came")
+        assert certificate.routes == ("2 threads", "Spark", "the log in arrival order")
         assert (certificate.differences.num_rows > 0) == (late > 0)

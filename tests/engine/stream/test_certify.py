@@ -27,7 +27,7 @@ def query(log: Stream) -> Stream:
 def test_nothing_was_late() -> None:
     certificate = query(history()).certify(history(), came(latency=7))
     assert (certificate.ok, certificate.late_rows, certificate.differences.num_rows) == (True, 0, 0)
-    assert repr(certificate) == "certified: 4 rows, the same on 2 threads, the log as it came"
+    assert repr(certificate) == "certified: 4 rows, the same on 2 threads, the log in arrival order"
 
 
 @pytest.mark.parametrize("late", ["drop", "adjust", "side_output"])
@@ -46,7 +46,7 @@ def test_another_history_is_not_explained_by_late_rows() -> None:
     certificate = query(history()).certify(other, came(latency=7))
     assert not certificate.ok
     assert repr(certificate).splitlines()[0] == (
-        "NOT certified: 4 rows, asked on 2 threads, the log as it came")
+        "NOT certified: 4 rows, asked on 2 threads, the log in arrival order")
     assert "live: missing start=12, end=16, k=1, n=1, total=7.0" in repr(certificate)
 
 

@@ -73,7 +73,7 @@ class Arithmetic:
         if isinstance(op, ast.Invert) and x.kind in ("int", "bool"):
             return self._number("int", f"~{self.whole(x)}")
         if not isinstance(op, ast.USub | ast.UAdd) or x.kind == "none":
-            raise NotCompiled("it inverts what is no integer")
+            raise NotCompiled("it inverts a value other than an integer")
         if x.kind in ("float", "either"):
             return x if isinstance(op, ast.UAdd) else self._number(x.kind, f"-{x.text}")
         x = Number("int", self.whole(x))

@@ -51,7 +51,7 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
     start = python_number(init)
     first = start if isinstance(start, tuple) else (start,)
     if not first or not all(isinstance(part, bool | int | float) for part in first):
-        raise NotCompiled("its state is no number, and no tuple of numbers")
+        raise NotCompiled("its state is neither a number nor a tuple of numbers")
     if any(isinstance(part, int) and not -(2**63) < part < 2**63 for part in first):
         raise NotCompiled("its first state leaves int64")
     shape = _Shape(isinstance(start, tuple), tuple(kind_of(part) for part in first))

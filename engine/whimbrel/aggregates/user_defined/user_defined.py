@@ -170,7 +170,7 @@ def _kind(type_: pa.DataType) -> Kind:
     if pa.types.is_floating(type_):
         return "float"
     if numpy_type(type_) is None or pa.types.is_null(type_):
-        raise NotCompiled(f"a value is a {type_}, no number")
+        raise NotCompiled(f"a value is a {type_}, not a number")
     return "int"
 
 

@@ -51,7 +51,7 @@ def constant(value: Any) -> Value:
     if type(value) is float:
         text = repr(value) if math.isfinite(value) else f"np.{value}".replace("-", "")
         return Number("float", f"(-{text.lstrip('-')})" if math.copysign(1, value) < 0 else text)
-    raise NotCompiled(f"it reads a value that is no number, {value!r}"[:80])
+    raise NotCompiled(f"it reads a value that is not a number, {value!r}"[:80])
 
 
 def kind_of(value: Any) -> Kind:
@@ -112,7 +112,7 @@ def renamed(values: Sequence[Value], texts: Iterator[str]) -> list[Value]:
 def one_number(value: Value, node: ast.expr) -> Number:
     """The value, which must be a number."""
     if isinstance(value, tuple) or value.kind == "none":
-        raise NotCompiled(f"{shown(node)} takes what is no number")
+        raise NotCompiled(f"{shown(node)} takes a value other than a number")
     return value
 
 

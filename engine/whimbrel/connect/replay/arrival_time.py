@@ -73,11 +73,12 @@ class ArrivalTime:
         unit, zone = time_unit(self.type, self.name, where)
         return parse_instant(value, unit, zone, name=self.name, where=where, rounding="up")
 
-    def span(self, value: Duration, *, where: str) -> int:
+    def span(self, name: str, value: Duration, *, where: str) -> int:
         """Ticks of a positive duration."""
         ticks = duration_ticks(value, self.unit, where=where)
         if ticks <= 0:
-            raise PlanError(f"A time span must be positive, got {value!r}.", where=where, hint='Use for example "10m".')
+            raise PlanError(f"{name} must be positive, got {value!r}.", where=where,
+                            hint='Use a duration such as "10m".')
         return ticks
 
     def moment(self, nanoseconds: int) -> Moment:

@@ -95,7 +95,7 @@ class Replay(Source):
             clock.adopt(self._arrivals, where=where)
         self._start = None if start is None else self._arrivals.first_tick(start, where=where)
         self._end = None if end is None else self._arrivals.first_tick(end, where=where)
-        self._every = None if every is None else self._arrivals.span(every, where=where)
+        self._every = None if every is None else self._arrivals.span("every", every, where=where)
         self.name = source.name
         self.schema = source.schema
         self.time = source.time

@@ -297,7 +297,7 @@ class ReplayClock:
         if isinstance(by, str) and by in ("arrival", "batch"):
             return by
         known = self._known(where)
-        return known.nanoseconds(known.span(by, where=where))
+        return known.nanoseconds(known.span("by", by, where=where))
 
     def _known(self, where: str) -> ArrivalTime:
         if self._time is None:

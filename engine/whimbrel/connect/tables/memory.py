@@ -235,7 +235,7 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
         raise MissingExtraError("pandas", "demo", "from_pandas") from None
     where = f"from_pandas(..., time={time!r})"
     if not isinstance(frame, pd.DataFrame):
-        raise SourceError(f"frame must be a pandas DataFrame, got a {type(frame).__name__}.", where=where,
+        raise SourceError(f"frame must be a pandas DataFrame, got {type(frame).__name__}.", where=where,
                           hint="Use from_arrow for Arrow, Polars and DuckDB tables.")
     _check_names(frame, where)
     try:
@@ -325,5 +325,5 @@ def _as_table(data: Any, where: str) -> pa.Table:
         except _NO_TABLE as error:
             raise SourceError(f"Cannot convert this {type(data).__name__} to a table: {error.args[-1]}", where=where,
                               hint="Convert or drop the column.") from None
-    raise SourceError(f"data must be an Arrow table, got a {type(data).__name__}.", where=where,
+    raise SourceError(f"data must be an Arrow table, got {type(data).__name__}.", where=where,
                       hint="Use a pyarrow, Polars or DuckDB table, or from_pandas or read_parquet.")

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
-from whimbrel.errors import KernelError, PlanError
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, check_positive, duration_ticks, grid_offset, show_grid
+from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Kernel
 from whimbrel.plan import (
     Exact,
@@ -65,9 +65,7 @@ class Chop(Operator):
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        if self.period <= 0:
-            raise PlanError(f"period must be positive, got {quote_ticks(self.period, self.unit)}.", where=self.show(),
-                            hint='Use a duration such as "5m", or 5 if time is an integer.')
+        check_positive(self.unit, where=self.show(), period=self.period)
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

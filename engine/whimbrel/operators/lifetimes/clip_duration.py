@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from whimbrel.batch import Batch, Schema
-from whimbrel.clock import Duration, TickUnit, duration_ticks, quote_ticks
-from whimbrel.errors import PlanError
+from whimbrel.clock import Duration, TickUnit, check_positive, duration_ticks, quote_ticks
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.lifetime import end_after
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
@@ -49,10 +48,7 @@ class ClipDuration(Operator):
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        if self.longest <= 0:
-            raise PlanError(f"duration must be positive, got {quote_ticks(self.longest, self.unit)}.",
-                            where=self.show(),
-                            hint='Use a duration such as "5m", or 5 if time is an integer.')
+        check_positive(self.unit, where=self.show(), longest=self.longest)
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from whimbrel.batch import Schema
-from whimbrel.clock import INF, quote_ticks
-from whimbrel.errors import PlanError
+from whimbrel.clock import INF, check_positive, quote_ticks
 from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetimes.lifetime import Span, span
 from whimbrel.operators.windows.window import SlidingWindow
@@ -45,9 +44,7 @@ class SetDuration(SlidingWindow):
     """
 
     def schema(self, *upstream: Schema) -> Schema:
-        if self.size <= 0:
-            raise PlanError(f"duration must be positive, got {quote_ticks(self.size, self.unit)}.", where=self.show(),
-                            hint='Use a duration such as "5m", or 5 if time is an integer.')
+        check_positive(self.unit, where=self.show(), duration=self.size)
         return upstream[0]
 
     def show(self) -> str:

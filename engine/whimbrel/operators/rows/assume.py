@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask, Schema, elapsed, frozen
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, quote_ticks
+from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, check_positive, duration_ticks, quote_ticks
 from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
@@ -128,9 +128,7 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
                         hint="Remove one of the two.")
     spans = [None if span is None else duration_ticks(span, schema.unit, where="assume()")
              for span in (duration, periodic)]
-    if any(span is not None and span <= 0 for span in spans):
-        raise PlanError("duration and periodic must be positive.", where="assume()",
-                        hint='Use a duration such as "5s".')
+    check_positive(schema.unit, where="assume()", duration=spans[0], periodic=spans[1])
     apart = NonOverlapping(frozenset(names), spans[1]) if non_overlapping or periodic is not None else None
     return Assume(duration=spans[0], starts_only=start_edges, apart=apart, unit=schema.unit)
 

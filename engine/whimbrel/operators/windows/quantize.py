@@ -8,7 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
+from whimbrel.clock import (
+    INF,
+    MIN_TIME,
+    Duration,
+    TickUnit,
+    check_positive,
+    duration_ticks,
+    grid_offset,
+    quote_ticks,
+    show_grid,
+)
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, TimeGrid, ceil_to, earlier, fluent
@@ -72,15 +82,15 @@ class Quantize(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
-        if self.size <= 0 or self.hop <= 0 or self.start_grid <= 0:
-            raise PlanError("size, hop and progress must be positive.", where=where,
-                            hint='Use a duration such as "5m", or 5 if time is an integer.')
+        check_positive(self.unit, where=where, size=self.size, hop=self.hop, progress=self.progress)
         if self.hop > self.size:
-            raise PlanError("hop must be at most size; gaps between windows would not cover an event.", where=where,
+            raise PlanError(f"hop must be at most size, got {quote_ticks(self.hop, self.unit)}: gaps between windows "
+                            "would not cover an event.", where=where,
                             hint="Use a smaller hop, or hopping_window.")
         if self.hop % self.start_grid:
-            raise PlanError("progress must divide hop, so that partial results meet the windows.", where=where,
-                            hint=f"Use a divisor, such as progress={self.hop}.")
+            raise PlanError(f"progress must divide hop, got {quote_ticks(self.start_grid, self.unit)}: only then "
+                            "partial results meet the windows.", where=where,
+                            hint=f"Use a divisor, such as progress={quote_ticks(self.hop, self.unit)}.")
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

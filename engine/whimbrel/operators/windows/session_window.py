@@ -9,7 +9,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, check_reach, frozen
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
+from whimbrel.clock import (
+    INF,
+    MIN_TIME,
+    Duration,
+    TickUnit,
+    check_positive,
+    duration_ticks,
+    grid_offset,
+    quote_ticks,
+    show_grid,
+)
 from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
@@ -90,9 +100,7 @@ class SessionWindow(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
-        if self.timeout <= 0 or (self.max_duration is not None and self.max_duration <= 0):
-            raise PlanError("timeout and max_duration must be positive.", where=where,
-                            hint='Use durations, such as session_window("30m", max_duration="1d").')
+        check_positive(self.unit, where=where, timeout=self.timeout, max_duration=self.max_duration)
         if self.emit not in ("change", "close"):
             raise PlanError(f"emit must be 'change' or 'close', got {self.emit!r}.", where=where,
                             hint='Use "close" for one row per session.')

@@ -8,7 +8,17 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, duration_ticks, grid_offset, quote_ticks, show_grid
+from whimbrel.clock import (
+    INF,
+    MIN_TIME,
+    Duration,
+    TickUnit,
+    check_positive,
+    duration_ticks,
+    grid_offset,
+    quote_ticks,
+    show_grid,
+)
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import (
@@ -88,8 +98,7 @@ class HoppingWindow(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
-        if self.size <= 0 or self.hop <= 0:
-            raise PlanError("size and hop must be positive.", where=where, hint=_SOME)
+        check_positive(self.unit, where=where, size=self.size, hop=self.hop)
         if self.label not in ("start", "end"):
             raise PlanError(f"label must be 'start' or 'end', got {self.label!r}.", where=where,
                             hint="Use 'end' for the time at which the result is settled.")
@@ -225,9 +234,7 @@ class SlidingWindow(Operator):
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        if self.size <= 0:
-            raise PlanError(f"size must be positive, got {quote_ticks(self.size, self.unit)}.", where=self.show(),
-                            hint=_SOME)
+        check_positive(self.unit, where=self.show(), size=self.size)
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:

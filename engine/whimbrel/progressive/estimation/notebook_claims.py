@@ -52,7 +52,7 @@ def claims_in(path: Path, where: str) -> list[Comparison]:
                         hint="Give the path of a saved notebook.") from None
     if not found:
         raise PlanError("No cell of the notebook shows claims.", where=where,
-                        hint="End a cell with progress.claims, and save the notebook.")
+                        hint="End a cell with the claims of a progressive query (query.claims), and save the notebook.")
     return [claim for place, claim in enumerate(found) if claim not in found[:place]]
 
 

@@ -107,7 +107,7 @@ class LateRowsModel:
         """The model from a result of ``wb.lateness(...)``."""
         arrived = getattr(lateness, "arrived", None)
         if not isinstance(arrived, Arrived):
-            raise PlanError(f"`late` must be a result of wb.lateness(...), got a {type(lateness).__name__}.",
+            raise PlanError(f"`late` must be a result of wb.lateness(...), got {type(lateness).__name__}.",
                             where="progressive(late=...)", hint="Measure earlier rows: late=wb.lateness(log).")
         return cls(plan, arrived)
 

@@ -139,8 +139,8 @@ class ProgressiveQuery(Iterator[Estimate]):
             The order of blocks from now on.
         """
         if self.fallback_reason:
-            raise PlanError(f"Rows are read in time order: {self.fallback_reason}.", where="prioritize(...)",
-                            hint="Narrow the query with where(...).")
+            raise PlanError(f"Cannot prioritize, because rows are read in time order: {self.fallback_reason}.",
+                            where="prioritize(...)", hint="Narrow the query with where(...).")
         run = self.block_run
         wanted = np.ones(len(run.blocks), np.bool_)
         check_order(order, (None, *ORDERS), call="prioritize")
@@ -243,7 +243,8 @@ class ProgressiveQuery(Iterator[Estimate]):
             When rows are read in time order. Use the checkpoints of a run instead.
         """
         if self.fallback_reason:
-            raise PlanError(f"Rows are read in time order: {self.fallback_reason}.", where="save(...)",
+            raise PlanError(f"Cannot save, because rows are read in time order: {self.fallback_reason}.",
+                            where="save(...)",
                             hint='Use the checkpoints of a run: query.start(checkpoints=wb.Checkpoints("folder")).')
         with self._turn:
             write(path, self.state())

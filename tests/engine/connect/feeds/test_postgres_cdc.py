@@ -120,7 +120,7 @@ def test_a_deletion_that_does_not_tell_its_time_says_what_it_needs(server: serve
            "ALTER TABLE timed REPLICA IDENTITY FULL", "DELETE FROM timed WHERE id = 2")
         assert [value for batch in rows(found, 3) for value in batch.column("at").to_arrow().to_pylist()] == [1, 2, 2]
         assert found.state.dead_letters == {
-            "a deletion that does not tell 'at', which is not of the key: it needs REPLICA IDENTITY FULL": 1}
+            "a deletion without the column 'at', which is not in the key; set REPLICA IDENTITY FULL": 1}
 
 
 def test_an_update_that_does_not_tell_a_long_value_is_no_row_with_null(server: servers.Server) -> None:
@@ -314,4 +314,4 @@ def test_tables_that_are_truncated_are_reported(server: servers.Server) -> None:
         do(server, "TRUNCATE left_alone")
         do(server, "TRUNCATE emptied, left_alone", "INSERT INTO emptied VALUES (2)")
         assert values(found, 2, "id") == [1, 2]
-        assert found.state.dead_letters == {"TRUNCATE, which does not say what rows are gone": 1}
+        assert found.state.dead_letters == {"TRUNCATE, which does not list the rows that it deletes": 1}

@@ -33,14 +33,14 @@ class Change:
     relation : Relation
     values : mapping of str to bytes or None
         Values by column, as text. A delete has the key, or all columns if the replica identity is full.
-    untold : tuple of str
+    unchanged : tuple of str
         Columns whose long values an update did not change, so that the server omits them.
     """
 
     kind: Kind
     relation: Relation
     values: Mapping[str, bytes | None]
-    untold: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ def _change(kind: Kind, relation: Relation, text: _Text) -> Change:
         row = _row(relation, text)
         known |= row
     # An unchanged value is not null: columns that only the old key has as null were omitted.
-    untold = [name for name, _ in relation.columns if name not in row and known.get(name) is None]
-    return Change(kind, relation, known, tuple(untold))
+    unchanged = [name for name, _ in relation.columns if name not in row and known.get(name) is None]
+    return Change(kind, relation, known, tuple(unchanged))
 
 
 def _row(relation: Relation, text: _Text) -> dict[str, bytes | None]:

@@ -13,7 +13,7 @@ from whimbrel.clock import Duration
 from whimbrel.connect.addresses import LIBPQ_TIMEOUTS, checked_conninfo
 from whimbrel.connect.feeds.formats.python_records import Records
 from whimbrel.connect.feeds.postgres.pgoutput import Change, Relation, Truncation, changes
-from whimbrel.connect.feeds.postgres.postgres_feed import UNTOLD_TIME, columns_of, plain
+from whimbrel.connect.feeds.postgres.postgres_feed import TIME_OUT_OF_RANGE, columns_of, plain
 from whimbrel.connect.feeds.runtime.client import MAX_BYTES, Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
@@ -26,9 +26,9 @@ _STEP_BYTES = 16 << 20
 """Bytes of the log per request, and without a change before the slot is advanced."""
 _LOOK_S = 5.0
 _ADVANCE = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
-_UNTOLD = "an update that does not tell a long value which it left alone: it needs REPLICA IDENTITY FULL"
-_UNTIMED = "a deletion that does not tell {!r}, which is not of the key: it needs REPLICA IDENTITY FULL"
-_TRUNCATED = "TRUNCATE, which does not say what rows are gone"
+_UNCHANGED_VALUE = "an update without the long values that did not change; set REPLICA IDENTITY FULL"
+_DELETE_WITHOUT_TIME = "a deletion without the column {!r}, which is not in the key; set REPLICA IDENTITY FULL"
+_TRUNCATED = "TRUNCATE, which does not list the rows that it deletes"
 _METADATA = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn": pa.int64()}
 
 
@@ -108,8 +108,8 @@ class PostgresCdcFeed(Feed):
         with self.open() as link:
             generated = link.execute("SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass"
                                      " AND attgenerated <> ''", (sql.Identifier(*self.table).as_string(link),))
-            untold = {name for name, in generated}
-        return pa.schema([field for field in known if field.name not in untold])
+            unchanged = {name for name, in generated}
+        return pa.schema([field for field in known if field.name not in unchanged])
 
     def connect(self, offset: Offset) -> Client:
         return _Changes(self, offset)
@@ -297,15 +297,15 @@ class _Changes(Client):
         self._check(change.relation)
         time = self._feed.time
         if change.kind == "delete" and time in self._feed.read_columns and change.values.get(time) is None:
-            self._feed.dead_letters.refuse(repr(change.values).encode(), _UNTIMED.format(time))
+            self._feed.dead_letters.refuse(repr(change.values).encode(), _DELETE_WITHOUT_TIME.format(time))
             return None
-        if self._feed.read_columns.isdisjoint(change.untold):
+        if self._feed.read_columns.isdisjoint(change.unchanged):
             try:
                 return self._row(change)
             except self._feed.library.DataError:  # psycopg raises it for times beyond Python's range
-                self._feed.dead_letters.refuse(repr(change.values).encode(), UNTOLD_TIME)
+                self._feed.dead_letters.refuse(repr(change.values).encode(), TIME_OUT_OF_RANGE)
         else:
-            self._feed.dead_letters.refuse(repr(change.values).encode(), _UNTOLD)
+            self._feed.dead_letters.refuse(repr(change.values).encode(), _UNCHANGED_VALUE)
         return None
 
     def _check(self, relation: Relation) -> None:

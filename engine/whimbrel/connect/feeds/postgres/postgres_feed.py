@@ -27,7 +27,7 @@ _TYPES = {16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(), 25: pa
           701: pa.float64(), 1043: pa.string(), 1082: pa.date32(), 1114: pa.timestamp("us"),
           1184: pa.timestamp("us", "UTC"), 17: pa.binary(), 2950: pa.string(), 1700: pa.float64()}
 _OBJECTS = (1700, 2950)
-UNTOLD_TIME = "a time that is infinite or out of range"
+TIME_OUT_OF_RANGE = "a time that is infinite or out of range"
 """Reason of a dead letter with a time that Python cannot represent."""
 
 
@@ -287,7 +287,7 @@ class _Table(Client):
     def _is_readable(self, row: Mapping[str, Any]) -> bool:
         """Whether Python can represent all values of a row; otherwise it becomes a dead letter."""
         if any(isinstance(value, _Untold) for value in row.values()):
-            self._feed.dead_letters.refuse(repr(row).encode(), UNTOLD_TIME)
+            self._feed.dead_letters.refuse(repr(row).encode(), TIME_OUT_OF_RANGE)
             return False
         return True
 
