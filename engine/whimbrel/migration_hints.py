@@ -178,7 +178,8 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
         if hint is None:
             names = [each for each in known or dir(type(self)) if not each.startswith("_")]
             close = difflib.get_close_matches(name, names, n=1)
-            raise UnknownNameError(f"{of} has no {name!r}.", hint=f"Use {close[0]!r}." if close else "")
+            hint = f"Use {close[0]!r}." if close else f"Use one of {', '.join(names)}." if len(names) <= 10 else ""
+            raise UnknownNameError(f"{of} has no {name!r}.", hint=hint)
         raise UnknownNameError(f"{of} has no {name!r}.", hint=f"Use {hint}.")
 
     return refuse

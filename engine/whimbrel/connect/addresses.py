@@ -45,11 +45,11 @@ def checked_url(url: str, *schemes: str) -> str:
         parts = urlsplit(url)
         _ = parts.port
     except (AttributeError, TypeError, ValueError):
-        raise PlanError(f"The address {shown!r} cannot be parsed.", where=f"feeds({shown!r})",
+        raise PlanError(f"The address {shown!r} cannot be parsed.", where=repr(shown),
                         hint="Use an integer as port, and write / and @ in a password as %2F and %40.") from None
     if parts.scheme not in schemes:
         raise PlanError(f"The address must begin with {' or '.join(f'{each}://' for each in schemes)}, got {shown!r}.",
-                        where=f"feeds({shown!r})", hint=f"Use for example {schemes[0]}://host:port.")
+                        where=repr(shown), hint=f"Use for example {schemes[0]}://host:port.")
     return url
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,21 @@ def check_name(name: str, value: object, *, where: str) -> None:
     if not isinstance(value, str) or not value:
         raise PlanError(f"{name} must be a non-empty string, got {value!r}.", where=where,
                         hint=f'Use for example {name}="trades".')
+
+
+def check_path(name: str, value: object, *, where: str) -> None:
+    """Refuse a value that is not a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise PlanError(f"{name} must be a string or a Path, got {value!r}.", where=where,
+                        hint='Use for example "state/flights".')
+
+
+def checked_mapping(name: str, value: object, *, where: str) -> dict[str, Any]:
+    """Return a copy of a mapping, empty for None; refuse all other values. Its values may be secret."""
+    if value is None or isinstance(value, Mapping):
+        return dict(value or {})
+    raise PlanError(f"{name} must be a mapping, got {type(value).__name__}.", where=where,
+                    hint=f"Use a dict: {name}={{...}}.")
 
 
 def checked_seconds(name: str, value: float | Duration, *, where: str) -> float:

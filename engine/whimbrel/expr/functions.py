@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from whimbrel.clock.duration import Duration
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
+from whimbrel.migration_hints import absent
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,9 @@ class StringFunctions:
     """
 
     x: Expr
+
+    if not TYPE_CHECKING:  # type checkers know what is there
+        __getattr__ = absent("col.x.str", {})
 
     def contains(self, text: str, *, regex: bool = False) -> Expr:
         """True where `text` (or a match of the RE2 pattern) occurs."""
@@ -66,6 +71,9 @@ class TimeFunctions:
     """
 
     x: Expr
+
+    if not TYPE_CHECKING:
+        __getattr__ = absent("col.x.dt", {})
 
     @property
     def year(self) -> Expr:

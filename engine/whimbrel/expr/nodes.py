@@ -177,6 +177,9 @@ class Expr:
         if isinstance(values, str):
             raise ExpressionError(f"is_in needs a list, got {values!r}.", where=self.show(),
                                   hint=f"Use is_in([{values!r}]), or .str.contains(...).")
+        if not isinstance(values, Iterable):
+            raise ExpressionError(f"is_in needs a list, got {values!r}.", where=self.show(),
+                                  hint=f"Use is_in([{values!r}]).")
         items = tuple(lift(value) for value in values)
         if not all(isinstance(item, Lit) and item.value is not None for item in items):
             raise ExpressionError("is_in needs literal values other than None.", where=self.show(),

@@ -21,6 +21,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, table_from_batches, table_schema
 from whimbrel.clock import Duration, duration_seconds
+from whimbrel.connect.validation import check_path
 from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, SinkError, WhimbrelError
 from whimbrel.plan import Sink, Token
 from whimbrel.run.checkpoint import load, save
@@ -55,9 +56,7 @@ class Checkpoints:
     keep: int = 3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.folder, str | os.PathLike):
-            raise PlanError(f"folder must be a path, got {self.folder!r}.", where="Checkpoints(...)",
-                            hint='Use a path, such as "state/flights".')
+        check_path("folder", self.folder, where="Checkpoints(...)")
         if (isinstance(self.every, Real) and not isinstance(self.every, np.timedelta64)) or self.every_s <= 0:
             raise PlanError(f"every must be a positive duration, got {self.every!r}.", where="Checkpoints(...)",
                             hint='Use a duration with a unit: every="10s".')

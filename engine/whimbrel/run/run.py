@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from whimbrel.connect import ReplayClock
+from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.migration_hints import RUN, absent
 from whimbrel.plan import Node, Sink
@@ -42,6 +43,9 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
     if not isinstance(checkpoints, Checkpoints | None):
         raise PlanError(f"checkpoints must be wb.Checkpoints(...), got {type(checkpoints).__name__}.",
                         where="start(checkpoints=...)", hint='Use checkpoints=wb.Checkpoints("folder").')
+    if not is_whole(keep_rows) or keep_rows < 0:
+        raise PlanError(f"keep_rows must be an integer of at least 0, got {keep_rows!r}.", where="start(...)",
+                        hint="Use for example keep_rows=100_000.")
     coordinator = None
     if checkpoints is None and not any(sinks):
         session = Execution(*plans, keep_rows=keep_rows, rewindable=True)

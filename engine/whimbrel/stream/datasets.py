@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whimbrel import connect
+from whimbrel.migration_hints import absent
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
+
+if not TYPE_CHECKING:  # type checkers know the names
+    __getattr__ = partial(absent("whimbrel.datasets", {}, ("flights", "flights_file")), None)
 
 
 def flights() -> Stream:

@@ -288,7 +288,7 @@ def test_what_is_no_period_is_refused() -> None:
     (lambda: wb.start(query(), sinks="folder"), "sink must be a sink, got str"),
     (lambda: query().start(checkpoints="folder"), "checkpoints must be .*, got str"),
     (lambda: wb.Checkpoints("folder", keep="3"), "keep must be an integer of at least 1, got '3'"),
-    (lambda: wb.Checkpoints(5), "folder must be a path, got 5"),
+    (lambda: wb.Checkpoints(5), "folder must be a string or a Path, got 5"),
     (lambda: wb.replay(wb.from_arrow({"at": [1]}, time="at"), clock="x"), "clock must be .*, got str"),
     (lambda: query().start(sink=wb.sinks.parquet(__file__)), "Cannot create the folder")])
 def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, Self
@@ -91,3 +92,11 @@ class Options:
     def styled(self, **given: Any) -> Self:
         """The same with another look. See :meth:`Style.styled`."""
         return replace(self, style=self.style.styled(**given))
+
+
+def check_redraws(redraws_per_s: object) -> None:
+    """Refuse a rate of redraws that is not a positive number."""
+    if isinstance(redraws_per_s, bool) or not isinstance(redraws_per_s, int | float) or not (
+            0 < redraws_per_s < math.inf):
+        raise PlanError(f"redraws_per_s must be a positive number, got {redraws_per_s!r}.",
+                        where=f"view(redraws_per_s={redraws_per_s!r})", hint="Use for example redraws_per_s=3.0.")

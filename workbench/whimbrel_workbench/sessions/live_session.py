@@ -33,6 +33,7 @@ from whimbrel_workbench.frames import (
 from whimbrel_workbench.frames.change_tracking import LINGER_S
 from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark, row_of
+from whimbrel_workbench.frames.options import check_redraws
 from whimbrel_workbench.sessions.group_columns import grouped_by
 from whimbrel_workbench.sessions.latency_run import LatencyRun
 from whimbrel_workbench.sessions.lateness import latencies_of
@@ -99,6 +100,7 @@ class LiveSession:
                  redraws_per_s: float = 3.0, ready: Callable[[], bool] = lambda: True,
                  on_turn: Callable[[], None] = lambda: None, progressive: ProgressiveQuery | None = None,
                  clocks: SharedClocks | None = None) -> None:
+        check_redraws(redraws_per_s)
         self.progressive = progressive
         self._clocks = clocks or SharedClocks()
         self.written = self._stream = stream

@@ -13,6 +13,7 @@ from whimbrel.progressive import ProgressiveQuery
 from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.frames import Options
+from whimbrel_workbench.frames.options import check_redraws
 from whimbrel_workbench.live_view import LiveView
 from whimbrel_workbench.sessions import columns_of
 from whimbrel_workbench.workspace.layout import FilePath, Layout
@@ -63,6 +64,7 @@ class Dashboard:
 
     def __init__(self, title: str, views: Mapping[str, Query] | Sequence[Query], *,
                  rows: Iterable[str | Iterable[str]] | FilePath | None = None, redraws_per_s: float = 4.0) -> None:
+        check_redraws(redraws_per_s)
         self.title = title
         named = views if isinstance(views, Mapping) else _named(views)
         if not named:

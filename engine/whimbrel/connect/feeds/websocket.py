@@ -16,6 +16,7 @@ from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.library_logging import info_logger
 from whimbrel.connect.serve_protocol import FAILED, FINISHED, POLICY_VIOLATION, ROW, RUN
+from whimbrel.connect.validation import checked_mapping
 from whimbrel.errors import MissingExtraError, SourceError
 
 _MAX_BYTES = 64 << 20
@@ -58,7 +59,7 @@ class WebSocketFeed(Feed):
         self._not_let_in = InvalidStatus
         self.lost = (OSError, EOFError, TimeoutError, WebSocketException)
         self.url, self.hello = checked_url(url, "ws", "wss"), hello
-        self.headers = dict(headers or {})
+        self.headers = checked_mapping("headers", headers, where=f"feeds.websocket({without_secrets(url)!r})")
         super().__init__("websocket", time=time, schema=schema,
                          format=format_of(format, f"feeds.websocket({without_secrets(url)!r})"), **options)
 

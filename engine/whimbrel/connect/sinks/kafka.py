@@ -13,6 +13,7 @@ import pyarrow as pa
 from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.fatal_errors import fatal_reason
 from whimbrel.connect.sinks.json_rows import json_rows
+from whimbrel.connect.validation import check_name, checked_mapping
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, near_match
 from whimbrel.plan.sink import Sink, Token
 
@@ -50,10 +51,13 @@ class KafkaSink(Sink):
             import confluent_kafka
         except ImportError:
             raise MissingExtraError("confluent-kafka", "kafka", "sinks.kafka()") from None
+        check_name("topic", topic, where="sinks.kafka(...)")
+        check_name("servers", servers, where="sinks.kafka(...)")
         self._library: Any = confluent_kafka
         self.name, self._key, self._servers = topic, key, servers
         self._config = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
-                        "reconnect.backoff.max.ms": 2_000, "error_cb": self._failing, **(config or {})}
+                        "reconnect.backoff.max.ms": 2_000, "error_cb": self._failing,
+                        **checked_mapping("config", config, where="sinks.kafka(...)")}
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         if self._key is not None and self._key not in schema.names:

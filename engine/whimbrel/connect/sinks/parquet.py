@@ -12,6 +12,7 @@ from pyarrow import parquet
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.sinks.committed_files import check_kept, file_name, rows_files
 from whimbrel.connect.sinks.folder_lease import owned
+from whimbrel.connect.validation import check_path
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
@@ -38,6 +39,7 @@ class ParquetSink(Sink):
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
 
     def __init__(self, folder: FilePath) -> None:
+        check_path("folder", folder, where="sinks.parquet(...)")
         self.folder = Path(folder)
         self.name = str(folder)
         self._parts: list[pa.RecordBatch] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -43,6 +43,9 @@ class JoinedRow:
 
     def schema(self, left: Schema, right: Schema, *, where: str) -> Schema:
         """Its type, once the two sides are known to fit."""
+        if not isinstance(self.suffix, str):
+            raise PlanError(f"suffix must be a string, got {self.suffix!r}.", where=where,
+                            hint='Use for example suffix="_right".')
         self.check(left, right, where=where)
         sides = left, right
         fields = [Field(name, sides[side].type_of(old)) for side, old, name in self.columns(left, right)]
@@ -131,6 +134,9 @@ class JoinedRow:
 def key_pairs(on: On, method: str) -> Pairs:
     """Pairs of key columns from what users write."""
     names = [on] if isinstance(on, str) else on
+    if not isinstance(names, Mapping | Iterable | None):
+        raise PlanError(f"on must name one or several columns, got {on!r}.", where=f"{method}(on=...)",
+                        hint='Use on="origin", on=["origin", "day"] or on={"left": "right"}.')
     pairs = tuple(names.items() if isinstance(names, Mapping) else ((name, name) for name in names or ()))
     if not pairs:
         raise PlanError(f"{method}() needs a key.", where=f"{method}(on=...)", hint='Add the key, such as on="origin".')

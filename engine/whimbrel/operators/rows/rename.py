@@ -24,6 +24,9 @@ def rename(schema: Schema, /, **names: str | Col) -> Select:
         check_name(new, "rename")
         old = named.name if isinstance(named, Col) else named
         where = f"rename({new}={old!r})"
+        if not isinstance(old, str):
+            raise PlanError(f"{new} must be the name of a column, got {old!r}.", where=where,
+                            hint=f'Use for example rename({new}="{schema.names[0] if schema.names else "x"}").')
         schema.index(old, where=where)
         if old in renamed:
             raise PlanError(f"rename() must give each column one name, got two for {old!r}.", where=where,

@@ -28,6 +28,7 @@ from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
+from whimbrel.connect.validation import check_path
 from whimbrel.errors import PlanError
 
 _UNFINISHED = (".", "_")
@@ -63,6 +64,7 @@ class DirectoryFeed(Feed):
 
     def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,
                  **options: Unpack[FeedOptions]) -> None:
+        check_path("path", path, where="feeds.directory(...)")
         self.path, self.pattern = Path(path), pattern
         options.setdefault("name", self.path.name)
         where = f"feeds.directory({str(path)!r}, pattern={pattern!r})"

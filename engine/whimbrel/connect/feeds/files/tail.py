@@ -21,6 +21,7 @@ from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.files.paths import FilePath
+from whimbrel.connect.validation import check_path
 
 _READ_BYTES = 1 << 20
 _LOOK_S = 0.05
@@ -55,6 +56,7 @@ class TailFeed(Feed):
 
     def __init__(self, path: FilePath, *, time: str, format: str | Format = "json", schema: Fields | None = None,
                  **options: Unpack[FeedOptions]) -> None:
+        check_path("path", path, where="feeds.tail(...)")
         self.path = Path(path)
         options.setdefault("name", self.path.name)
         super().__init__("tail", time=time, schema=schema, format=format_of(format, f"feeds.tail({str(path)!r})"),

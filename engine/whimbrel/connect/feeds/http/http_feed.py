@@ -24,7 +24,7 @@ from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, 
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
-from whimbrel.connect.validation import checked_seconds
+from whimbrel.connect.validation import checked_mapping, checked_seconds
 
 _CONNECT_S = 10.0
 _STALL_S = 60.0
@@ -66,11 +66,11 @@ class HttpFeed(Feed):
     def __init__(self, url: str, *, time: str, every: float | Duration = 5.0,
                  cursor: str | None = None, headers: Mapping[str, str] | None = None,
                  format: str | Format = "json", schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
-        every_s = checked_seconds("every", every, where=f"feeds.http({without_secrets(url)!r})")
+        where = f"feeds.http({without_secrets(url)!r})"
+        every_s = checked_seconds("every", every, where=where)
         self.url, self.every, self.cursor = checked_url(url, "http", "https"), every_s, cursor
-        self.headers = dict(headers or {})
-        super().__init__("http", time=time, schema=schema,
-                         format=format_of(format, f"feeds.http({without_secrets(url)!r})"), **options)
+        self.headers = checked_mapping("headers", headers, where=where)
+        super().__init__("http", time=time, schema=schema, format=format_of(format, where), **options)
 
     def connect(self, offset: Offset) -> Client:
         over = threading.Event()
@@ -175,9 +175,9 @@ class SseFeed(Feed):
     def __init__(self, url: str, *, time: str, event: str | None = None, headers: Mapping[str, str] | None = None,
                  format: str | Format = "json", schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         self.url, self.event = checked_url(url, "http", "https"), event
-        self.headers = dict(headers or {})
-        super().__init__("sse", time=time, schema=schema,
-                         format=format_of(format, f"feeds.sse({without_secrets(url)!r})"), **options)
+        where = f"feeds.sse({without_secrets(url)!r})"
+        self.headers = checked_mapping("headers", headers, where=where)
+        super().__init__("sse", time=time, schema=schema, format=format_of(format, where), **options)
 
     def connect(self, offset: Offset) -> Client:
         closing = ExitStack()

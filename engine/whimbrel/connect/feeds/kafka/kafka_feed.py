@@ -18,7 +18,7 @@ from whimbrel.connect.feeds.runtime.client import Client, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
-from whimbrel.connect.validation import check_choice, check_name
+from whimbrel.connect.validation import check_choice, check_name, checked_mapping
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 
 _METADATA = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("ms", "UTC"),
@@ -92,7 +92,7 @@ class KafkaFeed(Feed):
         self.library: Any = confluent_kafka
         self.topic, self.servers, self.group, self.start_from = topic, servers, group, start_from
         self.drops_tombstones = tombstones == "drop"
-        self.config = dict(config or {})
+        self.config = checked_mapping("config", config, where=where)
         options.setdefault("name", topic)
         super().__init__("kafka", time=time, schema=schema, format=format_of(format, where),
                          metadata_columns=pa.schema([(name, _METADATA[name]) for name in metadata_columns]), **options)
