@@ -1,4 +1,7 @@
-"""Whimbrel: progressive analytics over time. The public names, nothing else."""
+"""Whimbrel: progressive analytics over time.
+
+This package has the public names, nothing else.
+"""
 
 from functools import partial
 from typing import TYPE_CHECKING

@@ -1,4 +1,7 @@
-"""Whether any or all values are true."""
+"""Logical OR and AND of values.
+
+``any`` and ``all`` give whether any or all values are true.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sources and sinks: tables, files, replays, feeds. The engine sees only their contract."""
+"""Sources and sinks: tables, files, replays and feeds.
+
+The engine sees only their contract.
+"""
 
 from whimbrel.connect.datasets.catalog import flights, flights_file
 from whimbrel.connect.files.parquet import ParquetSource

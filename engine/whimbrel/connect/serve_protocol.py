@@ -1,4 +1,4 @@
-"""Headers and close codes with which served rows are numbered within a run."""
+"""Headers and close codes that number served rows within a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingress of start and end edges: match each pair by a row id."""
+"""Ingress of start and end edges, matched by row id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Merge tumbling windows into the aggregate: one open pane instead of a heap of lifetimes."""
+"""Merge tumbling windows into the aggregate.
+
+The kernel then keeps one open pane instead of a heap of lifetimes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a source once when late rows or latency bands need it too."""
+"""Share one reading of a source with late rows and latency bands."""
 
 from __future__ import annotations
 

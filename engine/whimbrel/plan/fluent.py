@@ -1,4 +1,7 @@
-"""Turn operators into methods of a stream, with a builder function per operator."""
+"""Turn operators into methods of a stream.
+
+Each operator has a builder function.
+"""
 
 from __future__ import annotations
 

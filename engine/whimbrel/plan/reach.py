@@ -1,4 +1,4 @@
-"""How far in time a result depends on its sources."""
+"""Reach: the times of sources that a result depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run plans on the calling thread, or on a thread of their own."""
+"""Execution of plans, on the calling thread or their own."""
 
 from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.collect import batches, collect, collect_together, intermediate_snapshots

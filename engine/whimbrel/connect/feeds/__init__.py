@@ -1,4 +1,7 @@
-"""Rows that come from outside while they come: one file a feed, and what all of them share."""
+"""Feeds: unbounded sources with a connection.
+
+Each feed has a file. :mod:`~whimbrel.connect.feeds.runtime` holds the parts that all feeds share.
+"""
 
 from whimbrel.connect.feeds.runtime.dead_letter_queue import DeadLetterSource
 from whimbrel.connect.feeds.runtime.feed import Feed

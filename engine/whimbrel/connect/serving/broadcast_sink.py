@@ -1,4 +1,7 @@
-"""Sink that broadcasts settled rows to many readers, each at its own pace."""
+"""Sink that broadcasts settled rows to many readers.
+
+Each reader reads at its own pace.
+"""
 
 from __future__ import annotations
 

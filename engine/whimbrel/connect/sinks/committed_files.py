@@ -1,4 +1,4 @@
-"""Verification of the files of a run, whose names have their row ranges."""
+"""Verification of a run's result files, whose names have row ranges."""
 
 from __future__ import annotations
 

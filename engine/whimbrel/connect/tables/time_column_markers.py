@@ -1,4 +1,4 @@
-"""Markers to use instead of a time column: file order, sequence, wall clock."""
+"""Markers in place of a time column: file order, sequence, wall clock."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Handwritten loops in plain Python, one concept per file. They run as they are; `compile` makes them fast."""
+"""Handwritten loops in plain Python, one concept per file.
+
+They run interpreted; `compile` makes them fast.
+"""

@@ -1,4 +1,7 @@
-"""Kernel of the as-of join: left rows wait until their nearest right row is known."""
+"""Kernel of the as-of join.
+
+Left rows wait until their nearest right row is known.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kernel of the temporal join: pairs as they start, and rows without a partner."""
+"""Kernel of the temporal join: pairs, and rows without a partner.
+
+Pairs leave in the order of their starts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pairs of a join as runs: one row with all rows that it matches."""
+"""Pairs of a join as runs.
+
+A run is one row with all rows that it matches.
+"""
 
 from __future__ import annotations
 

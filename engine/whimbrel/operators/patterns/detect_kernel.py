@@ -1,4 +1,7 @@
-"""Kernel of pattern detection: events wait until their time is complete, then move runs."""
+"""Kernel of pattern detection.
+
+Events wait until their time is complete. Then they advance the runs of the automaton.
+"""
 
 from __future__ import annotations
 

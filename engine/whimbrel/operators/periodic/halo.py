@@ -1,4 +1,7 @@
-"""Compute the halo of each step of a periodic loop, from the result to the inputs."""
+"""Compute the halo of each step of a periodic loop.
+
+The computation goes from the result to the inputs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kernel of a periodic loop: rows to columns by slot, and slots back to rows."""
+"""Kernel of a periodic loop: rows to slots, and slots to rows.
+
+A column has one entry per slot.
+"""
 
 from __future__ import annotations
 

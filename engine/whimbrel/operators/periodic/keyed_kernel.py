@@ -1,4 +1,7 @@
-"""Kernel of a periodic loop per key: each result row needs a few earlier rows of its key."""
+"""Kernel of a periodic loop per key.
+
+Each result row needs a few earlier rows of its key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code fragments of a periodic loop: streams at one slot, and lines of loops."""
+"""Code fragments of a periodic loop: streams at a slot, lines."""
 
 from __future__ import annotations
 

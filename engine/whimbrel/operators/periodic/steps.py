@@ -1,8 +1,9 @@
-"""Steps of a periodic loop as a graph: streams are columns without times.
+"""Steps of a periodic loop as a graph.
 
-A slot is one point of the time grid and lasts until the next. For each slot a stream says whether an event is active,
-and whether something starts or ends there; if that is so in all slots, nothing is stored. An event may be shorter than
-its slot. If all events last one tick, a stream with another period can be met: it does not change within a tick.
+Streams are columns without times. A slot is one point of the time grid and lasts until the next. For each slot a stream
+says whether an event is active, and whether something starts or ends there; if that is so in all slots, nothing is
+stored. An event may be shorter than its slot. If all events last one tick, a stream with another period can be met: it
+does not change within a tick.
 """
 
 from __future__ import annotations

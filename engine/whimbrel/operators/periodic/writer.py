@@ -1,4 +1,7 @@
-"""Write the lines of a periodic loop: each step at one slot, and the loops over slots."""
+"""Write the lines of a periodic loop.
+
+The lines compute each step at one slot, in loops over the slots.
+"""
 
 from __future__ import annotations
 

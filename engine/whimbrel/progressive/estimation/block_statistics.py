@@ -1,7 +1,7 @@
-"""Statistics of all blocks before a sample is drawn, from a pilot sample.
+"""Statistics of all blocks from a pilot sample.
 
-They decide whether a value has an interval; the blocks that happened to be drawn do not. Otherwise, samples with an
-outlier would lose their interval, and samples without it would keep a false one.
+They exist before the sample is drawn. They decide whether a value has an interval; the blocks that happened to be drawn
+do not. Otherwise, samples with an outlier would lose their interval, and samples without it would keep a false one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Merged states of the blocks read so far, and their variance between blocks."""
+"""Merged states of the read blocks, and the variance between blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Merge the states of blocks into windows, and into panes if windows overlap."""
+"""Merge the states of blocks into windows.
+
+If windows overlap, the states are merged into panes, too.
+"""
 
 from __future__ import annotations
 

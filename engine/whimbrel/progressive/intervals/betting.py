@@ -1,4 +1,6 @@
-"""Confidence sequences for a ratio of two totals of a finite population, from known bounds alone.
+"""Confidence sequences by betting, for a ratio of two totals.
+
+The totals are those of a finite population. The method needs only known bounds of its numbers.
 
 Each of N blocks adds A to one total and B, which is not negative, to another; t is the ratio of the totals. The numbers
 ``z(t) = A - t B`` of all blocks add up to 0. Blocks are drawn at random, without replacement. Before each draw the mean

@@ -1,4 +1,4 @@
-"""Keep what each block of a phase added to the states of groups."""
+"""Contributions of the blocks of a phase to the states of groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Confidence sequences for the sum of one number of each block, by group."""
+"""Confidence sequences for sums of block numbers, by group.
+
+Each block adds one number to the sum of a group.
+"""
 
 from __future__ import annotations
 

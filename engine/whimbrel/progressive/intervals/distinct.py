@@ -1,4 +1,4 @@
-"""Distinct counts of a sample of blocks: the estimate of Chao and Lin, with bounds.
+"""Distinct counts from a sample of blocks (Chao and Lin), with bounds.
 
 An unseen value lies in unread blocks, and in none of the blocks drawn first. The blocks drawn first are a *reference*.
 Each other block has a fixed number of values that are in no block of the reference. The blocks drawn later are a sample

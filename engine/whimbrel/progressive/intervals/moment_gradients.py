@@ -1,4 +1,6 @@
-"""Gradients of means, variances and standard deviations by the sums in their states.
+"""Gradients of means, variances and standard deviations, from their sums.
+
+The gradients are by the sums in the states.
 
 Numerical differences, as for other values, would lose them: for numbers far from 0, a variance is the small difference
 of two large sums.

@@ -1,4 +1,6 @@
-"""Scale values of windows for late rows, with bounds from a model of lateness.
+"""Scale values of windows for late rows, with bounds (Bernstein).
+
+The bounds come from a model of lateness.
 
 The model gives the fraction m of a window's rows that is missing on average, and its upper bound M, at every age
 simultaneously (:class:`~whimbrel.disorder.late_fraction_model.MissingFractions`). Late rows are assumed to resemble

@@ -1,1 +1,1 @@
-"""How a plan is split for sampling: states of blocks, and the result of states."""
+"""Split of a plan for sampling: states of blocks, and their result."""

@@ -1,4 +1,7 @@
-"""Split a query: from rows to partial states, and from merged states to the result."""
+"""Split a query at its partial states.
+
+One part computes partial states from rows. The other computes the result from merged states.
+"""
 
 from __future__ import annotations
 

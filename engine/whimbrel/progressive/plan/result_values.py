@@ -1,4 +1,4 @@
-"""The aggregates and state fields that each value of the result depends on."""
+"""Aggregates and state fields that each result value depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interface of sources that evaluate a part of a query by time ranges."""
+"""Interface of sources that evaluate a subplan by time ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Delay Ctrl-C while a block is counted: it counts completely or not at all."""
+"""Delay Ctrl-C while a block is counted.
+
+A block counts completely or not at all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Estimates that are computed on first use, from the blocks read until then."""
+"""Lazy estimates, computed on first use.
+
+An estimate uses the blocks that were read when it was made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Save the state of a progressive query as an Arrow file, and load it."""
+"""Save and load the state of progressive queries as Arrow files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide how a progressive query runs: from a sample of blocks, or in time order."""
+"""Decide between a sample of blocks and a run in time order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an update is due: by rows, by time, or at fractions of the rows."""
+"""Schedule of updates: by rows, by time or by fractions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which blocks are read, in which order, and what is known of the others."""
+"""Sampling of blocks: choice, order, and statistics of unread blocks."""

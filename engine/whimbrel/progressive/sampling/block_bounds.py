@@ -1,4 +1,7 @@
-"""Certain bounds of what the rows of each block may add to aggregates."""
+"""Bounds for the contribution of each block to aggregates.
+
+They hold for any rows that the block may have.
+"""
 
 from __future__ import annotations
 

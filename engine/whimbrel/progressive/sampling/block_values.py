@@ -1,4 +1,4 @@
-"""What blocks add to values, estimated from a pilot sample, and its kurtosis.
+"""Contributions of blocks to values, from a pilot sample, with kurtosis.
 
 Only one of several rows of a block was evaluated, except for outliers. The estimated numbers therefore vary by chance,
 which makes tails look lighter than they are. Outliers are known exactly. They are compared with the variance that is

@@ -1,4 +1,7 @@
-"""Interface of statistics of all blocks: degrees of freedom, whichever blocks are drawn."""
+"""Interface of statistics of all blocks: degrees of freedom.
+
+They do not depend on the blocks that are drawn.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A source that is read into memory once, to have blocks of any size."""
+"""Sources that are read into memory, with blocks of any size.
+
+A source is read once.
+"""
 
 from __future__ import annotations
 

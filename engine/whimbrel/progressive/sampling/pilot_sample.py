@@ -1,7 +1,7 @@
-"""Draw a pilot sample from all blocks of a source in memory, with all outliers.
+"""Draw a pilot sample from all blocks of a source in memory.
 
-Each block is evaluated as if it were a time of its own, so one run of the query's kernels gives the states of all
-blocks. The rows of the pilot sample do not depend on the order in which blocks are read.
+The sample has all outliers. Each block is evaluated as if it were a time of its own, so one run of the query's kernels
+gives the states of all blocks. The rows of the pilot sample do not depend on the order in which blocks are read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A source of a query that runs over one time range after the other."""
+"""A source for queries that run over successive time ranges."""
 
 from __future__ import annotations
 

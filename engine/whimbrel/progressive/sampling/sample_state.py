@@ -1,4 +1,4 @@
-"""The state of a sample: totals of the blocks read, and the unread blocks of each window."""
+"""State of a sample: totals of read blocks, unread blocks by window."""
 
 from __future__ import annotations
 

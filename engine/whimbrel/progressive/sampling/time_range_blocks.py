@@ -1,4 +1,4 @@
-"""Evaluate a part of a query by time ranges, and use the ranges as blocks.
+"""Evaluate a subplan by time ranges, and use the ranges as blocks.
 
 In joins and nested aggregates, one result row depends on many input rows. An operator knows which times of its inputs a
 range of its output needs. A part of a query can therefore run over one time range: with the rows near it of a large

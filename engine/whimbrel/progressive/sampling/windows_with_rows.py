@@ -1,4 +1,7 @@
-"""Find windows that have rows from the times of blocks, before any row is read."""
+"""Find windows that have rows, from the times of blocks.
+
+This needs no row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a query in two halves: up to a checkpoint, and resumed from it."""
+"""Run a query up to a checkpoint, and resume from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CSV lines, one per message, with columns in the order of the schema."""
+"""CSV lines, one per message.
+
+The columns are in the order of the schema.
+"""
 
 from __future__ import annotations
 

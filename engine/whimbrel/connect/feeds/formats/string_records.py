@@ -1,4 +1,7 @@
-"""Records with string values for columns of any type, as in Redis and CSV files."""
+"""Conversion of records with string values to columns of any type.
+
+Redis and CSV files give such records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""HTTP requests whose user headers do not follow a redirect to another origin."""
+"""HTTP requests with headers of the user.
+
+The headers do not follow a redirect to another origin.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connection that reads entries of a Redis stream in batches of bounded size."""
+"""Reader of Redis stream entries in batches of bounded size."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What all feeds share: connections, buffers, options, dead letters, status."""
+"""Shared parts of all feeds: connections, buffers, options, dead letters, status."""

@@ -1,4 +1,7 @@
-"""Cutover rules of hybrid sources: which rows of history and feed are used."""
+"""Cutover of hybrid sources from history to feed.
+
+The rules decide which rows of the history and of the feed are used.
+"""
 
 from __future__ import annotations
 

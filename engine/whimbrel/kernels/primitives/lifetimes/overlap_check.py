@@ -1,4 +1,4 @@
-"""Check that the events of each key do not overlap, and are periodic."""
+"""Check that events do not overlap and are periodic, by key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Loops over blocks of a sample, their states, and the intervals that follow."""
+"""Loops over blocks of a sample, their states and confidence intervals."""

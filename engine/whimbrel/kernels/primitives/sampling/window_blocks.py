@@ -1,4 +1,4 @@
-"""Find the blocks of a scan that may have rows of a window."""
+"""Find the blocks that may have rows of a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Group rows by key, with free entries before each key for earlier rows."""
+"""Group the numbers of rows by key.
+
+The result has free entries before each key for earlier rows.
+"""
 
 from __future__ import annotations
 

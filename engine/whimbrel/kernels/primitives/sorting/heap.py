@@ -1,4 +1,7 @@
-"""A binary heap of (time, slot) in two arrays, earliest on top. Times pushed in order cost O(1) each."""
+"""A binary heap of (time, slot) in two arrays, earliest on top.
+
+Times that are pushed in order cost O(1) each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Impatience sort (Chandramouli et al., ICDE 2018, section III): sorted runs that punctuations cut and merge.
+"""Impatience sort (Chandramouli et al., ICDE 2018, section III).
+
+Rows form sorted runs. A punctuation cuts the runs and merges what it cut off.
 
 A row goes to the first run whose tail it does not undercut; tails descend, so a binary search finds it, and most rows
 go where the last one went. A run is a chain of chunks of one pool: what was cut off is free at once. Rows are pairs of

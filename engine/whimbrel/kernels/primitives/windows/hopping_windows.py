@@ -1,4 +1,4 @@
-"""Assign seats to groups in hopping windows over the states of their panes.
+"""Hopping windows by two stacks of pane states: seats of groups.
 
 Panes are taken in blocks as long as a window: two stacks for all groups at once (van Herk, Pattern Recognition Letters
 13, 1992; Tangwongsan et al., DEBS 2017). Of the block that fills, each group has one state; of the full one before it,
