@@ -14,7 +14,7 @@ _PAUSE_S: Final = 0.3
 
 
 def load_between_cells() -> None:
-    """In a notebook's kernel, load what views need once the present cell is done.
+    """Load what views need after the current cell of a notebook.
 
     It takes seconds, for which nobody is waiting then. It runs between cells, because two threads that import block
     each other.
@@ -42,7 +42,10 @@ def _installed() -> Any:
 
 
 def mimebundle(query: object) -> Any:
-    """The live view as Jupyter's mimebundle; the query as text where there is no workbench."""
+    """Make the MIME bundle of a query for Jupyter.
+
+    It is the live view, or the query as text where there is no workbench.
+    """
     if show := _installed():
         return show(query)
     return {"text/plain": f"{query!r}\n\nFor a live view: pip install 'whimbrel[workbench]'"}, {}
@@ -50,7 +53,9 @@ def mimebundle(query: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Live views of a query: ``query.view(...)``, or by the kind of picture, as in hvPlot: ``query.view.bar(y="n")``.
+    """Live views of a query.
+
+    Call ``query.view(...)``, or choose the kind of picture, as in hvPlot: ``query.view.bar(y="n")``.
 
     Needs the workbench.
 
@@ -82,7 +87,7 @@ class Views:
         return self(kind="scatter", **options)
 
     def density(self, **options: Any) -> Any:
-        """How many rows lie where."""
+        """Density of points: a count for each cell."""
         return self(kind="density", **options)
 
     def table(self, **options: Any) -> Any:

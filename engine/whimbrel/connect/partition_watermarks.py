@@ -16,7 +16,9 @@ from whimbrel.plan.source import OrderingSpec
 
 @dataclass(frozen=True, slots=True)
 class PartitionWatermarks:
-    """Order holds in each partition of a source (device, sensor, shard), not in the source as a whole.
+    """Watermarks of a source by partition, with their low watermark.
+
+    Order holds in each partition of a source (device, sensor, shard), not in the source as a whole.
 
     A row is late if it is late in its own partition, independent of all others. The partitions share a **low
     watermark**: no partition, known or unknown, has an on-time row before it. The engine emits rows in order of time

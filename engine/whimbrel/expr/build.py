@@ -9,7 +9,7 @@ from whimbrel.expr.nodes import Call, Col, Expr, When, by_name, lift
 
 
 class ColumnNamespace:
-    """Columns by attribute, by subscript or by call.
+    """Namespace of columns, by attribute, by subscript or by call.
 
     A subscript takes any name: one with a space, one that is a Python keyword, one that begins with two underscores.
 
@@ -49,7 +49,9 @@ def lit(value: Any) -> Expr:
 
 
 def start_time() -> Expr:
-    """The start of the event itself, as a time of the stream. After a window it is the start of the window.
+    """Start of the lifetime of the event.
+
+    It is a time of the stream. After a window it is the start of the window.
 
     Examples
     --------
@@ -62,14 +64,17 @@ def start_time() -> Expr:
 
 
 def end_time() -> Expr:
-    """The end of the event itself, as a time of the stream; null where none is known. See :func:`start_time`."""
+    """End of the lifetime of the event.
+
+    It is a time of the stream, and null where none is known. See :func:`start_time`.
+    """
     return Call("end_time", ())
 
 
 def when(condition: Any) -> Choice:
-    """One of two values, by a condition; a null condition counts as false.
+    """Choose one of two values by a condition.
 
-    Only the branch that is taken can fail, so it may guard arithmetic.
+    A null condition counts as false. Only the branch that is taken can fail, so it may guard arithmetic.
 
     Examples
     --------

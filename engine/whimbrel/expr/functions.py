@@ -38,7 +38,10 @@ class StringFunctions:
         return self._search("ends_with", text)
 
     def index_of(self, text: str) -> Expr:
-        """How many characters stand before the first occurrence of `text`; -1 where it does not occur."""
+        """Index of the first occurrence of `text`, in characters.
+
+        It is -1 where `text` does not occur.
+        """
         return self._search("index_of", text)
 
     def lower(self) -> Expr:
@@ -61,7 +64,9 @@ class StringFunctions:
 
 @dataclass(frozen=True)
 class TimeFunctions:
-    """Parts of a time or date as int64, in the time zone of the column.
+    """Functions of a time or date expression.
+
+    Parts are int64, in the time zone of the column.
 
     Examples
     --------
@@ -107,7 +112,9 @@ class TimeFunctions:
         return Call("dt.weekday", (self.x,))
 
     def floor(self, duration: Duration) -> Expr:
-        """The last point of a grid not after the time, on the column's own clock.
+        """Round down to a time grid.
+
+        The result is the last point of the grid not after the time, on the column's own clock.
 
         The grid starts at 1970-01-01; one of weeks (``"1w"``, not ``"7d"``) on a Monday. A day or another step that is
         longer than an hour that comes twice, when clocks go back, has that hour in it twice.

@@ -16,7 +16,7 @@ REGISTER = "register."
 
 
 class Registers:
-    """Registers by attribute or by call.
+    """Namespace of the registers of a pattern, by attribute or call.
 
     Examples
     --------
@@ -43,7 +43,10 @@ register = Registers()
 
 
 class Matched:
-    """Columns of an event that a run has matched, by attribute, by subscript or by call."""
+    """Columns of an event that a run has matched.
+
+    Use an attribute, a subscript or a call.
+    """
 
     def __init__(self, which: Literal["first", "last"], event: str) -> None:
         self.__which, self.__event = which, event
@@ -62,7 +65,9 @@ class Matched:
 
 
 def first_of(event: str) -> Matched:
-    """Columns of the first event that a run has matched under this name; null before there is one.
+    """Columns of the first event matched under this name.
+
+    The event is one that the pattern's run has matched. Columns are null before there is one.
 
     Examples
     --------
@@ -73,7 +78,9 @@ def first_of(event: str) -> Matched:
 
 
 def last_of(event: str) -> Matched:
-    """Columns of the last event that a run has matched under this name; null before there is one.
+    """Columns of the last event matched under this name.
+
+    The event is one that the pattern's run has matched. Columns are null before there is one.
 
     Examples
     --------

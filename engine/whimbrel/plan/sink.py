@@ -13,7 +13,9 @@ Token = Any
 
 
 class Sink(ABC):
-    """Somewhere settled rows go, each once if it can.
+    """Sink of settled rows, with two-phase commit.
+
+    A sink writes each row once if it can.
 
     Rows are written, then prepared (they are safe, and nobody sees them), then a checkpoint is written that holds the
     token, then they are committed. A run that is killed between any two of these begins at its last checkpoint: it
@@ -44,13 +46,13 @@ class Sink(ABC):
 
     @property
     def again(self) -> str:
-        """What to do when it could not be written for a while, as a hint."""
+        """Hint for errors: how to resume after a failure to write."""
         return ("Start the run again when the server is available: nothing is lost." if self.checkpointed else
                 "Use checkpoints=wb.Checkpoints(folder) to resume: a run without them starts again from the beginning.")
 
     @abstractmethod
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        """Begin after this many rows.
+        """Open the sink for the rows after this many.
 
         Parameters
         ----------
@@ -64,10 +66,10 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, rows: pa.RecordBatch) -> None:
-        """Take in settled rows."""
+        """Write settled rows."""
 
     def ready(self) -> bool:
-        """Whether it can be prepared without waiting for a server that is away, or frozen.
+        """Check that :meth:`prepare` does not wait for an unavailable server.
 
         Asked right before it is prepared, and again and again if it is not ready: it may make what was written safe.
         """
@@ -75,11 +77,17 @@ class Sink(ABC):
 
     @abstractmethod
     def prepare(self) -> Token:
-        """Make what was written safe."""
+        """Prepare the written rows: durable, but not visible to readers.
+
+        Return the commit token.
+        """
 
     def commit(self, token: Token) -> None:  # noqa: B027 - for most, what is safe is seen
-        """Let it be seen. May be asked twice."""
+        """Commit prepared rows: make them visible to readers.
+
+        The engine may call it twice with the same token.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it. What was not prepared is lost."""
+        """Close the sink. Rows that were not prepared are lost."""

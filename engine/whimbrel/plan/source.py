@@ -154,7 +154,9 @@ def _starts(begin: int, end: int, rows: int) -> Ticks:
 
 
 class Source(ABC):
-    """Somewhere rows come from. Immutable; reading twice gives the same rows unless it is a feed.
+    """Source of rows; immutable.
+
+    Reading it twice gives the same rows, unless it is a feed.
 
     Attributes
     ----------
@@ -215,30 +217,46 @@ class Source(ABC):
     in_memory: bool = False
 
     def again(self) -> Source | None:
-        """The same rows once more, without waiting for them; None where they can be read only once."""
+        """Copy of the source that reads the same rows without waiting.
+
+        None if the rows can be read only once.
+        """
         return None if self.live else self
 
     def where(self, conditions: Sequence[Expr]) -> Source:
-        """The same without rows for which one of these is not true, as far as that is known without reading them."""
+        """Push predicates down: leave out rows that fail a condition.
+
+        Rows are left out as far as the result is known without reading them.
+        """
         return self
 
     def cuts(self, parts: int) -> list[int]:
-        """Times, in order, that cut the rows into so many ranges of like size; fewer, or none, where it cannot tell."""
+        """Times that cut the rows into ranges of similar size.
+
+        They are in order. There are fewer than `parts`, or none, if the source does not know them.
+        """
         return []
 
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
-        """Rows (from, to) among which is every one with ``start <= time < end``: all, where it cannot tell."""
+        """Range of rows that includes all with ``start <= time < end``.
+
+        It is all rows if the source does not know.
+        """
         return 0, sys.maxsize if self.rows is None else self.rows
 
     def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
-        """Its rows in blocks of about so many; None where they can only be read from the first to the last.
+        """Blocks of about this many rows.
+
+        None if the rows can only be read from the first to the last.
 
         Where blocks can be cut anywhere, none holds rows from both sides of such a cut, if several fit between two.
         """
         return None
 
     def check_latency(self) -> None:  # noqa: B027 - most promise an order whenever they are made
-        """Refuse a source that does not say how late its rows may be, where nothing in a plan says it instead.
+        """Check that the source has a reorder latency.
+
+        A plan may declare it instead.
 
         Raises
         ------
@@ -246,7 +264,10 @@ class Source(ABC):
         """
 
     def in_parts(self) -> Source:
-        """The same, as it is best read in blocks; where they lie may have to be counted first."""
+        """Copy of the source that is best for reads in blocks.
+
+        It may have to count first where they lie.
+        """
         return self
 
     def excerpt(self, first: int, stop: int) -> Source:
@@ -254,31 +275,44 @@ class Source(ABC):
         return SourceSlice(self, first, stop)
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
-        """What reads one excerpt after the other, with these columns."""
+        """Reader of successive excerpts, with these columns."""
         return Excerpts(self, columns)
 
     def holding(self, blocks: Blocks, conditions: Sequence[Expr]) -> Mask:
-        """Of each block, whether some row of it may meet all conditions; True wherever nobody knows."""
+        """Mask of the blocks that may have rows that meet all conditions.
+
+        It is True for a block of which this is not known.
+        """
         return np.ones(len(blocks), np.bool_)
 
     def extremes(self, blocks: Blocks, name: str) -> tuple[Ticks, Ticks] | None:
-        """Smallest and largest number of a column in each block, from statistics; None where there are none.
+        """Smallest and largest number of a column in each block.
+
+        They come from statistics; None if there are none.
 
         Of floats they are those of the values that are not NaN.
         """
         return None
 
     def lies_in(self, row: int) -> str:
-        """Where a row lies, of a source of several files, and what is read before, for errors; empty otherwise."""
+        """Location of a row in a source of several files, for errors.
+
+        It also names what is read before. It is empty for other sources.
+        """
         return ""
 
     def stamp(self) -> str | None:
-        """What changes whenever its rows do, known without reading them; None where only rows tell."""
+        """Stamp that changes with the rows, without reading them.
+
+        None if only the rows show a change.
+        """
         return None
 
     @abstractmethod
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
-        """Rows in arrival order from row `offset`, with these payload columns in this order.
+        """Read rows in arrival order from row `offset`.
+
+        The rows have these payload columns in this order.
 
         A feed resumes from a :class:`SourceOffset`.
 

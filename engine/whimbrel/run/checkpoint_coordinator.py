@@ -34,7 +34,9 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Store the checkpoints of a run in a folder. A run started with the same folder resumes from the newest valid one.
+    """Store the checkpoints of a run in a folder.
+
+    A run started with the same folder resumes from the newest valid one.
 
     Parameters
     ----------

@@ -97,11 +97,13 @@ class Lineage:
 
     @property
     def complete(self) -> bool:
-        """Whether all events are here, and not the newest only."""
+        """True if all events are here, not the newest only."""
         return all(origin.rows == origin.table.num_rows for origin in self.origins)
 
     def rerun(self) -> pa.Table:
-        """Run the query on these events alone: its rows at the time of the selected row.
+        """Run the query on these events alone.
+
+        The result has the rows at the time of the selected row.
 
         Raises
         ------
@@ -131,7 +133,9 @@ class Lineage:
 
 
 def lineage(plan: Node, row: Mapping[str, Any], *, limit: int = 1000, read: Read | None = None) -> Lineage:
-    """Find the source events of a result row, by reading its sources again.
+    """Find the source events of a result row.
+
+    The sources are read again.
 
     An operator says which rows of its inputs the wanted rows of its output need (:meth:`Operator.lineage`); a log that
     is in the order of time is read in that range only. As long as events go through steps one by one, they are taken

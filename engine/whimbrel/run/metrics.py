@@ -112,5 +112,8 @@ class Snapshot:
 
 
 def moment(ticks: int, schema: Schema) -> Moment:
-    """Ticks as a readable time; None for the smallest and the largest time."""
+    """Convert ticks to a readable time.
+
+    None for the smallest and the largest time.
+    """
     return None if ticks in (MIN_TIME, INF) else format_instant(ticks, schema.unit, schema.zone)

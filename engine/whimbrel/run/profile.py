@@ -19,7 +19,7 @@ from whimbrel.run.execution import Execution
 
 @dataclass(frozen=True)
 class Profile:
-    """What one run of a query cost.
+    """Cost of one run of a query.
 
     Attributes
     ----------

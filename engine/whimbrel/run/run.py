@@ -61,7 +61,9 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
 
 
 class Run:
-    """A handle on a running query. Letting go of it stops the query.
+    """A handle on a running query.
+
+    Garbage collection of the handle stops the query.
 
     Queries that were started together are read together: pausing, resuming and checkpoints are of all of them. One that
     fails leaves the others going; a source that cannot be read on ends all.
@@ -91,24 +93,31 @@ class Run:
 
     @property
     def clock(self) -> ReplayClock | None:
-        """The clock of the replays that are read, to pause, step, hurry or set it; None where nothing is replayed."""
+        """Clock of the replays: pause, step, accelerate, set.
+
+        None if nothing is replayed.
+        """
         return self._loop.session.clock
 
     @property
     def version(self) -> int:
-        """Grows whenever there is something new to show."""
+        """Version of the current result; grows with each change."""
         return self._shown.answer.version
 
     @property
     def metrics(self) -> Metrics:
-        """Counters, at most 50 ms old while it runs; costs nothing to ask.
+        """Counters of the run, at most 50 ms old while it runs.
+
+        They cost nothing.
 
         Where the clock of replays is paused, they are those of now when ``run.clock.wait()`` says that all was read.
         """
         return self._loop.metrics(self._shown)
 
     def snapshot(self, timeout: float = 1.0, *, after: int | None = None) -> Snapshot:
-        """The current result. After `timeout` seconds it is the last one.
+        """Take a snapshot: the current result.
+
+        After `timeout` seconds it is the last one.
 
         The thread of the run computes it between two steps. Snapshots take at most a quarter of its time, for all
         queries that were started together.
@@ -123,7 +132,9 @@ class Run:
         return self._loop.snapshot(self._shown, timeout, after)
 
     def lineage(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
-        """The source events of a result row, among those read so far. See :meth:`whimbrel.Stream.lineage`.
+        """Find the source events of a result row.
+
+        They are among the rows read so far. See :meth:`whimbrel.Stream.lineage`.
 
         The calling thread reads the sources again. The run continues.
 
@@ -137,7 +148,7 @@ class Run:
 
     @property
     def read(self) -> Read:
-        """What was read of each source so far, for :func:`whimbrel.run.lineage`."""
+        """Rows read of each source, for :func:`whimbrel.run.lineage`."""
         return self._loop.session.reader.read
 
     def kernels(self) -> dict[str, str]:
@@ -168,7 +179,10 @@ class Run:
 
     @property
     def checkpoint_error(self) -> WhimbrelError | None:
-        """Why the last periodic checkpoint failed, such as a full disk; the run tries again."""
+        """Error of the last periodic checkpoint, such as a full disk.
+
+        The run tries again.
+        """
         return None if self._loop.coordinator is None else self._loop.coordinator.failed
 
     @property
@@ -185,7 +199,9 @@ class Run:
         self._loop.resume(self._shown)
 
     def stop(self, *, keep: bool = True, drain: bool = False) -> None:
-        """Stop for good, and `keep` the settled rows or drop them. Queries that were started together continue.
+        """Stop the query, and `keep` its settled rows or drop them.
+
+        The query cannot resume. Queries that were started together continue.
 
         It does not wait: when the process ends at once, the last rows reach no sink. With `drain`, all queries that
         were started together stop gracefully. Feeds receive no more, received rows are processed, and sinks and the
@@ -223,7 +239,9 @@ class Run:
                 raise
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if it did not come in time.
+        """Wait for the end of the query.
+
+        False if it did not come in time.
 
         Raises
         ------

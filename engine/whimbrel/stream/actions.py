@@ -28,7 +28,7 @@ class Actions:
     node: Node
 
     def explain(self, *, on: Any = None) -> str:
-        """The plan, and the optimized plan.
+        """Show the plan and the optimized plan.
 
         Parameters
         ----------
@@ -43,7 +43,10 @@ class Actions:
         return readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}")
 
     def kernels(self) -> str:
-        """The source text that is generated for this query, once it has seen the first rows of its sources."""
+        """Show the generated source code of the query.
+
+        The code is generated for the first rows of the sources.
+        """
         pipeline = Pipeline(optimize(self.node))
         for number, source in enumerate(pipeline.sources):
             rows = source.read(source.schema.names)
@@ -58,7 +61,9 @@ class Actions:
 
     def on_spark(self, spark: Any, *, exchange: Literal["key", "time", "order"] | None = None,
                  native: bool | None = None) -> Any:
-        """The result as a Spark DataFrame: start, end, payload.
+        """Run the query on Spark, as a lazy DataFrame.
+
+        Columns: start, end and payload.
 
         Aggregates over windows run in two phases: partial aggregates where the rows are, in Spark SQL or in the
         engine's kernels, and the merge. Steps per key are partitioned by key. Windows and joins with bounded lifetimes
@@ -86,7 +91,9 @@ class Actions:
     def start_on_spark(self, *, path: str | os.PathLike[str] | None = None, table: str | None = None,
                        checkpoint: str | os.PathLike[str], every: str | None = None, available_now: bool = False,
                        partitions: int | None = None) -> Any:
-        """Follow a streaming DataFrame on Spark, and write settled rows to a folder or a table.
+        """Start the query on a streaming DataFrame of Spark.
+
+        Settled rows are written to a folder or a table.
 
         Each micro-batch goes through tasks that keep the engine's state between them; what happens per key is
         partitioned by key. Rows of the answer appear exactly once, also when the query is killed and started again with
@@ -128,7 +135,9 @@ class Actions:
         return SparkRun(self.node, sink, Path(checkpoint), partitions, every=every, available_now=available_now)
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
-        """Run to the end and return the exact result: start, end, payload, in the order of start.
+        """Run the query to its end, and return the exact result.
+
+        Columns: start, end and payload. Rows are in the order of start.
 
         The end is null when none is known.
 
@@ -148,7 +157,10 @@ class Actions:
         return running.collect(self.node, threads)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Settled rows as they come."""
+        """Iterate over settled rows in record batches.
+
+        Each batch comes as soon as its rows are settled.
+        """
         return running.batches(self.node)
 
     def progressive(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
@@ -156,7 +168,9 @@ class Actions:
                  seed: int = 0, block_rows: int | None = None,
                  resume: str | os.PathLike[str] | None = None, late: Lateness | None = None,
                  intervals: Literal["approximate", "guaranteed"] = "approximate") -> ProgressiveQuery:
-        """Estimates that converge to the exact result. See :class:`whimbrel.ProgressiveQuery`.
+        """Estimate the result progressively (online aggregation).
+
+        The estimates converge to the exact result. See :class:`whimbrel.ProgressiveQuery`.
 
         A query that aggregates tables or files over tumbling or hopping windows reads blocks in random order, and its
         estimates have intervals. Other queries run in time order, and say why.
@@ -200,7 +214,9 @@ class Actions:
                                        resume=resume, late=late, intervals=intervals)
 
     def profile(self) -> Profile:
-        """Run it to the end, and say where the time went: by operator, by kernel, and waiting for the compiler.
+        """Profile the query: run it to its end, and measure.
+
+        The profile shows the time by operator, by kernel, and of waiting for the compiler.
 
         Examples
         --------
@@ -213,7 +229,9 @@ class Actions:
         return running.profile(self.node)
 
     def lineage(self, row: Mapping[str, Any] | None = None, /, *, limit: int = 1000, **columns: Any) -> Lineage:
-        """The source events of a result row, found by reading the sources again.
+        """Find the source events of a result row.
+
+        The sources are read again.
 
         Parameters
         ----------
@@ -245,7 +263,7 @@ class Actions:
     @renamed(to="sink")
     def start(self, *, keep_rows: int = 1_000_000, sink: Sink | None = None,
               checkpoints: Checkpoints | None = None) -> Run:
-        """Start a run on a thread of its own.
+        """Start the query on a thread of its own.
 
         Parameters
         ----------

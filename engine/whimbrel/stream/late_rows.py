@@ -10,7 +10,9 @@ from whimbrel.stream.stream import Stream
 
 
 def lateness(source: Stream, *, by: str | None = None) -> Lateness:
-    """Measure how late the rows of a log came. See :class:`whimbrel.stream.Lateness`.
+    """Measure the lateness of the rows of a log.
+
+    See :class:`whimbrel.stream.Lateness`.
 
     It reads the times of the whole source once.
 
@@ -40,7 +42,9 @@ def lateness(source: Stream, *, by: str | None = None) -> Lateness:
 
 
 def late_rows(source: Stream) -> Stream:
-    """The late rows of a source. See :class:`whimbrel.operators.LateRows`.
+    """Select the late rows of a source (side output).
+
+    See :class:`whimbrel.operators.LateRows`.
 
     Each is an event at the time when it arrived. Start it together with queries on the source
     (:func:`whimbrel.start`), and the source is read once.

@@ -29,7 +29,9 @@ _QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Lateness:
-    """The lateness of each row of a log: the newest event time so far minus its own.
+    """The lateness of each row of a log.
+
+    Lateness is the newest event time so far minus the event time of the row.
 
     With partitions, the newest event time of its partition counts. Arrival times play no part, so a clock that is fast
     does not either.
@@ -96,7 +98,7 @@ class Lateness:
         return Arrived(times, self.late_by, unit, self.by, numbers, np.asarray(kinds.indices))
 
     def missing(self, window: Duration, *, after: Sequence[Duration], confidence: float = 0.95) -> pa.Table:
-        """The fraction of a window's rows that is missing some time after its end.
+        """Measure the missing fraction of windows, some time after their end.
 
         Parameters
         ----------
@@ -145,13 +147,15 @@ class Lateness:
 
     @cached_property
     def measures(self) -> Disorderliness:
-        """Inversions, distance, runs and interleaved runs."""
+        """Metrics of disorder: inversions, distance, runs and interleaved runs."""
         with wait_for_compiler():
             return measure_disorder(np.concatenate([batch.sync for batch in self.batches]) if self.batches
                                     else self.late_by)
 
     def quantiles(self, *shares: float) -> pa.Table:
-        """Quantiles of the lateness: columns share, late_by (ticks) and shown.
+        """Compute quantiles of the lateness.
+
+        Columns: share, late_by (ticks) and shown.
 
         Parameters
         ----------
@@ -168,7 +172,9 @@ class Lateness:
         return pa.table({"share": list(asked), "late_by": pa.array(ticks, pa.int64()), "shown": self._shown(ticks)})
 
     def histogram(self, bins: int = 20) -> pa.Table:
-        """Histogram of the lateness: columns above, up_to (ticks) and rows, with geometric bins.
+        """Compute a histogram of the lateness, with geometric bins.
+
+        Columns: above, up_to (ticks) and rows.
 
         The first bin, above -1 and up to 0, has the rows that were not late.
         """
@@ -184,7 +190,9 @@ class Lateness:
         return pa.table({"above": edges[:-1], "up_to": edges[1:], "rows": counts})
 
     def at(self, *latencies: Duration, query: StreamLike | None = None) -> pa.Table:
-        """The rows that each reorder latency would lose with ``late="drop"``.
+        """Count the rows that each reorder latency would drop.
+
+        These are the rows that are lost with ``late="drop"``.
 
         Parameters
         ----------

@@ -26,7 +26,9 @@ from whimbrel.stream.stream import Stream
 def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
                  partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
-    """Events of Parquet files; only the footer is read now.
+    """Create a stream from Parquet files.
+
+    Only the footers are read now.
 
     Parameters
     ----------
@@ -74,7 +76,9 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
 def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
                partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
-    """Events of a table in memory: Arrow, Polars, DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
+    """Create a stream from a table in memory.
+
+    The table is of Arrow, Polars or DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
 
     The table stays as it is, and so do arrays that it shares memory with: the order of its rows is looked at once.
 
@@ -91,7 +95,9 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
 def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
                partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
-    """Events of a table that says when they start and when they end in rows of their own.
+    """Create a stream from a table of start and end edges.
+
+    Each edge is a row of its own.
 
     An end edge has the payload of its start edge; ends of equal starts and payloads are taken first in, first out.
     The columns named here are no payload.
@@ -128,7 +134,9 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
 def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                 reorder_latency: Duration | None = None, late: str | None = None,
                 partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
-    """Events of a pandas DataFrame. Parameters as in :func:`read_parquet`.
+    """Create a stream from a pandas DataFrame.
+
+    Parameters as in :func:`read_parquet`.
 
     The index is no column, unless `time`, `end`, `arrival` or `partition` names one of its levels.
 
@@ -149,7 +157,9 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
                between: tuple[Instant | None, Instant | None] | None = None,
                order: Literal["time", "newest", "random"] | None = None, reorder_latency: Duration | None = None,
                late: str | None = None, name: str | None = None, spark: Any = None) -> Stream:
-    """Events of a Spark DataFrame, a table or a query; no job runs now. See ``whimbrel.spark.SparkSource``.
+    """Create a stream from a DataFrame, table or query of Spark.
+
+    No job runs now. See ``whimbrel.spark.SparkSource``.
 
     A DataFrame of ``spark.readStream`` is a feed. See ``whimbrel.spark.SparkFeed``.
 
@@ -188,7 +198,9 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
            end: Instant | None = None, clock: ReplayClock | None = None, every: Duration | None = None,
            reorder_latency: Duration | None = None, late: str | None = None,
            partition: str | PartitionWatermarks | None = None) -> Stream:
-    """Replay a log as a live feed: rows arrive at their arrival times, `speed` times as fast.
+    """Replay a log as a live feed.
+
+    Rows arrive at their arrival times, `speed` times as fast.
 
     Parameters
     ----------

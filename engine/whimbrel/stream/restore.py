@@ -21,7 +21,9 @@ def restore(path: str | os.PathLike[str], query: Stream, second: Stream, /, *mor
 
 
 def restore(path: str | os.PathLike[str], /, *queries: Stream, keep_rows: int = 1_000_000) -> Run | tuple[Run, ...]:
-    """Start a query where a checkpoint of it ends; its result rows come after those that were settled then.
+    """Resume a query from a checkpoint.
+
+    The result rows of the run come after those that were settled in the checkpoint.
 
     Queries that were started together are restored together, all of them and in their order; one that was stopped
     before the checkpoint is given, too, and stays stopped.

@@ -27,7 +27,9 @@ _MAX_PORT = 65_535
 
 
 class Served:
-    """A query that runs and is served. Closing it, or letting go of it, ends both.
+    """A running query with servers for its settled rows.
+
+    :meth:`close` and garbage collection of this object end the query and its servers.
 
     Attributes
     ----------
@@ -72,7 +74,7 @@ class Served:
             raise
 
     def close(self) -> None:
-        """End the query, and let go of everybody."""
+        """Stop the query and its servers."""
         self._end()
 
     def __enter__(self) -> Self:
@@ -89,7 +91,9 @@ class Served:
 
 def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | None = None, token: str | None = None,
           origins: Sequence[str] = (), keep_rows: int = 1_000_000, checkpoints: Checkpoints | None = None) -> Served:
-    """Run a query and serve its settled rows, as an Arrow Flight stream, a WebSocket, or both.
+    """Run a query and serve its settled rows over the network.
+
+    The rows are served as an Arrow Flight stream, over a WebSocket, or both.
 
     A client connects with the token. It gets the retained rows, and then new rows as they settle. Rows are numbered, so
     a client that was disconnected resumes where it was. A client that is too slow gets an error when rows that it has

@@ -15,7 +15,9 @@ from whimbrel.stream.stream import LatencyBands, Stream
 @renamed(to="sinks")
 def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | None] = (),
           checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
-    """Start queries together: sources are read once, and common steps are computed once.
+    """Start queries together, with shared sources and steps.
+
+    Each source is read once, and common steps are computed once.
 
     Streams are shared when they are the same objects: assign a stream to a name, and use it in several queries. All
     runs share one thread and read the same rows at the same time. Pausing, resuming and checkpoints therefore apply to
@@ -59,7 +61,7 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | N
 
 
 def check(queries: tuple[Stream, ...], where: str) -> None:
-    """Only streams can be started, and not none."""
+    """Check that there is at least one query, and only streams."""
     if not queries:
         raise PlanError(f"{where} needs a stream.", where=where, hint="Pass at least one stream.")
     for query in queries:

@@ -45,7 +45,9 @@ Query = Callable[["Stream"], "Stream"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream(Methods, Actions):
-    """Events over time: each a payload that is true from start up to, not including, end.
+    """A possibly unbounded sequence of events.
+
+    An event is a payload with a lifetime ``[start, end)``, in which it is true.
 
     Streams are immutable descriptions; methods make new ones, and nothing is read before an answer is asked for.
 
@@ -68,7 +70,9 @@ class Stream(Methods, Actions):
         sample = renamed(share="fraction")(Methods.sample)
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
-        """Let what follows happen per key: aggregate and detect give results for each.
+        """Group the following steps by key.
+
+        Steps such as aggregate and detect then give results for each key.
 
         Parameters
         ----------
@@ -86,7 +90,9 @@ class Stream(Methods, Actions):
         return replace(self, keys=every)
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
-        """Apply a query to each group. The result has the columns of the query, and the keys.
+        """Apply a query to each group.
+
+        The result has the columns of the query, and the keys.
 
         Inside, every step is per key. Columns may be selected without the keys. An aggregate is followed by another
         one of the same groups. ``group_by`` makes groups of groups. Streams of the same groups join within a group.
@@ -123,7 +129,7 @@ class Stream(Methods, Actions):
         return Stream(done.node, columns_of_keys(self.group), self.group)
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> Stream:
-        """The same query on other data.
+        """Rebind the query to other data.
 
         Parameters
         ----------
@@ -140,7 +146,9 @@ class Stream(Methods, Actions):
     @renamed(within="partition", span="dedup_window", at="cutover")
     def then(self, feed: Stream, *, offset: str | None = None, partition: str | None = None, keys: Sequence[str] = (),
              dedup_window: Duration | None = None, cutover: Instant | None = None) -> Stream:
-        """Read this history at full speed, then continue with a feed, without gaps or duplicates.
+        """Continue this history with a feed, without gaps or duplicates.
+
+        The history is read at full speed, then the feed (hybrid source).
 
         Choose one of three ways to remove duplicates. The status in ``run.metrics.feeds`` is "history", "catching up"
         or "live".
@@ -175,7 +183,9 @@ class Stream(Methods, Actions):
 
     def at_latencies(self, *latencies: Duration, partial: Query | None = None,
                      merge: Query | None = None) -> LatencyBands:
-        """The results at several reorder latencies together: early results, and their revisions by late rows.
+        """Compute the results at several reorder latencies together.
+
+        The bands are early results, and their revisions by late rows.
 
         Rows later than the last latency are dropped, and counted. See :class:`whimbrel.stream.LatencyBands`.
 
@@ -208,16 +218,18 @@ class Stream(Methods, Actions):
 
     @property
     def schema(self) -> Schema:
-        """Payload columns, and the unit of time."""
+        """Schema: payload columns and the unit of time."""
         return self.node.schema
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What it reads."""
+        """Sources that the query reads."""
         return self.node.sources()
 
     def certify(self, history: Stream, live_log: Stream, *, spark: Any = None, threads: int = 2) -> Certificate:
-        """Compare a backtest with a live run, row by row: on threads, on Spark, and as a replay.
+        """Compare a backtest with a live run, row by row.
+
+        The backtest runs on threads and on Spark; the live run is a replay.
 
         Parameters
         ----------
@@ -249,7 +261,10 @@ class Stream(Methods, Actions):
 
     @property
     def view(self) -> display.Views:
-        """A live view of the result: ``view(...)``, or by kind, such as ``view.bar(...)`` (needs the workbench)."""
+        """Live view of the result.
+
+        Call ``view(...)``, or choose a kind, such as ``view.bar(...)``. Views need the workbench.
+        """
         return display.Views(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
@@ -292,7 +307,9 @@ class Stream(Methods, Actions):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatencyBands(Sequence[Stream]):
-    """The results of one query at several reorder latencies: a sequence of streams, the earliest first.
+    """The results of one query at several reorder latencies.
+
+    The results are a sequence of streams, the earliest first.
 
     Each result is that of a run over the rows whose lateness is at most its latency. Together they read the source
     once and sort each row once. If the first step that needs an order is an aggregate with a merge, each row is also
@@ -354,7 +371,10 @@ class LatencyBands(Sequence[Stream]):
 
     @cached_property
     def revisions(self) -> tuple[Stream, ...]:
-        """The changelog of each result against the band before. See :class:`whimbrel.operators.Changelog`."""
+        """Changelog of each result against the band before.
+
+        See :class:`whimbrel.operators.Changelog`.
+        """
         first = self.streams[0]
         apart = first.node.properties.apart
         keys = tuple(field.name for field in first.schema
@@ -364,11 +384,17 @@ class LatencyBands(Sequence[Stream]):
                      for name, given in zip(self.latencies, inputs, strict=True))
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> LatencyBands:
-        """The same query at the same latencies on other data. See :meth:`whimbrel.Stream.on`."""
+        """Rebind the query to other data. See :meth:`whimbrel.Stream.on`.
+
+        The latencies stay the same.
+        """
         return replace(self, streams=tuple(stream.on(other) for stream in self.streams), query=self.query.on(other))
 
     def late_rows(self) -> Stream:
-        """Rows later than the last latency, each at its arrival. See :class:`whimbrel.operators.LateRows`."""
+        """Rows later than the last latency, each at its arrival.
+
+        See :class:`whimbrel.operators.LateRows`.
+        """
         sources = self.streams[-1].node.sources()
         if len(sources) > 1:
             raise PlanError(f"late_rows() needs a query with one source, got {len(sources)}.", where="late_rows()",
@@ -377,12 +403,17 @@ class LatencyBands(Sequence[Stream]):
         return Stream(Node(LateRows(source=sources[0], ordering=ordering), (Node(sources[0]),)))
 
     def collect(self) -> pa.Table:
-        """All results in one table, in the order of start, with band, change and previous values."""
+        """Collect all results in one table, as a changelog.
+
+        Rows are in the order of start, with band, change and previous values.
+        """
         answers = running.collect_together([stream.node for stream in self.revisions])
         return running.in_order(pa.concat_tables(answers))
 
     def start(self, *, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
-        """Start all results together, one run for each, with band, change and previous values.
+        """Start all results together, one run for each.
+
+        Their rows have band, change and previous values.
 
         Parameters
         ----------
@@ -393,11 +424,14 @@ class LatencyBands(Sequence[Stream]):
 
     @property
     def view(self) -> display.Views:
-        """A live view of all results in one chart: early ones light, settled ones full."""
+        """Live view of all results in one chart.
+
+        Early results are light, settled ones full.
+        """
         return display.Views(self)
 
     def explain(self) -> str:
-        """The optimized plan of all latencies together."""
+        """Show the optimized plan of all latencies together."""
         plans = optimize_together([stream.node for stream in self.streams])
         texts = explain_together(plans)
         return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, texts, strict=True))

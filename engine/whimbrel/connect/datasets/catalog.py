@@ -46,7 +46,10 @@ def flights() -> ParquetSource:
 
 
 def flights_file() -> Path:
-    """The Parquet file of :func:`flights`, for other readers of it, such as Spark. Errors as there."""
+    """The Parquet file of :func:`flights`.
+
+    It is for other readers, such as Spark. Errors as there.
+    """
     file = cache_directory() / "datasets" / _FLIGHTS_FILE
     if not file.exists():
         # Importing the package would load five pandas tables; only its files are wanted.

@@ -17,7 +17,9 @@ from whimbrel.errors import SourceError
 
 
 class FlightFeed(Feed):
-    """Record batches of a Flight server, such as that of :func:`whimbrel.serve`.
+    """Feed of a Flight server, such as that of :func:`whimbrel.serve`.
+
+    It reads record batches.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _CLOSE_S = 0.5
 
 
 class IteratedFeed(Feed):
-    """Rows of an iterator or asynchronous iterator.
+    """Feed of an iterator or asynchronous iterator.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ _LOOK_S = 1.0  # paho needs regular calls, for example to send pings
 
 
 class MqttFeed(Feed):
-    """Messages of MQTT topics; needs ``whimbrel[mqtt]``.
+    """Feed of MQTT topics; needs ``whimbrel[mqtt]``.
 
     MQTT has no offsets. With a `session` and quality of service 1 or 2, the broker retains messages while the client is
     disconnected. It deletes a message when the client has received it, so messages in a killed process are lost.

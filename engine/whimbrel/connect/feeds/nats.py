@@ -33,7 +33,7 @@ ONCE: Final[dict[str, Any]] = {"allow_reconnect": False, "max_reconnect_attempts
 
 
 class NatsFeed(Feed):
-    """Messages of a JetStream stream, in order; needs ``whimbrel[nats]``.
+    """Feed of a JetStream stream, in order; needs ``whimbrel[nats]``.
 
     The stream retains its messages, so the feed resumes after its last sequence number. If the next message has
     expired, the feed continues with the first message of the stream. It counts those between, of all subjects, as lost.

@@ -23,7 +23,9 @@ _MAX_BYTES = 1 << 30
 
 
 class SocketFeed(Feed):
-    """Record batches that a program sends over a socket as an Arrow IPC stream.
+    """Feed of an Arrow IPC stream over a socket.
+
+    A program sends record batches.
 
     A socket has no offsets: data sent while the feed is disconnected is lost. The feed reconnects after a lost
     connection, and ends at Arrow's end-of-stream marker.

@@ -30,7 +30,9 @@ class Spell:
 
 
 class SyntheticFeed(Feed):
-    """Random rows with the columns at, key, number (from 0) and value. The same seed gives the same rows.
+    """Feed of random rows, for tests and examples.
+
+    Columns: at, key, number (from 0) and value. The same seed gives the same rows.
 
     Parameters
     ----------

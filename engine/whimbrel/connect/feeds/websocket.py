@@ -28,7 +28,7 @@ _CLOSE_S = 2.0
 
 
 class WebSocketFeed(Feed):
-    """Messages of a WebSocket, one per row; needs ``whimbrel[websocket]``.
+    """Feed of WebSocket messages, one per row; needs ``whimbrel[websocket]``.
 
     A WebSocket has no offsets: messages sent while the feed is disconnected are lost. The feed reconnects when a
     connection ends. A server of :func:`whimbrel.serve` numbers its rows, so a reconnect resumes after the last row, and

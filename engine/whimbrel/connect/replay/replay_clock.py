@@ -41,7 +41,9 @@ class Rewindable(Protocol):
 
 
 class ReplayClock:
-    """The simulated time of replays. All replays on one clock see the same instant, in one query or in many.
+    """The simulated clock of replays.
+
+    All replays on one clock see the same instant, in one query or in many.
 
     A row is delivered once the clock has reached its arrival time. The clock starts at the first arrival and runs
     `speed` times as fast as real time while something reads. It waits for each reader, so that no view runs ahead of
@@ -103,7 +105,10 @@ class ReplayClock:
 
     @property
     def now(self) -> Moment:
-        """The simulated instant: rows that arrived up to it were delivered. None before the first arrival."""
+        """The simulated instant; None before the first arrival.
+
+        Rows that arrived up to it were delivered.
+        """
         with self._changed:
             if self._at is None or self._time is None or (self._first is not None and self._at < self._first):
                 return None
@@ -118,18 +123,27 @@ class ReplayClock:
 
     @property
     def fraction(self) -> float | None:
-        """Fraction of the range that has passed, 0 to 1; None while its end is unknown."""
+        """Fraction of the range that has passed, 0 to 1.
+
+        None while the end of the range is unknown.
+        """
         if self._at is None or self._first is None or not self._ends:
             return None
         return min(max((self._at - self._first) / max(self._last - self._first, 1), 0.0), 1.0)
 
     def age_s(self, ticks: int, unit: TickUnit) -> float | None:
-        """Age of an event in seconds of the log, or ticks; None before the first row."""
+        """Age of an event in seconds of the log, or ticks.
+
+        None before the first row.
+        """
         return None if self._at is None else self._reached / 1e9 - ticks / (ticks_per_second(unit) or 1)
 
     @property
     def state(self) -> ClockState:
-        """State: paused, playing, waiting (nothing reads, so time stands still), or ended (after the last row)."""
+        """State of the clock: paused, playing, waiting or ended.
+
+        While it waits, nothing reads, so time stands still. It is ended after the last row.
+        """
         with self._changed:
             if self._ended:
                 return "ended"
@@ -160,7 +174,7 @@ class ReplayClock:
             self._steps.clear()
 
     def resume(self) -> None:
-        """Continue after a pause."""
+        """Resume after a pause."""
         with self._changed:
             self._paused = False
             self._steps.clear()
@@ -179,7 +193,9 @@ class ReplayClock:
             self._paused = True
 
     def seek(self, to: Instant) -> None:
-        """Set the clock. Rows up to this instant are read at full speed; runs past it go back.
+        """Seek to an instant.
+
+        Rows up to this instant are read at full speed. Runs past it go back.
 
         Parameters
         ----------
@@ -207,9 +223,9 @@ class ReplayClock:
             each.sought()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the clock is paused or ended, and all replays have delivered their rows.
+        """Wait until the clock stops and all rows are delivered.
 
-        False if this took longer than `timeout` seconds.
+        The clock stops when it is paused or ended. False if this took longer than `timeout` seconds.
         """
         with self._changed:
             return self._changed.wait_for(self._settled, timeout)
@@ -217,7 +233,10 @@ class ReplayClock:
     # Used by the replays.
 
     def adopt(self, arrivals: ArrivalTime, *, where: str) -> None:
-        """Use the time unit of a log; the arrivals of all logs must be comparable."""
+        """Adopt the time unit of a log.
+
+        The arrivals of all logs must be comparable.
+        """
         known = self._time = self._time or arrivals
         if known.kind != arrivals.kind:
             raise PlanError(f"Arrivals on one clock must be of one kind; {arrivals.name!r} has {arrivals.kind}, "
@@ -255,7 +274,10 @@ class ReplayClock:
                 self._changed.notify_all()
 
     def reached(self, follower: Subscriber) -> int | None:
-        """Advance the clock when all runs have read the rows so far; return the instant. None before the start."""
+        """Advance the clock, and return the instant.
+
+        It advances when all runs have read the rows so far. None before the start.
+        """
         with self._changed:
             now = follower.looked_s = self._machine.monotonic()
             due = follower.due
@@ -271,7 +293,10 @@ class ReplayClock:
             return self._at
 
     def let_pass(self, due: int) -> None:
-        """Sleep towards an instant: long enough for a batch of rows, short enough to stop quickly."""
+        """Sleep towards an instant.
+
+        The sleep is long enough for a batch of rows, and short enough to stop quickly.
+        """
         at = self._at
         if self._paused or at is None:
             missing_s = _LONGEST_WAIT_S

@@ -21,7 +21,7 @@ _LOOK_S, _HOLD_S, _GRACE_S, _ANSWER_S = 0.1, 0.5, 5.0, 10.0
 
 
 class KafkaSink(Sink):
-    """Settled rows as JSON messages of a topic; needs ``whimbrel[kafka]``.
+    """Sink of JSON messages on a Kafka topic; needs ``whimbrel[kafka]``.
 
     At least once: after a crash, rows since the last checkpoint are sent again. Each message has its row number in the
     header ``row``, with which a consumer can drop duplicates. The sink waits for unavailable brokers; metrics of the

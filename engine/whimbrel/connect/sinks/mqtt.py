@@ -22,7 +22,7 @@ _MAX_WAITING = 10_000
 
 
 class MqttSink(ServerSink):
-    """Settled rows as JSON messages of an MQTT topic; needs ``whimbrel[mqtt]``.
+    """Sink of JSON messages on an MQTT topic; needs ``whimbrel[mqtt]``.
 
     At least once: after a crash, rows since the last checkpoint are sent again. Each message has its row number as the
     user property ``row``, with which a subscriber can drop duplicates. The query fails if the broker rejects a message,

@@ -17,7 +17,7 @@ _TOGETHER = 500
 
 
 class NatsSink(ServerSink):
-    """Settled rows as JSON messages of a JetStream subject; needs ``whimbrel[nats]``.
+    """Sink of JSON messages on a JetStream subject; needs ``whimbrel[nats]``.
 
     At least once: after a crash, rows since the last checkpoint are sent again. The message id has the run and the row
     number, so the stream drops duplicates within its duplicate window (two minutes by default). The subject belongs to

@@ -20,7 +20,9 @@ _MAX_ROWS = 1 << 20
 
 
 class ParquetSink(Sink):
-    """Settled rows as Parquet files, which appear when they are complete and durable.
+    """Sink of Parquet files in a directory.
+
+    Files of settled rows appear when they are complete and durable.
 
     Exactly once: files are written under a hidden name and renamed when a checkpoint contains them. A reader of
     ``rows-*.parquet`` sees each row once. If the newest checkpoints are damaged and an older one is used, files

@@ -26,7 +26,9 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its warnings a
 
 
 class PostgresSink(ServerSink):
-    """Settled rows in a table, where a row replaces the row with its key; needs ``whimbrel[postgres]``.
+    """Sink of a PostgreSQL table, with upserts by key.
+
+    A settled row replaces the row with its key. Needs ``whimbrel[postgres]``.
 
     Exactly once by key: rows that are written again after a crash replace themselves. Rows become visible up to one
     checkpoint interval before the checkpoint. PostgreSQL has microseconds: further digits are truncated, and an error

@@ -15,7 +15,9 @@ _TOGETHER = 1000
 
 
 class RedisSink(ServerSink):
-    """Settled rows as entries of a Redis stream, each with its row number as id; needs ``whimbrel[redis]``.
+    """Sink of a Redis stream, with row numbers as ids.
+
+    Each settled row is an entry. Needs ``whimbrel[redis]``.
 
     Exactly once if the sources deliver the same rows in the same order again: an existing row number is not added
     again. The stream belongs to one run. The field ``row`` has the row as JSON, ``run`` the id of the run.

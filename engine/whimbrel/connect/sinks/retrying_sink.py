@@ -53,7 +53,10 @@ class ServerSink(Sink):
 
     @property
     def last_error(self) -> str:  # type: ignore[override]
-        """Error of the last attempt, or that the server does not respond; empty if writing works."""
+        """Error of the last attempt to write; empty if writing works.
+
+        It also says that the server does not respond.
+        """
         talk = self._talk
         if talk is None:
             return ""

@@ -173,7 +173,9 @@ def event(condition: Step, /, **updates: Column | Step) -> Pattern:
 @renamed(some="any", every="all", least="min", most="max")
 def simultaneous(*, any: Column | Step = None, all: Column | Step = None, none: Column | Step = None,
                  min: int = 1, max: int | None = None) -> Pattern:
-    """Match all events of one key at one time together; also a single event.
+    """Match simultaneous events: all of one key at one time.
+
+    A single event matches, too.
 
     Parameters
     ----------

@@ -28,7 +28,9 @@ class SeveralRowsError(PlanError):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which of two rows has the larger value.
+    """Comparison of the values of two rows.
+
+    It says which row has the larger value.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """Such as ``JFK > LGA, 97%``."""
+        """Summary, such as ``JFK > LGA, 97%``."""
         there = not math.isnan(self.difference)
         sign = "?" if not there else ">" if self.difference > 0 else "<" if self.difference < 0 else "="
         if self.confidence == 1:
@@ -70,7 +72,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, and whether it still holds.
+    """A claim and its state: holds, undecided or overturned.
 
     Attributes
     ----------
@@ -83,7 +85,10 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the difference has the same sign as in the claim, or is undecided."""
+        """True unless the claim is overturned.
+
+        The difference has the same sign as in the claim, or is undecided.
+        """
         unknown = math.isnan(self.now.difference) and self.now.confidence < 1
         return unknown or bool(np.sign(self.claim.difference) == np.sign(self.now.difference))
 

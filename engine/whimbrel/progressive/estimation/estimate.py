@@ -32,7 +32,9 @@ _MAX_EXACT_INTEGER = 2**53
 
 
 class Estimate:
-    """The result of a sample, scaled to all rows; exact when all rows were read.
+    """The result of a sample, scaled to all rows.
+
+    The result is exact when all rows were read.
 
     Parameters
     ----------
@@ -98,7 +100,10 @@ class Estimate:
 
     @property
     def raw_table(self) -> pa.Table:
-        """At the end, the result of the rows that were read, without allowance for late rows."""
+        """The result without allowance for late rows, at the end.
+
+        It is the result of the rows that were read.
+        """
         return self.table
 
     @property
@@ -135,7 +140,10 @@ class Estimate:
 
     @property
     def numbers(self) -> Array:
-        """Values as floats, by value and row, in the order in which groups were found; NaN for null."""
+        """Values as floats, by value and row; NaN for null.
+
+        Rows are in the order in which groups were found.
+        """
         return self._known_sample("numbers").values.numbers
 
     def _known_sample(self, asked: str) -> BlockSample:
@@ -166,7 +174,10 @@ class Estimate:
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
-        """Lower and upper ends of the intervals, by row and value, in the order in which groups were found."""
+        """Lower and upper ends of the intervals, by row and value.
+
+        Rows are in the order in which groups were found.
+        """
         return self._bounds_at(self._alpha)
 
     def _bounds_at(self, alpha: float) -> tuple[Array, Array]:
@@ -179,7 +190,10 @@ class Estimate:
 
     @cached_property
     def errors(self) -> Array:
-        """The relative error of each value, by row and value; NaN for values that cannot have an interval."""
+        """Relative error of each value, by row and value.
+
+        It is NaN for values that cannot have an interval.
+        """
         (low, high), numbers, two_ended = self.bounds, self.numbers, self._two_ended
         out = np.empty(low.shape)
         for value in range(low.shape[1]):
@@ -205,11 +219,16 @@ class Estimate:
         return float(np.where(np.isnan(known), np.inf, known).max()) if known.size else float("inf")
 
     def bounded(self, value: str) -> bool:
-        """Whether the intervals of a value have two ends once enough was read."""
+        """True if the intervals of a value have two ends eventually.
+
+        They have them once enough was read.
+        """
         return self._judged and value in self._result_columns and bool(self._two_ended[self._value(value)])
 
     def compare(self, left: Mapping[str, Any], right: Mapping[str, Any], value: str | None = None) -> Comparison:
-        """Compare the values of two rows: which is larger, and with what confidence.
+        """Compare the values of two rows.
+
+        The comparison says which is larger, and with what confidence.
 
         Parameters
         ----------
@@ -226,7 +245,10 @@ class Estimate:
                         whole=self._integers(number), exact=self.exact | self.final, ends=self._ends_at)
 
     def verdict(self, claim: Comparison) -> Verdict:
-        """Check a claim against this estimate; it is undecided while its rows were not read."""
+        """Check a claim against this estimate.
+
+        The claim is undecided while its rows were not read.
+        """
         try:
             now = self.compare(claim.left, claim.right, claim.value)
         except (NoSuchRowError, SeveralRowsError) as error:
@@ -234,7 +256,9 @@ class Estimate:
         return Verdict(claim, now)
 
     def ranking(self, k: int, value: str | None = None) -> tuple[bool, list[dict[str, Any]]]:
-        """The keys of the k largest values, and whether their order is certain: each interval is above the next.
+        """Rank the k largest values, with a check of their order.
+
+        The result has the keys, and whether their order is certain: each interval is above the next.
 
         Unseen groups are bounded for counts only. For other values, the order is certain among the groups seen.
         """
@@ -307,7 +331,10 @@ class Estimate:
 
     @cached_property
     def unseen(self) -> float:
-        """Groups in a larger fraction of the blocks were seen, with the confidence of the estimate."""
+        """Fraction of blocks that an unseen group may have.
+
+        Groups in a larger fraction of the blocks were seen, with the confidence of the estimate.
+        """
         return 0.0 if self.all_read or self.sample is None else unseen_fraction(self.sample.state, 1 - self.confidence)
 
     @property

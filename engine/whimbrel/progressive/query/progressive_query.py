@@ -171,7 +171,9 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     def until(self, *, error: str | float | None = None, ranking_stable: int | None = None,
               seconds: float | None = None, value: str | None = None) -> ProgressiveQuery:
-        """Stop at the first estimate that meets one of these conditions. Iterate again to resume.
+        """Set the stopping rule: the first of several conditions.
+
+        Iteration stops at the first estimate that meets one of these conditions. Iterate again to resume.
 
         Parameters
         ----------
@@ -192,7 +194,9 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self
 
     def add_claim(self, claim: Comparison) -> Comparison:
-        """Add a claim, such as ``answer.compare(...)`` returns, to check it against later estimates.
+        """Add a claim to check against later estimates.
+
+        ``answer.compare(...)`` returns claims.
 
         Raises
         ------
@@ -212,7 +216,9 @@ class ProgressiveQuery(Iterator[Estimate]):
         return claim
 
     def load_claims(self, notebook: str | os.PathLike[str]) -> list[Comparison]:
-        """Load the claims of this query from a saved notebook, in which cells ended with :attr:`claims`.
+        """Load the claims of this query from a saved notebook.
+
+        The notebook has cells that ended with :attr:`claims`.
 
         Raises
         ------
@@ -229,13 +235,18 @@ class ProgressiveQuery(Iterator[Estimate]):
 
     @property
     def claims(self) -> Verdicts:
-        """The state of each claim by the latest estimate. At the end of a cell, it is saved with the notebook."""
+        """State of each claim by the latest estimate.
+
+        At the end of a cell, it is saved with the notebook.
+        """
         answer = self.latest
         return Verdicts(Verdict(claim, claim.unknown()) if answer is None else answer.verdict(claim)
                         for claim in self.added_claims)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save what was read, so that ``query.progressive(resume=path)`` can resume in any process.
+        """Save the state of the query as a file.
+
+        ``query.progressive(resume=path)`` can resume from it in any process, without reading the rows again.
 
         Raises
         ------
@@ -250,11 +261,16 @@ class ProgressiveQuery(Iterator[Estimate]):
             write(path, self.state())
 
     def state(self) -> dict[str, Any]:
-        """What was read, the order of the blocks that follow, and the claims."""
+        """State of the query, for :meth:`save`.
+
+        It has what was read, the order of the blocks that follow, and the claims.
+        """
         return {**self.block_run.state(), "claims": written(self.added_claims)}
 
     def restore(self, state: dict[str, Any], *, where: str) -> None:
-        """Put this query, which has read nothing, into the state of another one.
+        """Restore the state of another query.
+
+        This query must have read nothing.
 
         Raises
         ------
@@ -265,7 +281,7 @@ class ProgressiveQuery(Iterator[Estimate]):
         self.added_claims = read(state["claims"])
 
     def finish(self) -> pa.Table:
-        """Read the remaining rows, and return the exact result, as ``collect()`` does.
+        """Read the remaining rows, and return the exact result.
 
         The rows are those of ``collect()``. Rows of one start may come in another order, and the last digit of a sum of
         floats may differ.
@@ -283,13 +299,16 @@ class ProgressiveQuery(Iterator[Estimate]):
         return self.latest.raw_table.select(["start", "end", *self.plan.schema.names])
 
     def restart(self) -> ProgressiveQuery:
-        """The same query again, before anything is read."""
+        """Copy of the query that has read nothing."""
         schedule = UpdateSchedule(self.schedule.every, self.schedule.seconds, self.schedule.at)
         return ProgressiveQuery(self.plan, schedule, self._options, plan_progressive(self.plan, self._options))
 
     @property
     def view(self) -> display.Views:
-        """A live view that reads in the background: ``view()``, or by kind: ``view.bar()`` (needs the workbench)."""
+        """Live view that reads in the background.
+
+        Call ``view()``, or choose a kind: ``view.bar()``. Views need the workbench.
+        """
         return display.Views(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:

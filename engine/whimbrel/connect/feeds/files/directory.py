@@ -39,7 +39,9 @@ _READ_BYTES = 1 << 20
 
 
 class DirectoryFeed(Feed):
-    """Rows of the files in a directory, in natural order of names, and then of new files. Each file is read once.
+    """Feed of the files in a directory, each read once.
+
+    The feed reads existing files in natural order of their names, and then new files.
 
     Natural order: part-2 comes before part-10. Complete files should appear by renaming. Names that begin with ``.`` or
     ``_`` are ignored, and so are empty files. JSON and CSV files have no end marker, so the feed waits until they have

@@ -30,7 +30,7 @@ _LONG_AGO_NS = 60 * 10**9
 
 
 class TailFeed(Feed):
-    """Existing and new lines of a file.
+    """Feed of existing and new lines of a file.
 
     When the file is renamed and a new one starts (logrotate), the feed reads the old file until it has not changed for
     a second. Then it reads the files that were started after it, in order of their last change. Files are identified

@@ -18,7 +18,7 @@ _MAGIC_BYTES = 5
 
 
 class Avro(Format):
-    """Reads records of one schema without a container.
+    """Avro format: records of one schema without a container.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _NOT_ONE = "not one line: a quote is open, or it holds several"
 
 
 class Csv(Format):
-    """Reads lines with Arrow's parser.
+    """CSV format: lines, read with Arrow's parser.
 
     Parameters
     ----------
@@ -50,7 +50,10 @@ class Csv(Format):
         return rows, np.ones(len(lines), np.int64)
 
     def block(self, text: bytes, schema: pa.Schema) -> pa.RecordBatch:
-        """Rows of a text at whose end no quote is open; it is for the caller to see that each line is one."""
+        """Parse rows of a text with no open quote at its end.
+
+        The caller checks that each line is one row.
+        """
         names = schema.names if self.names is None else self.names
         empty = b"," * (len(names) - 1)  # an open quote takes in the next line, so there must be one
         types = {field.name: field.type for field in schema}

@@ -60,7 +60,9 @@ class Format(ABC):
 
     @abstractmethod
     def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch | pa.Table, Index]:
-        """Decode messages; return the rows, and the number of rows of each message.
+        """Decode messages to rows.
+
+        Return the rows, and the number of rows of each message.
 
         Raises
         ------

@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError
 
 
 class Protobuf(Format):
-    """Reads messages of one generated class.
+    """Protobuf format: messages of one generated class.
 
     Parameters
     ----------

@@ -36,7 +36,9 @@ _NO_MORE = 204
 
 
 class HttpFeed(Feed):
-    """Rows of a page that is polled: a JSON array, or lines of JSON or CSV.
+    """Feed of an HTTP page, by polling.
+
+    The page is a JSON array, or lines of JSON or CSV.
 
     A page with an unchanged ETag is not read. With `cursor`, the feed requests only new rows, and drops rows at or
     before the largest cursor of the previous page. A page of more than 64 MiB becomes a dead letter.
@@ -152,7 +154,9 @@ def _rows(page: bytes) -> list[bytes]:
 
 
 class SseFeed(Feed):
-    """Server-sent events: each ``data:`` is a row. A reconnect resumes after the id of the last event.
+    """Feed of server-sent events.
+
+    Each ``data:`` is a row. A reconnect resumes after the id of the last event.
 
     An event of more than 64 MiB becomes a dead letter. The feed ends when the server responds with 204 (no content). If
     the page is not a ``text/event-stream``, the feed retries as after a lost connection.

@@ -26,7 +26,9 @@ _METADATA = {"key": pa.binary(), "partition": pa.int32(), "offset": pa.int64(), 
 
 
 class KafkaFeed(Feed):
-    """Messages of a Kafka topic, in the order of each partition; needs ``whimbrel[kafka]``.
+    """Feed of a Kafka topic, in the order of each partition.
+
+    Needs ``whimbrel[kafka]``.
 
     Without a consumer group, the feed reads all partitions from its own offsets. It finds new partitions every ten
     seconds (``topic.metadata.refresh.interval.ms``) and reads them from their beginning. With a consumer group, the

@@ -33,7 +33,9 @@ _METADATA = {"change": pa.string(), "committed": pa.timestamp("us", "UTC"), "lsn
 
 
 class PostgresCdcFeed(Feed):
-    """Inserted, updated and deleted rows of a table, by transaction in commit order.
+    """Feed of a PostgreSQL table's changes (change data capture).
+
+    Inserted, updated and deleted rows come by transaction, in commit order.
 
     Needs ``whimbrel[postgres]``, a server with ``wal_level = logical`` and a user with the right to replicate. The feed
     creates a publication of the table and a replication slot if they do not exist, and reads changes from then on. The

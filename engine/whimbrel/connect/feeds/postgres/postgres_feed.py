@@ -32,7 +32,9 @@ TIME_OUT_OF_RANGE = "a time that is infinite or out of range"
 
 
 class PostgresFeed(Feed):
-    """Rows of a table or view in the order of a growing column, by polling.
+    """Feed of new rows of a PostgreSQL table, by polling.
+
+    Rows of the table or view come in the order of a growing column.
 
     Needs ``whimbrel[postgres]``. Updates and deletes are not seen; use ``postgres_cdc`` for them. The column must grow
     in the order in which rows become visible. With overlapping transactions, a serial number may become visible after a

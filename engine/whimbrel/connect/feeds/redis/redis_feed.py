@@ -28,7 +28,7 @@ _LOOK_S = 1.0
 
 
 class RedisFeed(Feed):
-    """Entries of a Redis stream; needs ``whimbrel[redis]``.
+    """Feed of a Redis stream; needs ``whimbrel[redis]``.
 
     Entries that were trimmed or deleted before they were read are counted as lost, without a group and from Redis 7 on.
 

@@ -13,7 +13,7 @@ Link = Literal["connecting", "live", "idle", "reconnecting", "ended", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class FeedStatus:
-    """A feed at one moment.
+    """Status of a feed at one moment.
 
     Attributes
     ----------

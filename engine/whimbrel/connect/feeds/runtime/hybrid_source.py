@@ -22,7 +22,7 @@ _LAG_SAMPLE_S, _RATE_S = 0.25, 2.0
 
 
 class HybridSource(Source):
-    """A history, read at full speed, and then a feed.
+    """Hybrid source: a history at full speed, then a feed.
 
     Parameters
     ----------

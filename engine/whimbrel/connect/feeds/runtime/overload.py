@@ -17,11 +17,17 @@ from whimbrel.errors import PlanError, near_match
 
 
 class Overload(ABC):
-    """A rule that drops rows when the buffer is full. Dropped rows are counted under the name of the rule."""
+    """A load-shedding rule for a full buffer.
+
+    Dropped rows are counted under the name of the rule.
+    """
 
     @abstractmethod
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Select the buffered rows to keep, in their order; called when the buffer is full."""
+        """Select the buffered rows to keep, in their order.
+
+        The feed calls it when the buffer is full.
+        """
 
     def check(self, names: Sequence[str], *, where: str) -> None:  # noqa: B027 - most rules name no column
         """Check that the columns of the rule exist."""
@@ -81,12 +87,12 @@ class Conflate(Overload):
 
 @dataclass(frozen=True)
 class WidenHop(Overload):
-    """Keep all rows, and compute fewer hopping windows while the buffer is full.
+    """Compute fewer hopping windows while the buffer is full.
 
-    Results stay exact; the windows between are skipped and counted. The wider hop starts and ends one window size
-    after the buffer is full or free again, since earlier rows are in windows until then. This helps if windows are
-    expensive: many groups with a short hop, or a slow sink. If it is not enough, the feed applies backpressure.
-    Tumbling windows and windows with several latencies do not change.
+    All rows are kept. Results stay exact; the windows between are skipped and counted. The wider hop starts and ends
+    one window size after the buffer is full or free again, since earlier rows are in windows until then. This helps if
+    windows are expensive: many groups with a short hop, or a slow sink. If it is not enough, the feed applies
+    backpressure. Tumbling windows and windows with several latencies do not change.
 
     Parameters
     ----------
