@@ -27,7 +27,9 @@ class Logical(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnyTrue(Logical):
-    """Whether at least one value is true; nulls are left out, and of nothing it is false.
+    """Logical OR: true if at least one value is true.
+
+    Nulls are left out. The result of no values is false.
 
         time     0    5    10
         in       false────         any over [0, 5) is false, over [5, 10) is true
@@ -53,7 +55,9 @@ class AnyTrue(Logical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AllTrue(Logical):
-    """Whether no value is false; nulls are left out, and of nothing it is true.
+    """Logical AND: true if no value is false.
+
+    Nulls are left out. The result of no values is true.
 
         time     0    5    10
         in       true─────         all over [0, 5) is true, over [5, 10) is false

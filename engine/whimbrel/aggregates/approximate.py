@@ -29,7 +29,10 @@ Array = np.ndarray[Any, Any]
 
 
 def check_installed(where: str) -> None:
-    """Fail, saying what to install, if the library is not there."""
+    """Check that the library is installed.
+
+    The error says what to install.
+    """
     if importlib.util.find_spec("datasketches") is None:
         raise MissingExtraError("datasketches", "sketches", where)
 
@@ -45,7 +48,9 @@ class Approximate(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ApproximateCountDistinct(Approximate):
-    """About how many different values there are that are not null; exact while a window has fewer than 4096 values.
+    """Approximate number of different values that are not null (HyperLogLog).
+
+    It is exact while a window has fewer than 4096 values.
 
         time     0    5    10
         in       2────────         1 over [0, 10): both are 2
@@ -89,7 +94,9 @@ class ApproximateCountDistinct(Approximate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ApproximateQuantile(Approximate):
-    """Approximate quantile `q` of all numbers; exact while a window has fewer than 4096 values.
+    """Approximate quantile `q` of all numbers (t-digest).
+
+    It is exact while a window has fewer than 4096 values.
 
         time     0    5    10
         in       2────────         for q = 0.5: 2.0 over [0, 5), 2.5 over [5, 10)

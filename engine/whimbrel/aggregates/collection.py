@@ -15,7 +15,9 @@ from whimbrel.plan import Aggregate, Multiset
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Collect(Aggregate):
-    """List of the values that are not null, by the start of their rows; empty when there is none.
+    """List of the values that are not null, by start.
+
+    The order is that of the starts of their rows. The list is empty when there is none.
 
         time     0    5    10
         in       3────────         [3] over [0, 5), [3, 2] over [5, 10), [2] over [10, 15)
@@ -50,7 +52,9 @@ class Collect(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountDistinct(Aggregate):
-    """How many different values there are that are not null. All NaNs are one value; so are 0.0 and -0.0.
+    """Number of different values that are not null.
+
+    All NaNs are one value; so are 0.0 and -0.0.
 
         time     0    5    10
         in       2────────         1 over [0, 10): both are 2
@@ -83,7 +87,9 @@ class CountDistinct(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LargestValues(Aggregate):
-    """The `k` largest values that are not null with their ranks, largest first; an empty list when there is none.
+    """The `k` largest values with their ranks, largest first.
+
+    Nulls are left out. The list is empty when there is no value.
 
         time     0    5    10
         in       2────────         [(1, 2)] over [0, 5), [(1, 3), (2, 2)] over [5, 10)

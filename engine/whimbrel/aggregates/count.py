@@ -12,7 +12,9 @@ from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Count(Aggregate):
-    """Number of active rows; with an expression, of those where it is not null.
+    """Number of active rows, or of values that are not null.
+
+    With an expression, it counts the active rows where the expression is not null.
 
         time     0    5    10
         in       a────────         count over [0, 5) is 1, over [5, 10) is 2

@@ -28,7 +28,9 @@ class Edge(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class First(Edge):
-    """Value of the row that started first, of those that are not null; null when there is none.
+    """Value of the row that started first, without nulls.
+
+    It is null when there is none.
 
         time     0    5    10
         in       3────────         first over [0, 10) is 3, over [10, 15) is 2
@@ -60,7 +62,9 @@ class First(Edge):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Last(Edge):
-    """Value of the row that started last, of those that are not null; null when there is none.
+    """Value of the row that started last, without nulls.
+
+    It is null when there is none.
 
         time     0    5    10
         in       3────────         last over [0, 5) is 3, over [5, 15) is 2

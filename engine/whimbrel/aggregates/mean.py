@@ -25,12 +25,12 @@ from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mean(Aggregate):
-    """Mean of the values that are not null; null when there is none.
+    """Arithmetic mean of the values that are not null.
 
-    That of numbers is a float. The sum of integers is exact, however large they are; that of floats never leaves what
-    floats can hold. The mean of decimals is one: the exact quotient, with at least 6 digits after the point, halves
-    rounded away from zero. That of times is a time, that of durations a duration, rounded to the nearest tick of their
-    unit; of two the even one.
+    It is null when there is none. That of numbers is a float. The sum of integers is exact, however large they are;
+    that of floats never leaves what floats can hold. The mean of decimals is one: the exact quotient, with at least 6
+    digits after the point, halves rounded away from zero. That of times is a time, that of durations a duration,
+    rounded to the nearest tick of their unit; of two the even one.
 
         time     0    5    10
         in       2────────         mean over [0, 5) is 2.0, over [5, 10) is 2.5

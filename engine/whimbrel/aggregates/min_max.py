@@ -46,7 +46,9 @@ class Extreme(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Min(Extreme):
-    """Smallest value that is not null; null when there is none. NaN counts as larger than every number.
+    """Smallest value that is not null; null when there is none.
+
+    NaN counts as larger than every number.
 
         time     0    5    10
         in       2────────         min over [0, 5) is 2, over [5, 10) is 2
@@ -81,7 +83,9 @@ class Min(Extreme):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Max(Extreme):
-    """Largest value that is not null; null when there is none. NaN counts as larger than every number.
+    """Largest value that is not null; null when there is none.
+
+    NaN counts as larger than every number.
 
         time     0    5    10
         in       2────────         max over [0, 5) is 2, over [5, 10) is 3

@@ -15,7 +15,9 @@ _SMALLEST = -(2**63)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Product(Aggregate):
-    """Product of the values that are not null; 1 when there is none. One that leaves int64 is an error, never a wrap.
+    """Product of the values that are not null.
+
+    It is 1 when there is none. A product that leaves int64 is an error, never a wrap.
 
         time     0    5    10
         in       2────────         product over [0, 5) is 2, over [5, 10) is 6

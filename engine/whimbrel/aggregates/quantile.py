@@ -43,7 +43,9 @@ _MAX_DIGITS = 9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantile(Aggregate):
-    """The quantile `q` of the values; null when there are none. Nulls are left out, NaN is largest.
+    """The quantile `q` of the values; null when there are none.
+
+    Nulls are left out, NaN is largest.
 
     Between integers it is exact, however large they are; from a number to an infinity it is that infinity, and from
     -inf to inf NaN. Of times it is a time, of durations a duration, rounded to the nearest tick; of two the even one.
@@ -114,7 +116,9 @@ class Quantile(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Median(Quantile):
-    """The middle value, or the mean of the two middle ones; null when there is none.
+    """Median of the values; null when there is none.
+
+    It is the middle value, or the mean of the two middle ones.
 
         time     0    5    10
         in       2────────         median over [0, 5) is 2.0, over [5, 10) is 2.5

@@ -29,7 +29,9 @@ _SMALLEST = -(2**63)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sum(Aggregate):
-    """Sum of the values; 0 when all are null. An integer sum that leaves int64 is an error, never a wrap.
+    """Sum of the values; 0 when all are null.
+
+    An integer sum that leaves int64 is an error, never a wrap.
 
     The sum of decimals is exact: a decimal of 38 digits and the same scale, of 76 digits where the values may have more
     than 38. One with more digits is an error.

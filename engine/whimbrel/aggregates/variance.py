@@ -69,7 +69,9 @@ _LARGEST_ROOT = 3_037_000_499
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SumOfSquares(Aggregate):
-    """Sum of the squares of the values; 0 when all are null. One that leaves int64 is an error, never a wrap.
+    """Sum of the squares of the values; 0 when all are null.
+
+    A sum that leaves int64 is an error, never a wrap.
 
         time     0    5    10
         in       2────────         sum_of_squares over [0, 5) is 4, over [5, 10) is 13
@@ -153,7 +155,9 @@ class Dispersion(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Var(Dispersion):
-    """Variance of the values that are not null, as a float; null when there are too few (sample: one or none).
+    """Variance of the values that are not null, as a float.
+
+    It is null when there are too few values (sample: one or none).
 
         time     0    5    10
         in       2────────         var over [0, 5) is null, over [5, 10) is 0.5
@@ -197,7 +201,9 @@ class Var(Dispersion):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Std(Dispersion):
-    """Standard deviation of the values that are not null: the square root of :class:`Var`.
+    """Standard deviation of the values that are not null.
+
+    It is the square root of :class:`Var`.
 
     Of durations it is a duration, rounded to the nearest tick; of two the even one.
 

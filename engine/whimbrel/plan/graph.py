@@ -20,7 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One operator (or source) and the nodes that feed it. Nodes are shared when a stream is used twice.
+    """One operator or source, and the nodes upstream of it.
+
+    Nodes are shared when a stream is used twice.
 
     A node checks itself when it is made, so a query that cannot run fails at once.
     """
@@ -50,7 +52,10 @@ class Node:
 
     @cached_property
     def reach(self) -> Reach | None:
-        """How far the halo of a range of time reaches; None where no bound is known."""
+        """Reach of the halo of a range of time.
+
+        None where no bound is known.
+        """
         if isinstance(self.op, Source):
             return Reach(longest=self.op.longest)
         known = [reach for node in self.inputs if (reach := node.reach) is not None]
@@ -58,13 +63,19 @@ class Node:
 
     @cached_property
     def given(self) -> KnownInput:
-        """What is known of its rows to an operator that says what it needs of them."""
+        """Input of an operator's lineage: what is known of its rows.
+
+        The operator says what it needs of them.
+        """
         known = self.properties
         longest = known.duration if self.reach is None or self.reach.longest is None else self.reach.longest
         return KnownInput(self.schema, known, longest)
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What somebody makes of this node and of nothing else: it does not change, and so is made once."""
+        """Value made of this node alone, cached.
+
+        It does not change, so it is made once.
+        """
         if what not in self._known:
             self._known[what] = make()
         found: T = self._known[what]
@@ -75,7 +86,10 @@ class Node:
         return walk((self,))
 
     def sources(self) -> tuple[Source, ...]:
-        """The sources, each once, in the order in which the query names them."""
+        """Sources of the query, each once.
+
+        They are in the order in which the query names them.
+        """
         found = [node.op for node in self.walk() if isinstance(node.op, Source)]
         return tuple(dict.fromkeys(found))
 

@@ -17,14 +17,14 @@ class Sink(ABC):
 
     A sink writes each row once if it can.
 
-    Rows are written, then prepared (they are safe, and nobody sees them), then a checkpoint is written that holds the
-    token, then they are committed. A run that is killed between any two of these begins at its last checkpoint: it
-    commits the stored token again, and writes later rows again.
+    The engine writes rows, then prepares them: they are durable, but readers do not see them. It then writes a
+    checkpoint with the commit token, and commits the rows. A run that is killed between two of these steps resumes
+    from its last checkpoint. It commits the stored token again, and writes later rows again.
 
     Attributes
     ----------
     name : str
-        For errors.
+        The name of the sink in errors.
     guarantee : {"exactly once", "at least once"}
         What readers see after a run was killed and resumed from a checkpoint.
     run : str
@@ -34,7 +34,7 @@ class Sink(ABC):
     stopped : threading.Event
         Given before it is opened. Set when the run stops: the sink then no longer waits for its server.
     last_error : str
-        What keeps it from being written just now, while it is tried on; empty if nothing does.
+        Error of the last attempt, while the sink retries; empty otherwise.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Sink(ABC):
         rows : int
             Rows in the checkpoint from which the run resumes; 0 for a new run.
         token : JSON value
-            Of the last of them, to be committed if it is not; None for a run that begins.
+            The commit token of the last of these rows, to be committed if it is not; None for a new run.
         """
 
     @abstractmethod
@@ -71,7 +71,8 @@ class Sink(ABC):
     def ready(self) -> bool:
         """Check that :meth:`prepare` does not wait for an unavailable server.
 
-        Asked right before it is prepared, and again and again if it is not ready: it may make what was written safe.
+        A server may be away or frozen. The engine calls this right before :meth:`prepare`, and repeats the call until
+        the sink is ready. The sink may make written rows durable here.
         """
         return True
 

@@ -33,8 +33,8 @@ class Actions:
         Parameters
         ----------
         on : pyspark.sql.SparkSession, optional
-            How Spark would carry it: what Spark SQL does, what the engine's kernels do, and how rows get from one to
-            the other.
+            Show how Spark executes the query: the steps of Spark SQL, those of the engine's kernels, and the exchange
+            of rows between them.
         """
         if on is not None:
             from whimbrel.spark import explain_on_spark  # when it is asked for
@@ -75,14 +75,14 @@ class Actions:
         ----------
         spark : pyspark.sql.SparkSession
         exchange : {"key", "time", "order"}, optional
-            How rows change places, in one step. Default: what seems best.
+            The partitioning of an exchange of rows. Default: chosen by the planner.
         native : bool, optional
-            Whether Spark SQL makes the states of aggregates. Default: where it makes the same of them.
+            Whether Spark SQL computes the partial aggregates. Default: where its results are identical.
 
         Raises
         ------
         PlanError
-            For feeds, sources whose rows may be late, and what cannot be done as asked.
+            For feeds, for sources whose rows may be late, and for options that the query does not allow.
         """
         from whimbrel.spark import SparkExecution  # when it is asked for
 
@@ -95,39 +95,40 @@ class Actions:
 
         Settled rows are written to a folder or a table.
 
-        Each micro-batch goes through tasks that keep the engine's state between them; what happens per key is
-        partitioned by key. Rows of the answer appear exactly once, also when the query is killed and started again with
-        the same checkpoint: start, end, payload, and the micro-batch that settled them (`batch`).
+        Tasks process each micro-batch, and keep the engine's state for the next one. Steps per key are partitioned by
+        key. Result rows appear exactly once, also when the query is killed and started again with the same checkpoint.
+        They have start, end, payload, and the micro-batch that settled them (`batch`).
 
-        A micro-batch arrives at once: a row is late when it is older than the newest row of the micro-batches before,
-        less the reorder latency. Late rows are dropped, adjusted or an error, as the source says.
+        All rows of a micro-batch arrive at the same time. A row is late when it is older than the newest row of the
+        earlier micro-batches, minus the reorder latency. The late policy of the source drops late rows, adjusts them or
+        raises an error.
 
         Parameters
         ----------
         path, table : str, optional
-            Where the answer goes: a folder of Parquet files, or a table of Spark's catalog.
+            The target of settled rows: a folder of Parquet files, or a table of Spark's catalog.
         checkpoint : str or path
-            A folder that all tasks reach, for this query alone.
+            A folder for this query alone, which all tasks can access.
         every : str, optional
-            The least time from one micro-batch to the next, such as ``"10s"``. Default: none.
+            The minimum time between two micro-batches, such as ``"10s"``. Default: none.
         available_now : bool
-            Take what there is, and stop.
+            Process the available rows, and stop.
         partitions : int, optional
-            Into how many parts the keys are cut, the first time. Default: as many as Spark has cores.
+            The number of partitions of the keys, fixed at the first start. Default: the number of Spark's cores.
 
         Returns
         -------
         whimbrel.spark.SparkRun
-            With ``wait()``, ``stop()``, ``finish()`` and ``progress``.
+            With ``wait()``, ``stop()``, ``finish()`` and ``last_batch``.
 
         Raises
         ------
         PlanError
-            For a query that reads anything but one streaming DataFrame, or that asks for late rows on the side.
+            For a query with other sources than one streaming DataFrame, or with a side output of late rows.
         CheckpointError
-            When the checkpoint is of another query.
+            When the checkpoint belongs to another query.
         SinkError
-            When files with rows of the answer are gone or were cut since; looked for in a folder of this machine's.
+            When files with result rows are missing or truncated. Only a folder of this machine is checked.
         """
         from whimbrel.spark import SparkRun, SparkSink  # when it is asked for
 
@@ -236,7 +237,7 @@ class Actions:
         Parameters
         ----------
         row : mapping of str to value, optional
-            A row of the answer, such as one of ``to_pylist()``: start, end, columns.
+            A row of the result, such as one of ``to_pylist()``: start, end, columns.
         limit : int
             Events of each source to show, the newest; all are counted.
         **columns

@@ -47,7 +47,9 @@ class Methods:
 
     def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str,
                   Any] = False, **results: Expr) -> Self:
-        """Reduce the events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+        """Reduce the events of each group to one row per snapshot.
+
+        See :class:`whimbrel.operators.GroupAggregate`.
 
         Parameters
         ----------
@@ -66,7 +68,9 @@ class Methods:
                            **results)
 
     def distinct(self, *columns: str | Expr) -> Self:
-        """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+        """Keep each distinct payload once per snapshot.
+
+        See :class:`whimbrel.operators.GroupAggregate`.
 
         Every start and every end of an equal payload begins a new row, as in an aggregate; ``stitch()`` fuses them.
 
@@ -104,7 +108,9 @@ class Methods:
 
     def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
               rank: str = "rank") -> Self:
-        """Keep the k rows with the largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+        """Keep the k rows with the largest values, per group.
+
+        There is a ranking for each snapshot. See :class:`whimbrel.operators.TopK`.
 
         Parameters
         ----------
@@ -123,7 +129,9 @@ class Methods:
     def asof_join(self, right: Self, *, on: On | None = None, tolerance: Duration | None = None,
                   direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
                   suffix: str = "_right", allow_lookahead: bool = False) -> Self:
-        """Join each event with the latest right event up to its start. See :class:`whimbrel.operators.AsofJoin`.
+        """Join each event with the latest right event up to its start.
+
+        See :class:`whimbrel.operators.AsofJoin`.
 
         Parameters
         ----------
@@ -164,7 +172,9 @@ class Methods:
 
     def join(self, right: Self, on: On, *, how: How = "inner", where: Condition | None = None, suffix: str = "_right",
              nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:
-        """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
+        """Pair events with equal keys and overlapping lifetimes.
+
+        See :class:`whimbrel.operators.Join`.
 
         Parameters
         ----------
@@ -353,7 +363,7 @@ class Methods:
                            start_edges=start_edges, per=per)
 
     def drop(self, *names: str) -> Self:
-        """All columns but these. See :class:`whimbrel.operators.Select`.
+        """Drop columns, and keep all others. See :class:`whimbrel.operators.Select`.
 
         Examples
         --------
@@ -383,7 +393,9 @@ class Methods:
         return self._unary(operators.explode, column, values, times=times, split=split, item_type=item_type)
 
     def rename(self, /, **names: str | Col) -> Self:
-        """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
+        """Rename columns: ``new="old"``. See :class:`whimbrel.operators.Select`.
+
+        Their order stays.
 
         Examples
         --------
@@ -442,7 +454,9 @@ class Methods:
         return self._nary(operators.union, *others)
 
     def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Self:
-        """Give one row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
+        """Turn columns that are not keys into rows.
+
+        Each value gives one row. See :class:`whimbrel.operators.Unpivot`.
 
         Parameters
         ----------
@@ -469,11 +483,16 @@ class Methods:
 
     def progressive_window(self, size: Duration, hop: Duration, progress: Duration, *,
                            offset: Duration | None = None) -> Self:
-        """Windows with partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
+        """Round lifetimes to windows with partial results, one every `progress`.
+
+        See :class:`whimbrel.operators.Quantize`.
+        """
         return self._unary(operators.progressive_window, size, hop, progress, offset=offset)
 
     def session_window(self, timeout: Duration, max_duration: Duration | None = None, *, emit: Emit = "change") -> Self:
-        """Windows that end after `timeout` without events. See :class:`whimbrel.operators.SessionWindow`.
+        """Round lifetimes to sessions that end after `timeout` without events.
+
+        See :class:`whimbrel.operators.SessionWindow`.
 
         Parameters
         ----------

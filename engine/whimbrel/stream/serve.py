@@ -38,7 +38,7 @@ class Served:
     flight, websocket : str or None
         The addresses.
     token : str
-        What clients have to bring.
+        The token with which clients connect.
     """
 
     def __init__(self, query: Stream, flight: Address | None, websocket: Address | None, token: str,

@@ -25,7 +25,9 @@ _RESULTS: dict[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float64(), "
 
 @dataclass(frozen=True, eq=False)
 class UserFunctions:
-    """What :func:`whimbrel.aggregate` makes: call it with an expression to get an aggregate.
+    """A user-defined aggregate without its expression.
+
+    :func:`whimbrel.aggregate` makes it. Call it with an expression to get an aggregate.
 
     Parameters
     ----------
@@ -67,7 +69,9 @@ class UserFunctions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UserAggregate(Aggregate):
-    """A user's functions over the values of an expression that are not null.
+    """User-defined aggregate of the values that are not null.
+
+    The user's functions get the values of an expression.
 
         time     0    5    10
         in       2────────         product over [0, 5) is 2, over [5, 10) is 6

@@ -29,7 +29,9 @@ from whimbrel.plan.source import Blocks, OrderingSpec, Source
 
 
 class ParquetSource(ColumnarSource):
-    """One or several Parquet files with the same columns, read in order, by row group.
+    """Source of one or several Parquet files with the same columns.
+
+    Files are read in order, by row group.
 
     A pandas index without a name is dropped, unless it is requested by name, for example as `time`. If the type of a
     column differs between files, the source uses the type that holds all values exactly. At first only the footers are
@@ -83,7 +85,10 @@ class ParquetSource(ColumnarSource):
     @staticmethod
     def opened(path: FilePath | Iterable[FilePath], *, where: str,
                wanted: Sequence[str | None]) -> tuple[ParquetFiles, str, int]:
-        """The files in the order of reading, their common name, and their number of rows."""
+        """Opened files, with their common name and number of rows.
+
+        They are in the order of reading.
+        """
         files, directory = parquet_files(path, where=where), _directory(path)
         folders = None if directory is None else FolderColumns(directory, files, where=where)
         files = files if folders is None else folders.in_order()

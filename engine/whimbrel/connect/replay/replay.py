@@ -29,7 +29,9 @@ _DAY_S = 86_400
 
 
 class Replay(Source):
-    """A feed that delivers each row of a log at its arrival time, on a clock that is faster than real time.
+    """Feed that delivers each row of a log at its arrival time.
+
+    Its clock is faster than real time.
 
     The first row is delivered at once. The time of the replay stops while nothing reads it, so a paused view resumes
     where it was. Rows must be in order of arrival.

@@ -22,7 +22,9 @@ PIECE_ROWS = 1 << 20
 
 
 class ReplayReader(Iterator["Batch | None"]):
-    """Batches of a replay when they are due; None if a wait ended without any.
+    """Reader of a replay: batches when they are due.
+
+    None if a wait ended without any.
 
     Parameters
     ----------
@@ -78,7 +80,10 @@ class ReplayReader(Iterator["Batch | None"]):
 
     @property
     def following(self) -> int:
-        """Sort key among replays: ended ones, and those with an unknown next arrival, are read first."""
+        """Sort key for the order in which replays are read.
+
+        Ended replays, and those with an unknown next arrival, are read first.
+        """
         return -NEVER if self.due is None or self.due == NEVER else self.due
 
     def follow(self, follower: Follower) -> None:
@@ -126,7 +131,9 @@ class ReplayReader(Iterator["Batch | None"]):
 
 
 def follow(replays: Sequence[ReplayReader], follower: Follower | None = None) -> Follower:
-    """Make the replays of a run follow one clock: that of the user, a new one, or that of `follower`.
+    """Make the replays of a run follow one clock.
+
+    It is that of the user, a new one, or that of `follower`.
 
     Raises
     ------

@@ -54,7 +54,10 @@ class Timeline:
 
     @staticmethod
     def of(fields: pa.Schema, *, time: str, end: str | None, arrival: str | None, where: str) -> Timeline:
-        """Check the columns that carry time; a missing one or a wrong type is a SchemaError."""
+        """Check the columns that carry time.
+
+        A missing one or a wrong type is a SchemaError.
+        """
         try:
             plain = tuple(Field(field.name, logical_type(field.type)) for field in fields)
         except UnicodeDecodeError as error:
@@ -76,12 +79,15 @@ class Timeline:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Columns that have the names of lifetimes' ends in an answer, and are others."""
+        """Payload columns with the names ``start`` or ``end``.
+
+        In a result, the ends of lifetimes have these names.
+        """
         ends = (("start", self.time), ("end", self.end))
         return tuple(name for name, shown in ends if name in self.schema.names and name != shown)
 
     def needed(self, columns: Sequence[str]) -> list[str]:
-        """The columns to read so that rows with these payload columns can be made."""
+        """Columns to read for rows with these payload columns."""
         return list(dict.fromkeys([*columns, self.time, *([self.end] if self.end else [])]))
 
     def batches(self, data: Iterable[pa.RecordBatch], columns: Sequence[str], offset: int,
@@ -97,7 +103,10 @@ class Timeline:
                 offset += part.num_rows
 
     def shared(self, data: pa.RecordBatch, columns: Sequence[str]) -> Batch | None:
-        """Rows that share all their memory with these, in no time; None where there is something to do for each."""
+        """Rows that share all their memory with these, without a copy.
+
+        None if there is something to do for each row.
+        """
         if self.end is not None or data.column(self.time).type != self.schema.time_type:
             return None
         for array in map(data.column, self.needed(columns)):

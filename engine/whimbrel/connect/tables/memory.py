@@ -33,7 +33,9 @@ _BATCH_ROWS = 1 << 20
 
 
 class ArrowSource(ColumnarSource):
-    """A table in memory. Rows are shared with it without a copy, where the types allow.
+    """Source of a table in memory.
+
+    Rows are shared with it without a copy, where the types allow.
 
     The table and arrays that share its memory must not change, since the order of rows is checked once.
 

@@ -319,7 +319,9 @@ _known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] 
 def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *unnamed: Expr,
               emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
               **results: Expr) -> Sequence[Operator]:
-    """Reduce the events of each group to one row per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+    """Reduce the events of each group to one row per snapshot.
+
+    See :class:`whimbrel.operators.GroupAggregate`.
 
     Parameters
     ----------

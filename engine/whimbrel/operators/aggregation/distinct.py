@@ -10,7 +10,9 @@ from whimbrel.plan import fluent
 
 @fluent
 def distinct(schema: Schema, *columns: str | Expr, keys: Keys = ()) -> GroupAggregate:
-    """One row for each different payload, per snapshot. See :class:`whimbrel.operators.GroupAggregate`.
+    """Keep each distinct payload once per snapshot.
+
+    See :class:`whimbrel.operators.GroupAggregate`.
 
     Every start and every end of an equal payload begins a new row, as in an aggregate; ``stitch()`` fuses them.
 

@@ -28,7 +28,9 @@ MAX_ROWS = 1 << 27
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fill(Operator):
-    """Add a row for each group and empty window, from the first window of the group.
+    """Add a row for each group and empty window.
+
+    The rows begin with the first window of the group.
 
         time     0    5    10   15   20
         in       2────          1────         (count per 5: a row of one group)

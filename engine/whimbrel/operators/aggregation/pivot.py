@@ -33,7 +33,9 @@ _COUNT = "how many "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pivot(Operator):
-    """Turn attributes into columns: one row per key and snapshot, null without a row of an attribute.
+    """Turn attributes into columns.
+
+    There is one row per key and snapshot. A column is null without a row of its attribute.
 
         time     0    5    10
         in       x, 2──────            (attribute and value: [0, 10), [5, 10))

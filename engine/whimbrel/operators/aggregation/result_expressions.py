@@ -33,7 +33,9 @@ class WindowBound(Reduced):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results(Operator):
-    """Compute result columns from aggregates, keys and window bounds. Lifetimes do not change.
+    """Compute result columns from aggregates, keys and window bounds.
+
+    Lifetimes do not change.
 
         time     0    5    10
         in       2───────── 6     (count and sum: [0, 10))

@@ -32,7 +32,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopK(Operator):
-    """Keep the k rows with the largest values among the active events of each group.
+    """Keep the k largest active events of each group.
+
+    The k rows have the largest values.
 
         time     0    5    10   15
         in       2─────────
@@ -128,7 +130,9 @@ class TopK(Operator):
 @fluent
 def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
           rank: str = "rank", keys: Keys = ()) -> TopK:
-    """Keep the k rows with the largest values per snapshot and group. See :class:`whimbrel.operators.TopK`.
+    """Keep the k rows with the largest values, per group.
+
+    There is a ranking for each snapshot. See :class:`whimbrel.operators.TopK`.
 
     Parameters
     ----------

@@ -144,7 +144,9 @@ class AsofJoin(Operator):
 def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance: Duration | None = None,
               direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
               suffix: str = "_right") -> AsofJoin:
-    """Join each event with the latest right event up to its start. See :class:`whimbrel.operators.AsofJoin`.
+    """Join each event with the latest right event up to its start.
+
+    See :class:`whimbrel.operators.AsofJoin`.
 
     Parameters
     ----------

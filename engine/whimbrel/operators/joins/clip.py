@@ -25,7 +25,7 @@ _CAPACITY = 65_536
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clip(Operator):
-    """End each left event at the first matching right start after its own start.
+    """End each left event at the first later matching right start.
 
         time     0    5    10   15
         left     a─────────

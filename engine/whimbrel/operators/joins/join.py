@@ -23,7 +23,7 @@ _LONELY_SIDES: dict[str, tuple[int, ...]] = {"inner": (), "left": (0,), "right":
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Join(Operator):
-    """Pair events of two streams that have equal keys and are active at the same time.
+    """Temporal join: pair events with equal keys and overlapping lifetimes.
 
         time     0    5    10   15
         left     a─────────
@@ -130,7 +130,9 @@ class Join(Operator):
 @fluent
 def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Condition | None = None,
          suffix: str = "_right", nulls_equal: bool = False) -> Join:
-    """Pair events that have equal keys and are active at the same time. See :class:`whimbrel.operators.Join`.
+    """Pair events with equal keys and overlapping lifetimes.
+
+    See :class:`whimbrel.operators.Join`.
 
     Parameters
     ----------

@@ -16,7 +16,9 @@ from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reac
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SemiJoin(Operator):
-    """Keep the parts of left lifetimes with, or without, a matching right event.
+    """Keep left lifetimes with, or without, a matching right event.
+
+    The operator keeps the parts of lifetimes for which that is so.
 
         time     0    5    10   15
         left     a───────────────

@@ -15,7 +15,9 @@ from whimbrel.plan import Operator, Properties, Reach
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coalesce(Operator):
-    """Join each end edge to its start edge, so that every row is an interval.
+    """Join each end edge to its start edge.
+
+    Every row is then an interval.
 
         time     0    5    10
         in       a┄┄┄┄┄┄┄┄┄┄┄          (start edge at 0)

@@ -19,7 +19,7 @@ OTHER = "other"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Edges(Operator):
-    """Turn each event into a point where it starts and a point where it ends.
+    """Turn each event into points at its start and end.
 
         time     0    5    10   15
         in       a─────────            (a: [0, 10), b: [5, 15))

@@ -16,7 +16,9 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointAtEnd(Operator):
-    """Turn each event that ends into a point of one tick at its end.
+    """Turn each event into a point at its end.
+
+    The point lasts one tick. Events without an end give none.
 
         time     0    5    10
         in       a────   b──           (a: [0, 5), b: [8, 11))

@@ -24,7 +24,9 @@ _MIN_KEYS = 65_536
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stitch(Operator):
-    """Fuse events with equal payloads, if each starts where the one before it ends.
+    """Fuse adjacent events with equal payloads.
+
+    Each starts where the one before it ends.
 
         time     0    5    10   15
         in       a────     b────       (a: [0, 5), [5, 10); b: [10, 15))

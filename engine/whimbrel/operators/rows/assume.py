@@ -24,7 +24,9 @@ _NONE = frozen(np.empty(0, np.int64))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assume(Operator):
-    """Declare properties of a stream. A row that violates one raises an error.
+    """Declare properties of a stream, and check them.
+
+    A row that violates one raises an error.
 
         time     0    5    10
         in       a────b────c────       (duration 5, non-overlapping, every 5)

@@ -25,11 +25,11 @@ _LABELS = ("insert", "unchanged", "update", "delete")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Changelog(Operator):
-    """Compare the rows of a latency band with those of the band before, as a changelog.
+    """Changelog of a latency band against the band before.
 
         time     0    5    10   15
         earlier  2────1────             (a count per 5)
-        later    2────3────4────        (same, changed, new; n_before: 2, 1, null)
+        later    2────3────4────        (unchanged, update, insert; n_before: 2, 1, null)
 
     Rows match when they have the same start and the same keys. A row of the earlier band that is missing in the later
     one is a "delete": its values are null, and the columns with the earlier values keep them.
@@ -37,15 +37,16 @@ class Changelog(Operator):
     Parameters
     ----------
     keys : tuple of str
-        Columns that say what a row speaks of. All of them: nothing changes, rows only come and go.
+        Columns that identify a row. If they are all columns, there are no updates, only inserts and deletes.
     band : str
-        What the later answer is called.
+        The name of the later band.
 
     Notes
     -----
-    Inputs: the earlier answer and the later one; or one alone, of which all is new. Columns: those of the answer, band,
-    change ("insert", "unchanged", "update" or "delete") and, for each column that is no key, its value before.
-    State: rows of the earlier answer that the later one has not come to. Source: SEMANTICS 8.
+    Inputs: the rows of the earlier band and those of the later one. With the later one alone, each row is an insert.
+    Columns: those of the result, band, change ("insert", "unchanged", "update" or "delete") and, for each column that
+    is not a key, its value before.
+    State: rows of the earlier band at or after the watermark of the later one. Source: SEMANTICS 8.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from whimbrel.plan import fluent
 
 @fluent
 def drop(schema: Schema, *names: str) -> Select:
-    """All columns but these. See :class:`whimbrel.operators.Select`.
+    """Drop columns, and keep all others. See :class:`whimbrel.operators.Select`.
 
     Examples
     --------

@@ -38,7 +38,9 @@ ItemType: TypeAlias = pa.DataType
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explode(Operator):
-    """Give one row for each item of a list, part of a string, or value.
+    """Explode rows: one row per item of a list.
+
+    A string gives one row for each part; `values` give one row each.
 
         time     0    5    10
         in       [2, 3]────            ([0, 10))

@@ -12,7 +12,7 @@ from whimbrel.plan import Operator, Properties, Source
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ingest(Operator):
-    """Apply the reorder latency and late policy of a source to its rows.
+    """Apply the reorder latency and late policy of a source.
 
         time     1  5  3  9  2      (in the order of arrival)
         out      1  3  5  9         (reorder latency 2, late="drop")

@@ -24,14 +24,14 @@ class LateRows(Operator):
         time     1  5  3  9  2      (in the order of arrival)
         out               9         (reorder latency 2: the watermark is 7, so the row at 2 is late)
 
-    A late row is an event at the time to which the source had come when it arrived: that is when it is known, and the
+    A late row is a point event at the watermark of the source when the row arrived. It was not known before, and the
     stream of late rows is in order.
 
     Parameters
     ----------
     source : Source
     ordering : OrderingSpec, optional
-        What the rows are later than; None: what the source promises.
+        Reorder latency and late policy by which rows are late. None: those of the source.
 
     Notes
     -----

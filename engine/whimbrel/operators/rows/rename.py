@@ -11,7 +11,9 @@ from whimbrel.plan import fluent
 
 @fluent
 def rename(schema: Schema, /, **names: str | Col) -> Select:
-    """Give columns other names, ``new="old"``; their places stay. See :class:`whimbrel.operators.Select`.
+    """Rename columns: ``new="old"``. See :class:`whimbrel.operators.Select`.
+
+    Their order stays.
 
     Examples
     --------

@@ -24,7 +24,9 @@ _WORD = 2**64 - 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampleKeys(Operator):
-    """Keep the events of a fraction of all keys. Every run keeps the same keys. Lifetimes do not change.
+    """Keep the events of a fraction of all keys.
+
+    Every run keeps the same keys. Lifetimes do not change.
 
         time     0    5    10
         in       a    b    a

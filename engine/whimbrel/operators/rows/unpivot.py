@@ -16,7 +16,9 @@ from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properti
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Unpivot(Operator):
-    """Give one row for each value that is not null: its column name and the value.
+    """Turn columns into rows: one for each value.
+
+    A row has the name of the column and the value. Nulls give no row.
 
         time     0    5    10
         in       x=2, y=3──            ([0, 10))
@@ -93,7 +95,9 @@ class Unpivot(Operator):
 @fluent
 def unpivot(schema: Schema, *names: str, attribute: str = "attribute", value: str = "value",
             keys: Keys = ()) -> Unpivot:
-    """Give one row for each value of the columns that are not keys. See :class:`whimbrel.operators.Unpivot`.
+    """Turn columns that are not keys into rows.
+
+    Each value gives one row. See :class:`whimbrel.operators.Unpivot`.
 
     Parameters
     ----------

@@ -19,24 +19,25 @@ class AdaptiveWindow(Operator):
     """Hopping windows with a larger hop while their source signals overload.
 
         time     0    5    10   15   20   25   30   35   40
-        in         a              b        c                   (size 20, hop 5; relief to hop 10 is wanted)
+        in         a              b        c                   (size 20, hop 5; overload signal: hop 10)
         out      a───────────────────                        (a: [0, 20))
                                 b──────────────              (b: [15, 30))
-                                     c───────────────────    (c: [20, 40), as [20, 30) is wide since a came)
+                                     c───────────────────    (c: [20, 40): [20, 30) is wide since event a)
 
-    Time is cut into stretches of the wider hop. Each is wide or not as a whole, for starts and for ends, which is
-    decided one window before it: so whatever is answered is exact, and what is left out lies between.
+    Time is divided into periods of the wider hop. A whole period has either the wider hop or the usual hop, for the
+    starts and the ends of windows. The kernel decides this one window size before the period. All windows that it
+    emits are therefore exact, and only windows between them are left out.
 
     Parameters
     ----------
     window : HoppingWindow
-        As written; its size is a multiple of the wider hop, which is a multiple of its own.
+        The window of the plan. Its size is a multiple of the wider hop, which is a multiple of its own hop.
     relief : OverloadSignal
 
     Notes
     -----
-    Why a window before: a row leaves its windows so much later, and where that is must be known when it comes. Shapes:
-    one row out per row in. State: which stretches are wide, as far as rows for them can follow.
+    The decision comes one window size earlier because the end of a row's lifetime must be known when the row arrives.
+    Shapes: one row out per row in. State: the hop of each period for which rows can follow.
 
     Examples
     --------

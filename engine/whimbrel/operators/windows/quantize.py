@@ -128,7 +128,10 @@ def quantize(schema: Schema, size: Duration, hop: Duration, *, offset: Duration 
 def progressive_window(schema: Schema, size: Duration, hop: Duration,
                        progress: Duration, *,  # word allowed: the progress of a window, from Trill
                        offset: Duration | None = None) -> Quantize:
-    """Windows with partial results, one every `progress`. See :class:`whimbrel.operators.Quantize`."""
+    """Round lifetimes to windows with partial results, one every `progress`.
+
+    See :class:`whimbrel.operators.Quantize`.
+    """
     where = f"progressive_window({size!r}, {hop!r}, {progress!r})"
     return _windows(where, schema, size=size, hop=hop, progress=progress, offset=offset)
 

@@ -44,7 +44,9 @@ LONG_AGO = MIN_TIME
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionWindow(Operator):
-    """End all events of a session together, after a period without events of its key.
+    """End all events of a session together.
+
+    A session ends after a period without events of its key.
 
         time     0    5    10   15   20
         in       a  b         c         (points at 0, 3, 13)
@@ -149,7 +151,9 @@ class SessionWindow(Operator):
 @fluent
 def session_window(schema: Schema, timeout: Duration, max_duration: Duration | None = None, *, emit: Emit = "change",
                    keys: Keys = ()) -> SessionWindow:
-    """Windows that end after `timeout` without events. See :class:`whimbrel.operators.SessionWindow`.
+    """Round lifetimes to sessions that end after `timeout` without events.
+
+    See :class:`whimbrel.operators.SessionWindow`.
 
     Parameters
     ----------

@@ -45,7 +45,9 @@ Label = Literal["start", "end"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HoppingWindow(Operator):
-    """Round lifetimes to windows of `size` ticks that start every `hop` ticks. Tumbling means hop = size.
+    """Round lifetimes to windows of `size`, one every `hop`.
+
+    Both are in ticks. Tumbling windows have hop = size.
 
         time     0    5    10   15
         in         a                   (a: [2, 3))
@@ -199,7 +201,9 @@ class HoppingKernel(Stateless):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlidingWindow(Operator):
-    """Set the duration of each event to `size` ticks, so that the last `size` ticks are always active.
+    """Set the duration of each event to `size` ticks.
+
+    The events of the last `size` ticks are then always active.
 
         time     0    5    10   15
         in       a    b                (a: [0, 1), b: [5, 6))
