@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 
 def shortened(text: str, maximum: int = 1000) -> str:
-    """A text that may quote a value of any length, or name thousands of columns: at most so many characters of it.
+    """Shorten a text to a maximum number of characters.
+
+    It may quote a value of any length, or name thousands of columns.
 
     >>> shortened("abcdefgh", maximum=4)
     'abc ... h'
@@ -52,15 +54,24 @@ class WhimbrelError(Exception):
 
 
 class PlanError(WhimbrelError):
-    """A query that cannot mean anything: a bad window, a bad join, a feed without a policy."""
+    """An invalid query.
+
+    Examples are a bad window, a bad join, or a feed without a policy.
+    """
 
 
 class SchemaError(WhimbrelError):
-    """A column that is missing, of the wrong type, or different from the one promised."""
+    """A column that is missing, or has an unexpected type.
+
+    It may also differ from the column that a source has declared.
+    """
 
 
 class UnknownNameError(WhimbrelError, AttributeError):
-    """A method or function that is not there, such as one that another tool has by this name."""
+    """An unknown method or function.
+
+    Another tool may have one by this name.
+    """
 
 
 class ExpressionError(WhimbrelError):
@@ -84,11 +95,11 @@ class SourceError(WhimbrelError):
 
 
 class DisorderError(WhimbrelError):
-    """A row that came later than the source promised."""
+    """A late row of a source with the late policy "raise"."""
 
 
 class KernelError(WhimbrelError):
-    """A value that a running kernel had to refuse, such as an overflowing sum."""
+    """An invalid value in a running kernel, such as an overflow."""
 
 
 class MissingExtraError(WhimbrelError):

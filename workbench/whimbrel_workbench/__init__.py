@@ -22,7 +22,10 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """``%load_ext whimbrel_workbench``: the ``%%whimbrel`` magic. Views need no such line."""
+    """Load the ``%%whimbrel`` magic, on ``%load_ext whimbrel_workbench``.
+
+    Views need no such line.
+    """
     from whimbrel_workbench import magics
 
     magics.load_ipython_extension(shell)

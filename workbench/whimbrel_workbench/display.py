@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class Show:
-    """Called with a query, it starts the query and returns the live view as a MIME bundle.
+    """Entry point that shows a query as a live view.
+
+    Called with a query, it starts the query and returns the live view as a MIME bundle.
 
     Plotting libraries are imported when the first view is made, or by :meth:`prepare`, not when the entry point is
     found.
@@ -27,7 +29,9 @@ class Show:
         return self.view(query)._repr_mimebundle_()
 
     def view(self, query: Stream | LatencyBands | ProgressiveQuery, **options: Any) -> LiveView:
-        """The live view itself, to choose its kind, to read its run, or to overlay ``view.hv``.
+        """Make the live view of a query.
+
+        With the view you choose its kind, read its run, or overlay ``view.hv``.
 
         Parameters
         ----------

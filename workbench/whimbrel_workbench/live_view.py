@@ -37,7 +37,9 @@ _FIRST_PICTURE_S: Final = 0.2
 
 
 class LiveView:
-    """The current result of a query. Showing the view in a notebook starts the query; closing it ends the run.
+    """A live view of the current result of a query.
+
+    Showing the view in a notebook starts the query. Closing it ends the run.
 
     Parameters
     ----------
@@ -78,12 +80,18 @@ class LiveView:
 
     @property
     def run(self) -> Run | LatencyRun | ProgressiveRun | None:
-        """The run of the view; None before the view was shown, or if the query could not start."""
+        """Run of the view.
+
+        None before the view was shown, or if the query could not start.
+        """
         return self._feed.run
 
     @property
     def progressive(self) -> ProgressiveQuery | None:
-        """The progressive query, to control it from a cell; None for other queries."""
+        """Progressive query of the view, to control from a cell.
+
+        None for other queries.
+        """
         return self._feed.progressive
 
     @property
@@ -93,12 +101,12 @@ class LiveView:
 
     @property
     def plan(self) -> PlanTable:
-        """The optimized plan: its operators, their counters, and the generated code."""
+        """Optimized plan: operators, their counters, and the generated code."""
         return PlanTable(self._plan.plan)
 
     @property
     def hv(self) -> DynamicMap:
-        """The picture as a HoloViews object that moves with the run: overlay it, style it.
+        """Live picture as a HoloViews object, to overlay and style.
 
         Examples
         --------
@@ -143,14 +151,19 @@ class LiveView:
         return self
 
     def start(self) -> None:
-        """Start the query unless it was started; it shares the clock of other views of the same replay."""
+        """Start the query unless it was started.
+
+        It shares the clock of other views of the same replay.
+        """
         if self._started.acquire(blocking=False):
             # A cell that runs again starts a new run.
             ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
             self._feed.start([view.run for view in ending if isinstance(view, ViewInstance) and view.run is not None])
 
     def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
-        """Write what is shown now as a page or a picture: values, coverage, watermark and query.
+        """Export the current picture as HTML or PNG.
+
+        The export shows values, coverage, watermark and query.
 
         Parameters
         ----------

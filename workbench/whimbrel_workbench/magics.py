@@ -15,9 +15,14 @@ _USAGE: Final = "Write options as in %%whimbrel --kind bars --latencies 1s,1m."
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """What ``%load_ext whimbrel_workbench`` does."""
+    """Register the ``%%whimbrel`` magic.
+
+    ``%load_ext whimbrel_workbench`` calls this.
+    """
     def whimbrel(line: str, cell: str) -> Any:
-        """Show the cell's last expression, a query, with these options: those of ``query.view(...)`` and --latencies.
+        """Show the query that the cell ends with.
+
+        The options are those of ``query.view(...)`` and --latencies.
 
         %%whimbrel --kind bars --by carrier,origin --latencies 1s,1m
         """
@@ -29,7 +34,9 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def options_of(line: str) -> dict[str, Any]:
-    """Options as they stand on the line: numbers, true and false are read as such, a comma makes a list.
+    """Parse the options on the line of a magic.
+
+    Numbers, true and false are read as such. A comma makes a list.
 
     Examples
     --------
@@ -58,7 +65,10 @@ def _value(word: str) -> Any:
 
 
 def last_expression(shell: InteractiveShell, cell: str) -> Any:
-    """Run a cell as it stands; the value of its last expression, or None if it ends with something else."""
+    """Run a cell, and return the value of its last expression.
+
+    None if the cell ends with something else.
+    """
     code: Any = shell.compile
     name = code.cache(cell)
     try:

@@ -56,7 +56,7 @@ class Expr:
         __getattr__ = absent("An expression", EXPRESSION)
 
     def show(self) -> Text:
-        """As the user typed it."""
+        """Show the expression as the user typed it."""
         from whimbrel.expr.format import show
 
         return show(self)
@@ -173,7 +173,7 @@ class Expr:
         return Call("fill_null", (self, lift(value)))
 
     def is_in(self, values: Iterable[Any]) -> Expr:
-        """True for one of these literals."""
+        """Test membership in these literals."""
         if isinstance(values, str):
             raise ExpressionError(f"is_in needs a list, got {values!r}.", where=self.show(),
                                   hint=f"Use is_in([{values!r}]), or .str.contains(...).")
@@ -191,9 +191,10 @@ class Expr:
         return Call("between", (self, lift(low), lift(high)))
 
     def cast(self, type_: pa.DataType | type | Text) -> Expr:
-        """As another type: an Arrow type, its name (``"float32"``) or one of int, float, str, bool.
+        """Cast to another type.
 
-        A fraction is cut off; a value that does not fit is an error when it is met.
+        The type is an Arrow type, its name (``"float32"``) or one of int, float, str, bool. A fraction is cut off; a
+        value that does not fit is an error when it is met.
         """
         return Cast(self, _data_type(type_, self))
 
@@ -217,7 +218,10 @@ class Expr:
         return Call("ceil", (self,))
 
     def round(self, digits: int = 0) -> Expr:
-        """To so many decimals; halves go to the even neighbour; keeps the type."""
+        """Round to this many decimals, half to even.
+
+        The type does not change.
+        """
         return Call("round", (self,), (digits,))
 
     def log(self) -> Expr:
@@ -229,7 +233,7 @@ class Expr:
 
     @property
     def str(self) -> StringFunctions:
-        """Functions of strings."""
+        """String functions of the expression."""
         from whimbrel.expr.functions import StringFunctions
 
         return StringFunctions(self)
@@ -257,7 +261,10 @@ class OuterValue:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Col(Expr):
-    """A column of the stream, or a value that a pattern's run remembers, read like a column."""
+    """A column of the stream.
+
+    It may also be a value that a pattern's run remembers, read like a column.
+    """
 
     name: Text
     remembered: OuterValue | None = None
@@ -265,7 +272,10 @@ class Col(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lit(Expr):
-    """A value that is the same for every row; `bare` where a text was given for an expression, without ``lit``."""
+    """A literal: the same value for every row.
+
+    `bare` means that a text was given for an expression, without ``lit``.
+    """
 
     value: Scalar
     bare: bool = False
@@ -290,7 +300,10 @@ class Unary(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Call(Expr):
-    """A named function: expressions it is computed from, the first being its receiver, and plain options."""
+    """A call of a named function.
+
+    It has the expressions it is computed from, the first being its receiver, and plain options.
+    """
 
     function: Text
     args: tuple[Expr, ...]
@@ -345,7 +358,10 @@ Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
 
 
 class Reduced(Expr):
-    """A value of many rows, such as an aggregate: the operator that makes it puts a column there, named as it shows."""
+    """A value of many rows, such as an aggregate.
+
+    The operator that makes it puts a column there, named as it shows.
+    """
 
     @property
     def made(self) -> Col:
@@ -354,7 +370,10 @@ class Reduced(Expr):
 
 
 def node(expr: Expr) -> Node:
-    """The expression as a member of the closed set, so that a ``match`` can be checked to be complete."""
+    """The expression as a member of the closed set of nodes.
+
+    A type checker can then verify that a ``match`` is complete.
+    """
     return expr.made if isinstance(expr, Reduced) else cast(Node, expr)
 
 

@@ -297,7 +297,10 @@ class Loop:
             return shown.latest or Snapshot(none, 0, 0, Metrics(), final=False)
 
     def metrics(self, shown: QueryHandle) -> Metrics:
-        """The last metrics, with the current error of the sink: the thread may be waiting for it."""
+        """The last metrics, with the current error of the sink.
+
+        The thread may be waiting for the sink.
+        """
         last_error = "" if self.coordinator is None else self.coordinator.last_error(shown.number)
         return replace(shown.metrics, sink_error=last_error) if last_error else shown.metrics
 

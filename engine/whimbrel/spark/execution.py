@@ -33,7 +33,7 @@ WHERE = "on_spark(...)"
 
 
 class SparkExecution:
-    """A query on its way through Spark.
+    """Execution of a query on Spark.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SparkExecution:
                             where="on_spark(native=True)", hint="Leave native= out.")
 
     def frame(self) -> DataFrame:
-        """The answer: start, end, payload."""
+        """The result as a DataFrame: start, end, payload."""
         check_workers(self.spark, WHERE)
         fields = pa.schema([pa.field(field.name, fitting(field.type, field.name, WHERE))
                             for field in table_schema(self.plan.schema)])
@@ -116,7 +116,7 @@ def stages(last: Stage) -> Iterator[Stage]:
 
 
 def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
-    """The answer as a table, in the order of start."""
+    """Collect the result of a query on Spark, ordered by start."""
     carriage = SparkExecution(plan, spark)  # it says so where pyspark is not installed
 
     from py4j.protocol import Py4JError

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def explain_on_spark(plan: Node, spark: SparkSession) -> str:
-    """The stages of a query, the first one first: who makes them, which rows a task gets, and the plan that it runs."""
+    """Explain the stages of a query on Spark, in order.
+
+    Each stage has its executor, the rows that a task gets, and the plan that the task runs.
+    """
     carriage = SparkExecution(plan, spark)
     if carriage.pieces:
         tasks = len(carriage.pieces)

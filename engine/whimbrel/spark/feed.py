@@ -26,7 +26,7 @@ _LOOK_S = 0.05
 
 
 class SparkFeed(TimedSource):
-    """The rows of a streaming DataFrame.
+    """Feed of a streaming DataFrame.
 
     A micro-batch arrives at once: its rows are taken in the order of time, and none of them is late because of another
     one. What is late is later than the newest row of the micro-batches before, less the reorder latency.

@@ -35,7 +35,7 @@ Order = Literal["time", "newest", "random"]
 
 
 class SparkSource(ColumnarSource):
-    """The rows of a DataFrame; making the source runs no job.
+    """Source of a DataFrame; making it runs no job.
 
     Where the DataFrame is nothing but local Parquet files, also in folders that name columns, these are read directly:
     files and row groups that cannot hold rows that are asked for are left out. Otherwise Spark runs one job that
@@ -186,7 +186,10 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
                  columns: Sequence[str] | None = None, where: Any = None,
                  between: tuple[Instant | None, Instant | None] | None = None, order: Order | None = None,
                  spark: SparkSession | None = None, **options: Any) -> SparkSource | SparkFeed:
-    """A DataFrame, a table or a query as a source, or as a feed where it streams; options as both have them."""
+    """Create a source or feed from a DataFrame, table or query.
+
+    A streaming DataFrame gives a feed. The options are those of both.
+    """
     call = f"from_spark(..., time={time!r})"
     if isinstance(time, Stated):
         raise PlanError("Spark keeps no order of rows that could be their time, and its rows have all arrived.",

@@ -18,7 +18,7 @@ _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
 
 def has_java() -> bool:
-    """Whether there is a Java runtime: of ``JAVA_HOME``, else on the path."""
+    """Check for a Java runtime: of ``JAVA_HOME``, else on the path."""
     home = os.environ.get("JAVA_HOME")
     return (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
 
@@ -36,7 +36,9 @@ def check_running(spark: SparkSession, where: str) -> None:
 
 
 def local_session(cores: int | str = "*") -> SparkSession:
-    """The running session, or a new local one that needs no network. Its workers run the Python of this process.
+    """Return the running session, or start a local one.
+
+    A local session needs no network. Its workers run the Python of this process.
 
     Parameters
     ----------

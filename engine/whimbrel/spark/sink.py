@@ -16,7 +16,9 @@ BATCH = "batch"
 
 @dataclass(frozen=True)
 class SparkSink:
-    """A folder or a table; the column `batch` says which micro-batch settled a row.
+    """Sink of a Spark query: a folder or a table.
+
+    The column `batch` has the micro-batch that settled a row.
 
     A micro-batch that is written again replaces what was written of it.
 
@@ -30,7 +32,10 @@ class SparkSink:
     table: str | None = None
 
     def check(self, schema: Schema, where: str) -> None:
-        """Refuse a place that is none, and an answer with a column of its own by that name."""
+        """Check the target, and the names of the result columns.
+
+        There must be one target, and no result column named `batch`.
+        """
         if (self.path is None) == (self.table is None):
             raise PlanError("start_on_spark() needs either path= or table=.", where=where,
                             hint='Use path="answers/" or table="answers".')
@@ -39,7 +44,7 @@ class SparkSink:
                             where=where, hint=f'Rename it: .rename(another_name="{BATCH}").')
 
     def write(self, frame: DataFrame, number: int) -> None:
-        """Put the rows of a micro-batch in their place."""
+        """Write the rows of a micro-batch."""
         from pyspark.sql import functions as f
 
         if self.path is not None:

@@ -40,7 +40,9 @@ _SPARKS_OWN = re.compile(r"\s*\d+ [a-z]+\s*")
 
 
 class SparkRun:
-    """A query that follows a stream on Spark. Its settled rows go to a folder or a table, each exactly once.
+    """A handle on a streaming query on Spark.
+
+    Its settled rows are written to a folder or a table, each exactly once.
 
     Attributes
     ----------
@@ -91,19 +93,25 @@ class SparkRun:
 
     @property
     def last_batch(self) -> CommittedBatch | None:
-        """The last micro-batch whose answer is in its place: its number, and the rows seen and late until then."""
+        """Last committed micro-batch: its number and counts of rows.
+
+        The counts are the rows seen and the late rows until then.
+        """
         return self._book.last
 
     @property
     def error(self) -> SourceError | None:
-        """What ended it, when it failed."""
+        """Error that ended the query; None if it did not fail."""
         ended = self.query.exception()
         return None if ended is None else failure(
             "Spark's stream has failed", self._cause or ended, where=_WHERE,
             hint="Fix the cause, then start it again with the same checkpoint.")
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if it did not come in time. Raises what ended it, when it failed."""
+        """Wait for the end of the query.
+
+        False if it did not come in time. If the query has failed, this raises its error.
+        """
         from pyspark.errors import StreamingQueryException
 
         try:
@@ -115,11 +123,14 @@ class SparkRun:
         return ended is not False
 
     def stop(self) -> None:
-        """Stop; a query that is started with the same checkpoint resumes here."""
+        """Stop the query, so that it can resume from its checkpoint."""
         self.query.stop()
 
     def finish(self) -> None:
-        """Stop for good: no row follows, and what is still open is settled and written."""
+        """Finish the query: settle and write its provisional rows.
+
+        No row can follow, and the query cannot resume.
+        """
         self.stop()
         if self.error is not None:
             raise self.error

@@ -22,7 +22,10 @@ from whimbrel_workbench.workspace.shared_run import SharedRun
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query with the options of its view; possibly a progressive query to read instead of running it."""
+    """A query with the options of its view.
+
+    It may have a progressive query to read instead of running it.
+    """
 
     query: Stream | LatencyBands
     options: Options
@@ -33,7 +36,9 @@ Query = Stream | LatencyBands | ProgressiveQuery | LiveView | Asked
 
 
 class Dashboard:
-    """Several linked views on one run: sources are read once, and every page shows the same frames.
+    """Several linked views on one run.
+
+    Sources are read once, and every page shows the same frames.
 
     Parameters
     ----------
@@ -84,11 +89,14 @@ class Dashboard:
         return f"<Dashboard {self.title!r}: {', '.join(self.views)}>"
 
     def save(self, path: FilePath) -> None:
-        """Write the layout down, for ``Dashboard(rows=path)``."""
+        """Save the layout, for ``Dashboard(rows=path)``."""
         self.layout.save(path)
 
     def shared_run(self, *, pause_unwatched: bool = False) -> SharedRun:
-        """The run of the views that are arranged, for any number of pages."""
+        """Shared run of the views in the layout.
+
+        It serves any number of pages.
+        """
         shown = {name for row in self.layout.rows for name in row}
         return SharedRun({name: (asked.query, asked.options, asked.progressive)
                        for name, asked in self.views.items() if name in shown},
@@ -96,7 +104,9 @@ class Dashboard:
 
 
 def gathered(title: str, shown: Iterable[tuple[str, LiveView | Dashboard]]) -> Dashboard:
-    """Views and dashboards, each with the heading above it, as one dashboard in their order.
+    """Combine views and dashboards into one dashboard, in their order.
+
+    Each has the heading above it.
 
     A dashboard alone stays as it is.
     """
