@@ -137,7 +137,10 @@ class Dispersion(Aggregate):
 
     @staticmethod
     def of_moments(input_type: pa.DataType | None, results: Results, *, removable: bool) -> AggregateFunctions:
-        """The algebra that ends with such results: of moments, of sized ones, and of distances."""
+        """Algebra of the aggregate, with these functions for its result.
+
+        The functions take moments, moments with their size, or distances.
+        """
         of_moments, of_sized, of_distances = results
         if not pa.types.is_floating(input_type):
             return AggregateFunctions(init=NO_MOMENTS, accumulate=whole_moments_in, remove=whole_moments_out,

@@ -154,23 +154,31 @@ class Aggregate(Reduced, ABC):
 
     @abstractmethod
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
-        """Type of the value, or an ExpressionError for inputs that make no sense."""
+        """Type of the value.
+
+        Invalid input types raise an ExpressionError.
+        """
 
     @abstractmethod
     def steps(self, input_type: pa.DataType | None, *,
               removable: bool) -> AggregateFunctions | Multiset | Sketch | Objects:
-        """The algebra for inputs of this type; or what is kept, where a few numbers do not do.
+        """Algebra of the aggregate for inputs of this type.
+
+        It is a value state if the state needs more than a few numbers.
 
         `removable` asks for the form to use where rows also leave: the same values, from a state that does not drift.
         """
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
-        """What a user should know of how it runs."""
+        """Notes for users about the execution."""
         return ()
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the value is just the number of rows, which windows know anyway."""
+        """True if the value is the number of rows.
+
+        Windows count their rows anyway.
+        """
         return False
 
     @property

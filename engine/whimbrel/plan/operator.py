@@ -46,51 +46,75 @@ class Operator(ABC):
 
     @abstractmethod
     def schema(self, *upstream: Schema) -> Schema:
-        """Type and check without data; a user's mistake is an error here, not at the first row."""
+        """Schema of the output, with checks that need no data.
+
+        A user's mistake is an error here, not at the first row.
+        """
 
     @abstractmethod
     def kernel(self, *upstream: Schema) -> Kernel:
-        """How rows move, for inputs of these schemas."""
+        """Make the kernel for inputs of these schemas."""
 
     def properties(self, *upstream: Properties) -> Properties:
-        """What is known of the output, given what is known of the inputs."""
+        """Properties of the output, from those of the inputs."""
         return upstream[0]
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        """How much of its inputs, and so of the sources, a range of its output needs. Default: nobody knows."""
+        """Reach of a range of the output into the inputs.
+
+        From that follows how much of the sources the range needs. Default: None, not known.
+        """
         return None
 
     def partitioned(self, *by: str) -> str | None:
-        """The column by which the output is partitioned, if each input is partitioned by such a column.
+        """Column by which the output is partitioned.
 
-        Rows of different partitions must not change the results of each other. :data:`HIDDEN` stands for a column that
-        is not there any more. None: rows of different partitions meet. Default: they do, unless rows may come in any
-        order.
+        Each input is partitioned by the column with its name in `by`. Rows of different partitions must not change the
+        results of each other. :data:`HIDDEN` stands for a column that is not there any more. None: rows of different
+        partitions meet. Default: they do, unless rows may come in any order.
         """
         return by[0] if self.takes_any_order else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        """What of each input the wanted rows of its output are made of. Default: all of it."""
+        """Lineage: the rows of each input that wanted rows depend on.
+
+        Default: all rows.
+        """
         return (EVERYTHING,) * len(inputs)
 
     def suffices(self, wanted: LineageRequest) -> bool:
-        """Whether each row out is one row in, and those in that are wanted out are all that is needed for them."""
+        """True if the wanted rows need only their own input rows.
+
+        Each output row then is one input row.
+        """
         return self.row_by_row
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        """Input columns needed, per input, to make the wanted output columns. Default: all."""
+        """Input columns, per input, that the wanted output columns need.
+
+        Default: all.
+        """
         return tuple(frozenset(schema.names) for schema in upstream)
 
     def grouping_keys(self) -> Keys:
-        """Names and expressions of the keys by which it groups events. Default: none."""
+        """Names and expressions of the grouping keys.
+
+        Default: none.
+        """
         return ()
 
     def narrowed(self, wanted: frozenset[str]) -> Operator:
-        """The same operator, making no more columns than are wanted, if it can do with less."""
+        """Copy of the operator with only the wanted columns.
+
+        Default: the operator itself, with all columns.
+        """
         return self
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
-        """What a user should know of how it runs; printed below it by ``explain()``."""
+        """Notes for users about the execution.
+
+        ``explain()`` prints them after the operator.
+        """
         return ()
 
     @abstractmethod

@@ -174,7 +174,7 @@ class GroupAggregate(Operator):
         return [Field(name, pa.string() if isinstance(steps, Objects) else pa.list_(input_type))]
 
     def algebra(self, schema: Schema) -> Iterator[tuple[str, AggregateFunctions]]:
-        """The algebra of each aggregate; only of those whose states are a few numbers."""
+        """Algebra of each aggregate whose state is a few numbers."""
         for name, steps in self._kept(schema):
             if isinstance(steps, AggregateFunctions):
                 yield name, steps
@@ -186,7 +186,9 @@ class GroupAggregate(Operator):
             yield name, aggregate.steps(input_type, removable=bool(self.removable))
 
     def to_states(self, schema: Schema, *, removable: bool, keeps: bool = False) -> GroupAggregate | None:
-        """The step from rows of a schema to states; None where states cannot be merged.
+        """Operator from rows of a schema to states.
+
+        None if states cannot be merged.
 
         With `keeps` a state may also be a list of all values, in order, but no text.
         """
@@ -199,7 +201,7 @@ class GroupAggregate(Operator):
         return replace(self, part=AggregatePhase.STATES, removable=removable)
 
     def to_merged(self, schema: Schema) -> GroupAggregate:
-        """The step that merges the states of rows of a schema, which were made by this one."""
+        """Operator that merges the states of :meth:`to_states`."""
         keys = tuple((name, Col(name)) for name, _ in self.keys)
         return replace(self, part=AggregatePhase.MERGED, rows=schema, keys=keys, condition=None)
 
@@ -256,7 +258,10 @@ class GroupAggregate(Operator):
         return kernel.fresh()
 
     def accumulator(self, name: str, aggregate: Aggregate, schema: Schema, *, remembers: bool) -> Accumulator:
-        """The accumulator of an aggregate: a few numbers per group, or all its values."""
+        """Accumulator of one aggregate.
+
+        It keeps a few numbers per group, or all values.
+        """
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         removable = remembers if self.removable is None else self.removable
         steps = aggregate.steps(input_type, removable=removable)
@@ -269,14 +274,17 @@ class GroupAggregate(Operator):
         return ScalarAccumulator(name, aggregate, steps, schema, remembers=remembers, part=self.part)
 
     def reads_starts(self, schema: Schema) -> bool:
-        """Whether the result may depend on where a row starts within its window."""
+        """True if the result may depend on starts within a window."""
         if self.part is AggregatePhase.MERGED:
             return False
         return any(getattr(aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema),
                                            removable=False), "timed", True) for _, aggregate in self.measures)
 
     def in_order(self, schema: Schema) -> bool:
-        """Whether rows must come in the order of their start, also within a window."""
+        """True if rows must come in the order of their start.
+
+        The order must hold within a window, too.
+        """
         if self.part is not AggregatePhase.WHOLE:
             return False
         return any(getattr(steps, "in_order", False) for _, steps in self._kept(schema))
@@ -288,7 +296,7 @@ class GroupAggregate(Operator):
                 for note in aggregate.notes(None if aggregate.expr is None else type_of(aggregate.expr, upstream[0]))]
 
     def of_nothing(self, schema: Schema) -> tuple[Column, ...]:
-        """One value for each measure: what it says of rows none of which counts."""
+        """Value of each aggregate for no rows."""
         measures = tuple((name, each.where(lit(False))) for name, each in self.measures)
         row = Batch(schema, np.zeros(1, np.int64), 1, tuple(Column.nulls(field.type, 1) for field in schema))
         kernel = GroupAggregate(measures=measures).kernel(schema)

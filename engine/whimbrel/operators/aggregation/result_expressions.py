@@ -95,7 +95,7 @@ class Results(Operator):
         return upstream[0].with_fields(fields, where=self.show())
 
     def seen(self, schema: Schema) -> Schema:
-        """What the expressions are computed over."""
+        """Schema of the rows from which expressions are computed."""
         bounds = [Field(WindowBound(which).show(), schema.time_type) for which in ("start", "end")]
         return replace(schema, fields=(*schema.fields, *bounds))
 

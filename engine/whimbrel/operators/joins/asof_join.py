@@ -87,7 +87,7 @@ class AsofJoin(Operator):
 
     @property
     def row(self) -> JoinedRow:
-        """What the rows of the result look like."""
+        """Layout of the result rows."""
         return JoinedRow(self.on, self.suffix)
 
     def schema(self, *upstream: Schema) -> Schema:

@@ -67,7 +67,7 @@ class SemiJoin(Operator):
 
     @property
     def row(self) -> JoinedRow:
-        """What the condition speaks of."""
+        """Layout of the rows for the condition."""
         return JoinedRow(self.on, self.suffix)
 
     def schema(self, *upstream: Schema) -> Schema:

@@ -41,7 +41,9 @@ class Pattern:
 
     @renamed(least="min", most="max")
     def repeat(self, min: int = 1, max: int | None = None) -> Pattern:
-        """So many times, one right after the other: by default once or more, ``repeat(0)`` also not at all.
+        """Repeat the pattern, one match directly after the other.
+
+        Default: once or more. ``repeat(0)`` also matches no event.
 
         Parameters
         ----------

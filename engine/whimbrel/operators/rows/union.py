@@ -48,7 +48,10 @@ class Union(Operator):
     relates_inputs: ClassVar[bool] = False
 
     def schema(self, *upstream: Schema) -> Schema:
-        """Columns that all inputs have: a source that another part of the plan reads more of brings more."""
+        """Columns that all inputs have.
+
+        A source may have more columns because another part of the plan reads them.
+        """
         first, *others = upstream
         shared = [field for field in first if all(field.name in other for other in others)]
         return first.with_fields(shared)

@@ -68,7 +68,10 @@ class Unpivot(Operator):
         return upstream[0].with_fields([*kept, *made], where=where)
 
     def values(self, schema: Schema) -> list[str]:
-        """The columns that become rows; one without a type holds nothing but nulls."""
+        """Columns that become rows.
+
+        A column without a type has only nulls.
+        """
         others = sorted(name for name in schema.names if name not in self.keys)
         return [name for name in others if not pa.types.is_null(schema.type_of(name))]
 
