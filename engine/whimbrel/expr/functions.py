@@ -28,7 +28,7 @@ class StringFunctions:
         __getattr__ = absent("col.x.str", {})
 
     def contains(self, text: str, *, regex: bool = False) -> Expr:
-        """True where `text` (or a match of the RE2 pattern) occurs."""
+        """Test for an occurrence of `text`, or of the RE2 pattern."""
         return self._search("contains", text, regex)
 
     def starts_with(self, text: str) -> Expr:

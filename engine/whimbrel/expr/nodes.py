@@ -161,15 +161,15 @@ class Expr:
         return self.abs()
 
     def is_null(self) -> Expr:
-        """True where there is no value; never null itself."""
+        """Test for nulls; the result is never null."""
         return Call("is_null", (self,))
 
     def is_not_null(self) -> Expr:
-        """True where there is a value; never null itself."""
+        """Test for values that are not null; the result is never null."""
         return Call("is_not_null", (self,))
 
     def fill_null(self, value: Any) -> Expr:
-        """`value` (a literal or an expression) where this is null."""
+        """Replace nulls with `value`, a literal or an expression."""
         return Call("fill_null", (self, lift(value)))
 
     def is_in(self, values: Iterable[Any]) -> Expr:
@@ -187,7 +187,10 @@ class Expr:
         return Call("is_in", (self,), tuple(cast(Lit, item).value for item in items))
 
     def between(self, low: Any, high: Any) -> Expr:
-        """``(x >= low) & (x <= high)``: both ends belong to it."""
+        """Test for a range with both ends.
+
+        The same as ``(x >= low) & (x <= high)``.
+        """
         return Call("between", (self, lift(low), lift(high)))
 
     def cast(self, type_: pa.DataType | type | Text) -> Expr:
@@ -199,7 +202,7 @@ class Expr:
         return Cast(self, _data_type(type_, self))
 
     def field(self, name: Text) -> Expr:
-        """One field of a struct, such as ``col.top.field("value")``."""
+        """Select a field of a struct, such as ``col.top.field("value")``."""
         return Call("field", (self,), (name,))
 
     def abs(self) -> Expr:
@@ -210,11 +213,11 @@ class Expr:
         return Call("sqrt", (self,))
 
     def floor(self) -> Expr:
-        """Largest whole number not above; keeps the type."""
+        """Round down to a whole number; keeps the type."""
         return Call("floor", (self,))
 
     def ceil(self) -> Expr:
-        """Smallest whole number not below; keeps the type."""
+        """Round up to a whole number; keeps the type."""
         return Call("ceil", (self,))
 
     def round(self, digits: int = 0) -> Expr:
@@ -321,7 +324,7 @@ class When(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cast(Expr):
-    """A value as another type."""
+    """A cast to another type."""
 
     x: Expr
     type: pa.DataType
