@@ -22,7 +22,7 @@ ENDS = {
     "09_spark": "389 rows settled live; late flights: 0; the same: True",
     "10_figures_of_late_data": "least ratio of memory, largest latency alone to three together: 5.2",
     "11_live_on_kafka": "74,542 rows settled, 18 of them live; killed 2 times; the same: True",
-    "12_early_answers_of_a_spark_table": "last answers, answers at once and Spark's are the same: True",
+    "12_progressive_query_of_a_spark_table": "last answers, answers at once and Spark's are the same: True",
 }
 
 
