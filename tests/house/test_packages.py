@@ -1,4 +1,4 @@
-"""The rooms on disk, in docs/architecture.md and in the import contract are the same, in the same order."""
+"""The packages on disk, in docs/architecture.md and in the import contract are the same, in the same order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_table_is_the_contract(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", list(SOURCES))
-def test_every_room_is_in_the_contract(package: str) -> None:
+def test_every_package_is_in_the_contract(package: str) -> None:
     on_disk = {
         path.stem for path in SOURCES[package].iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
     }
