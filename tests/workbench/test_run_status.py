@@ -42,7 +42,7 @@ def test_a_sink_whose_server_is_away_is_shown_while_it_retries() -> None:
 
 
 def test_a_slow_run_is_not_one_that_waits_for_play() -> None:
-    """On a busy machine a replay's button said "Play" while it played, and could not be paused."""
+    """On a busy machine a replay's button said "Start" while it played, and could not be paused."""
     clock = wb.ReplayClock(1)
     assert clock.state == "waiting"  # nobody has read for half a second
     assert [playback_of(clock, state).state for state in ("running", "paused")] == ["playing", "waiting"]

@@ -178,7 +178,7 @@ def test_the_plan_folds_out_by_keyboard_and_moves(page: Page, tmp_path: Path) ->
     kernel.first.wait_for(state="attached")
     assert kernel.count() == 1
     before = plan.inner_text()
-    page.get_by_role("button", name="Step", exact=True).click()
+    page.get_by_role("button", name="Step replay", exact=True).click()
     wait_until(lambda: plan.inner_text() != before, page)
     page.wait_for_function(f"({FOCUSED})()[1] !== ''")
     picture(page, "inside-plan", tmp_path)
@@ -195,8 +195,8 @@ def test_every_control_is_reached_with_tab_and_has_a_name(page: Page) -> None:
         reached.append((tag, name.strip()))
     assert all(name for tag, name in reached if tag in ("BUTTON", "SELECT", "INPUT")), reached
     names = {name for _, name in reached}
-    assert {"Resume", "Restart run", "Fit axes", "▶ Play", "Step", "▸ Source events", "▸ Lateness", "▸ Plan",
-            "Seek in the replay", "Reorder latency"} <= names
+    assert {"Resume", "Restart run", "Fit axes", "▶ Start replay", "Step replay", "▸ Source events", "▸ Lateness",
+            "▸ Plan", "Seek in the replay", "Reorder latency"} <= names
 
 
 def test_the_latency_is_moved_with_arrows_for_all_views(page: Page, server: Server, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_chips_lead_back_to_the_newest_and_to_the_right_order(page: Page, server
     follow = fold(page, "Lines", "Follow data")
     follow.click()
     follow.wait_for(state="hidden")
-    resort = fold(page, "Bars", "Sort again")
+    resort = fold(page, "Bars", "Sort keys")
     assert not resort.is_visible()
     CLOCK.seek("2013-12-02T23:00")
     resort.wait_for()

@@ -116,7 +116,7 @@ class Transport:
             self._make_slider(playback)
         self._shown = playback
         going = playback.state in ("playing", "waiting")
-        touch(self._play, "label", "❚❚ Pause replay" if playback.state == "playing" else "▶ Play")
+        touch(self._play, "label", "❚❚ Pause replay" if playback.state == "playing" else "▶ Start replay")
         touch(self._step, "disabled", playback.state == "ended" or not playback.followed)
         for each in (self._play, self._by, self._speed, *self._slider):
             touch(each, "disabled", not playback.followed)
@@ -132,9 +132,10 @@ class Transport:
 
     def _make(self) -> None:
         """Once something is replayed: most views replay nothing, and are there sooner without."""
-        self._play = self._button("▶ Play", "Start or pause the clock of the replay", self._toggle, _PLAY_CSS)
+        self._play = self._button("▶ Start replay", "Start or pause the clock of the replay", self._toggle, _PLAY_CSS)
         self._by = self._select("by", _STEPS)
-        self._step = self._button("Step", "Advance the clock by one step", lambda: self._player.step(self._by.value))
+        self._step = self._button("Step replay", "Advance the clock by one step",
+                                  lambda: self._player.step(self._by.value))
         keep_focus(self._play)
         keep_focus(self._step, otherwise=self._play)
         self._speed = self._select("speed", {_speed_words(speed): speed for speed in _SPEEDS})

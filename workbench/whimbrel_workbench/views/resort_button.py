@@ -22,7 +22,7 @@ class ResortButton:
     """
 
     def __init__(self, host: Host) -> None:
-        self.panel = pn.widgets.Button(label="Sort again", visible=False, margin=0,
+        self.panel = pn.widgets.Button(label="Sort keys", visible=False, margin=0,
                                         stylesheets=[CHIP_CSS, _BELOW_NAMES])
         self._ask = host.resort
         self.panel.on_click(lambda _event: self._ask and self._ask())
