@@ -55,11 +55,11 @@ class Lateness:
     log: 5 rows, 2 late (40%); lateness 50%: 0, 90%: 7, 99%: 7, 99.9%: 7, 100%: 7
     inversions=4, distance=3, runs=3, interleaved=3
     >>> totals = log.tumbling_window(4).aggregate(n=wb.count())
-    >>> for row in late.at(0, 2, 7, query=totals).to_pylist():
+    >>> for row in late.at(0, 2, 7, query=totals).drop("results").to_pylist():
     ...     print(row)
-    {'latency': '0', 'rows_lost': 2, 'share_lost': 0.4, 'results': 3, 'results_changed': 1, 'share_changed': 0.33...}
-    {'latency': '2', 'rows_lost': 1, 'share_lost': 0.2, 'results': 3, 'results_changed': 1, 'share_changed': 0.33...}
-    {'latency': '7', 'rows_lost': 0, 'share_lost': 0.0, 'results': 3, 'results_changed': 0, 'share_changed': 0.0}
+    {'latency': '0', 'rows_lost': 2, 'fraction_lost': 0.4, 'results_changed': 1, 'fraction_changed': 0.33...}
+    {'latency': '2', 'rows_lost': 1, 'fraction_lost': 0.2, 'results_changed': 1, 'fraction_changed': 0.33...}
+    {'latency': '7', 'rows_lost': 0, 'fraction_lost': 0.0, 'results_changed': 0, 'fraction_changed': 0.0}
     """
 
     source: Source
@@ -137,10 +137,10 @@ class Lateness:
                             hint='Use missing("1m", after=["0s", "5s", "1m"]).')
         ages, found = np.array(ticks), []
         for kind, number in self.arrived.kinds.items():
-            shares = self.arrived.missing(size, size, grid_offset(window, unit), kind=number)
-            rows = np.full(len(ages), np.median(shares.rows) if shares.windows else 1.0)
-            maximum = shares.maximum(ages, rows, 1 - confidence)
-            columns = {"after": self._shown(ticks), "expected": shares.expected(ages),
+            missing = self.arrived.missing(size, size, grid_offset(window, unit), kind=number)
+            rows = np.full(len(ages), np.median(missing.rows) if missing.windows else 1.0)
+            maximum = missing.maximum(ages, rows, 1 - confidence)
+            columns = {"after": self._shown(ticks), "expected": missing.expected(ages),
                        "at_most": pa.array(maximum, mask=maximum >= 1)}
             found.append(pa.table(columns if self.by is None else {self.by: [kind] * len(ages), **columns}))
         return pa.concat_tables(found, promote_options="permissive")
@@ -152,24 +152,25 @@ class Lateness:
             return measure_disorder(np.concatenate([batch.sync for batch in self.batches]) if self.batches
                                     else self.late_by)
 
-    def quantiles(self, *shares: float) -> pa.Table:
+    def quantiles(self, *fractions: float) -> pa.Table:
         """Compute quantiles of the lateness.
 
-        Columns: share, late_by (ticks) and shown.
+        Columns: fraction, late_by (ticks) and shown.
 
         Parameters
         ----------
-        *shares : float
+        *fractions : float
             Between 0 and 1; default: 0.5, 0.9, 0.99, 0.999 and 1.
         """
-        for share in shares:
-            if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
-                raise PlanError(f"A quantile must be between 0 and 1, got {share!r}.", where=f"quantiles({share!r})",
+        for fraction in fractions:
+            if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= fraction <= 1:
+                raise PlanError(f"A quantile must be between 0 and 1, got {fraction!r}.",
+                                where=f"quantiles({fraction!r})",
                                 hint="Use a fraction, such as 0.99.")
-        asked = shares or _QUANTILES
-        late_by = np.quantile(self.late_by, asked, method="inverted_cdf") if self.rows else np.zeros(len(asked))
+        levels = fractions or _QUANTILES
+        late_by = np.quantile(self.late_by, levels, method="inverted_cdf") if self.rows else np.zeros(len(levels))
         ticks = [int(value) for value in late_by]
-        return pa.table({"share": list(asked), "late_by": pa.array(ticks, pa.int64()), "shown": self._shown(ticks)})
+        return pa.table({"fraction": list(levels), "late_by": pa.array(ticks, pa.int64()), "shown": self._shown(ticks)})
 
     def histogram(self, bins: int = 20) -> pa.Table:
         """Compute a histogram of the lateness, with geometric bins.
@@ -203,8 +204,8 @@ class Lateness:
         Returns
         -------
         pyarrow.Table
-            latency, rows_lost, share_lost; with a query also results (with nothing lost), results_changed and
-            share_changed.
+            latency, rows_lost, fraction_lost; with a query also results (with nothing lost), results_changed and
+            fraction_changed.
         """
         if not latencies:
             raise PlanError("at() needs a latency.", where=f"lateness({self.source.name}).at()",
@@ -216,7 +217,7 @@ class Lateness:
                             hint='Use a duration, such as "5m", or 0.')
         lost = [self._lost(latency) for latency in ticks]
         columns = {"latency": self._shown(ticks), "rows_lost": pa.array(lost, pa.int64()),
-                   "share_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
+                   "fraction_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
         if query is not None:
             self._check(query, where)
             columns |= self._effect(query.node, ticks)
@@ -247,7 +248,7 @@ class Lateness:
         whole = answer(WithOrdering(self._log, OrderingSpec(None)))
         changed = [_changed(whole, answer(self._losing(latency))) for latency in latencies]
         return {"results": [whole.num_rows] * len(changed), "results_changed": changed,
-                "share_changed": [rows / whole.num_rows if whole.num_rows else 0.0 for rows in changed]}
+                "fraction_changed": [rows / whole.num_rows if whole.num_rows else 0.0 for rows in changed]}
 
     def _losing(self, latency: int) -> Source:
         return WithOrdering(self._log, replace(self.source.disorder, reorder_latency=latency, late="drop"))
@@ -261,12 +262,12 @@ class Lateness:
         return [show_ticks(value, self.source.schema.unit) for value in ticks]
 
     def __repr__(self) -> str:
-        share = f" ({self.late_rows / self.rows:.0%})" if self.rows else ""
+        late_fraction = f" ({self.late_rows / self.rows:.0%})" if self.rows else ""
         known = self.quantiles()
         late = ", ".join(f"{100 * q:.4g}%: {tell_ticks(ticks, self.source.schema.unit)}" for q, ticks in
                          zip(_QUANTILES, known["late_by"].to_pylist(), strict=True))
         found = self.measures
-        return (f"{self.source.name}: {self.rows:,} rows, {self.late_rows:,} late{share}; lateness {late}\n"
+        return (f"{self.source.name}: {self.rows:,} rows, {self.late_rows:,} late{late_fraction}; lateness {late}\n"
                 f"inversions={found.inversions:,}, distance={found.distance:,}, runs={found.runs:,}, "
                 f"interleaved={found.interleaved:,}")
 

@@ -50,7 +50,7 @@ def test_lateness_against_a_loop() -> None:
     newest = [max(times[: at + 1]) for at in range(len(times))]
     assert late.late_by.tolist() == [high - time for high, time in zip(newest, times, strict=True)]
     assert late.late_rows == 3
-    assert late.quantiles(0.5, 1.0).to_pydict() == {"share": [0.5, 1.0], "late_by": [0, 8], "shown": ["0", "8"]}
+    assert late.quantiles(0.5, 1.0).to_pydict() == {"fraction": [0.5, 1.0], "late_by": [0, 8], "shown": ["0", "8"]}
     histogram = late.histogram(4)
     assert sum(histogram["rows"].to_pylist()) == 7
     assert histogram.to_pylist()[0] == {"above": -1, "up_to": 0, "rows": 4}
