@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
-def _warm(_told: argparse.Namespace) -> int:
+def _warm(_options: argparse.Namespace) -> int:
     from whimbrel.kernels import cache_directory, keeps_code
     from whimbrel.stream.precompile import warm
 
@@ -47,7 +47,7 @@ def _warm(_told: argparse.Namespace) -> int:
     return 0
 
 
-def _version(_told: argparse.Namespace) -> int:
+def _version(_options: argparse.Namespace) -> int:
     print(f"whimbrel {whimbrel.__version__}")
     return 0
 

@@ -72,7 +72,7 @@ def parse_instant(value: Instant, unit: TickUnit, zone: str | None, *, name: str
         raise PlanError(f"{shown(value)} has a time zone, but {name!r} has none.", where=where,
                         hint="Leave the zone out: the column holds local times.")
     if rounding == "exact" and zone is not None and not aware:
-        _check_told(value, seconds, _tzinfo(zone), name, where)
+        _check_unambiguous(value, seconds, _tzinfo(zone), name, where)
     ticks = seconds * per_second
     if ticks.denominator != 1 and rounding == "exact":
         raise PlanError(f"{shown(value)} is between two ticks of {name!r} ({unit}).", where=where,
@@ -150,7 +150,7 @@ def _of_numpy(value: np.datetime64, where: str) -> Fraction:
     return number * NUMPY_NS[unit] / 10**9
 
 
-def _check_told(value: Any, seconds: Fraction, zone: tzinfo, name: str, where: str) -> None:
+def _check_unambiguous(value: Any, seconds: Fraction, zone: tzinfo, name: str, where: str) -> None:
     """Refuse a local time that is two instants, unless its ``fold`` says that the second one is meant."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return

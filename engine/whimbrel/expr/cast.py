@@ -109,12 +109,12 @@ def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Va
     if from_second > to_second:
         return Value(target, value.data // np.int64(from_second // to_second), value.valid)
     data, bad = ints.multiply(value.data, np.int64(to_second // from_second))
-    scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_told(value, row)} is outside the range of "
-                 f"{target}", "Cast the finer value to a coarser unit first, such as us.")
+    scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_time_text(value, row)} is outside the range "
+                 f"of {target}", "Cast the finer value to a coarser unit first, such as us.")
     return Value(target, data, value.valid)
 
 
-def _told(value: Value, row: int) -> str:
+def _time_text(value: Value, row: int) -> str:
     """A time, or a span, in words."""
     ticks = at_row(value.data, row)
     unit = value.type.unit

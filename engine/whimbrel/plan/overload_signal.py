@@ -15,12 +15,12 @@ class OverloadSignal:
     ----------
     hop : int
         Ticks from one window to the next.
-    wanted : bool
+    active : bool
         Whether too many rows wait now.
     left_out : int
         Windows that are not answered.
     """
 
     hop: int
-    wanted: bool = False
+    active: bool = False
     left_out: int = 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DAY_S = 86_400
 
 
-def frame_of(asked: Any, spark: SparkSession | None, where: str) -> DataFrame:
+def frame_of(data: Any, spark: SparkSession | None, where: str) -> DataFrame:
     """A DataFrame, or what a table's name or a query in SQL stands for; a command is refused.
 
     Raises
@@ -44,20 +44,20 @@ def frame_of(asked: Any, spark: SparkSession | None, where: str) -> DataFrame:
         from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     except ImportError:
         raise MissingExtraError("pyspark", "spark", "from_spark") from None
-    if isinstance(asked, str):
+    if isinstance(data, str):
         session = spark or Session.getActiveSession()
         if session is None:
             raise SourceError("A table name or SQL needs an active Spark session.", where=where,
                               hint="Pass spark=session, or start one with whimbrel.spark.local_session().")
         check_running(session, where)
-        return _named(asked, session, where)
-    if not isinstance(asked, ClassicDataFrame):
-        connect = type(asked).__module__.startswith("pyspark.sql.connect")
-        what = "a DataFrame of Spark Connect" if connect else f"a {type(asked).__name__}"
+        return _named(data, session, where)
+    if not isinstance(data, ClassicDataFrame):
+        connect = type(data).__module__.startswith("pyspark.sql.connect")
+        what = "a DataFrame of Spark Connect" if connect else f"a {type(data).__name__}"
         raise SourceError(f"Cannot read {what}.", where=where,
                           hint="Use a pyspark DataFrame of a session in this process, a table name, or SQL.")
-    check_running(asked.sparkSession, where)
-    return asked
+    check_running(data.sparkSession, where)
+    return data
 
 
 def _named(text: str, spark: SparkSession, where: str) -> DataFrame:

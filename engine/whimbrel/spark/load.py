@@ -182,7 +182,7 @@ def _check_order(order: str | None, arrival: str | None, where: str) -> None:
                         where=where, hint="Leave out arrival= or order=.")
 
 
-def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+def spark_source(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                  columns: Sequence[str] | None = None, where: Any = None,
                  between: tuple[Instant | None, Instant | None] | None = None, order: Order | None = None,
                  spark: SparkSession | None = None, **options: Any) -> SparkSource | SparkFeed:
@@ -197,7 +197,7 @@ def spark_source(asked: Any, *, time: str, end: str | None = None, arrival: str 
     if in_file_order(arrival):
         raise PlanError("Spark keeps no order of rows, so file order cannot be the arrival order.", where=call,
                         hint="Name the column of arrival times: arrival=...")
-    frame = input_options.frame_of(asked, spark, call)
+    frame = input_options.frame_of(data, spark, call)
     in_sql, conditions = input_options.split_conditions(where, call)
     frame = input_options.kept(frame, in_sql, call)
     read = sorted(set().union(*map(columns_of, conditions)))

@@ -152,7 +152,7 @@ def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str |
                                      late=late, partition=partition, name=name)))
 
 
-def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                columns: Sequence[str] | None = None, where: Any = None,
                between: tuple[Instant | None, Instant | None] | None = None,
                order: Literal["time", "newest", "random"] | None = None, reorder_latency: Duration | None = None,
@@ -165,7 +165,7 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
 
     Parameters
     ----------
-    asked : pyspark.sql.DataFrame or str
+    data : pyspark.sql.DataFrame or str
         A DataFrame, the name of a table, or a query in SQL; a command is refused.
     time, end, arrival, reorder_latency, late, name
         As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
@@ -189,7 +189,7 @@ def from_spark(asked: Any, *, time: str, end: str | None = None, arrival: str | 
     """
     from whimbrel.spark import spark_source  # when it is asked for
 
-    return Stream(Node(spark_source(asked, time=time, end=end, arrival=arrival, columns=columns, where=where,
+    return Stream(Node(spark_source(data, time=time, end=end, arrival=arrival, columns=columns, where=where,
                                     between=between, order=order, reorder_latency=reorder_latency, late=late, name=name,
                                     spark=spark)))
 

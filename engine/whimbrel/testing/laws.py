@@ -243,17 +243,17 @@ def rewound_runs_resume(trial: Trial) -> None:
         plan = arrived.stream(arrived.sources(partial(_every, rows=1), disorder=disorder)).node
         for at in (0, chance.randrange(steps)):
             with closing(Execution(plan)) as session:
-                _go_on(session, at)
+                _advance(session, at)
                 mark = session.mark()
                 for further in (chance.randrange(steps), steps):
-                    _go_on(session, further)
+                    _advance(session, further)
                     session.go_back(mark)
                 while not session.finished:
                     session.step()
                 trial.same(facts_from_table(session.answers[0].settled()), f"back to {at} steps, {disorder}")
 
 
-def _go_on(session: Execution, steps: int) -> None:
+def _advance(session: Execution, steps: int) -> None:
     for _ in range(steps):
         if not session.finished:
             session.step()

@@ -104,13 +104,13 @@ def test_a_copy_goes_its_own_way_and_what_is_written_is_read() -> None:
     for summary in (DistinctSummary(12), QuantileSummary(0.9, 500)):
         given = values if isinstance(summary, DistinctSummary) else values.astype(np.float64)
         summary.add(given[:9000])
-        before, twin = summary.result(), summary.fork()
-        twin.add(given[9000:])
+        before, clone = summary.result(), summary.fork()
+        clone.add(given[9000:])
         assert summary.result() == before
         again = (DistinctSummary.from_bytes(summary.to_bytes()) if isinstance(summary, DistinctSummary)
                  else QuantileSummary.from_bytes(0.9, summary.to_bytes()))
         again.add(given[9000:])
-        assert again.result() == twin.result()
+        assert again.result() == clone.result()
 
 
 def test_fingerprints_do_not_depend_on_the_encoding() -> None:

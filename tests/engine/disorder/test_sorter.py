@@ -38,9 +38,9 @@ def check(steps: list[tuple[list[int], int]], fork_at: int) -> None:
         held += tuples([rows(times, arrived)])
         arrived += len(times)
         if number == fork_at:
-            twin = sort.fork()
-            assert tuples(twin.release(INF)) == sorted(held)
-            assert twin.rows == 0
+            clone = sort.fork()
+            assert tuples(clone.release(INF)) == sorted(held)
+            assert clone.rows == 0
         watermark += ahead
         assert tuples(sort.release(watermark)) == sorted(row for row in held if row[0] <= watermark)
         held = [row for row in held if row[0] > watermark]

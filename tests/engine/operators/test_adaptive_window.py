@@ -50,8 +50,8 @@ def test_what_is_answered_is_what_the_window_as_written_answers(rows: list[tuple
     found = []
     batch = next(iter(source.read(source.schema.names)))
     assert batch is not None
-    for number, (_, _, wanted) in enumerate(rows):
-        relief.wanted = wanted
+    for number, (_, _, active) in enumerate(rows):
+        relief.active = active
         found += pipeline.push(0, batch.slice(number, number + 1))[0]
     found += pipeline.finish(0)[0]
     results = [(row["key"], row["start"], row["end"], (row["n"], row["most"]))

@@ -172,10 +172,10 @@ def test_key_tables_give_the_same_ids(tmp_path: Path) -> None:
     keys = KeyTable(types)
     first = keys.ids(columns[0], 4)
     write_state(tmp_path / "keys", state_of(keys))
-    twin = restored(KeyTable(types), read_state(tmp_path / "keys"))
-    assert twin.ids(columns[0], 4).tolist() == first.tolist()
-    assert twin.ids(columns[1], 3).tolist() == keys.ids(columns[1], 3).tolist()
-    assert [str(column.to_arrow()) for column in twin.values(first)] == [
+    clone = restored(KeyTable(types), read_state(tmp_path / "keys"))
+    assert clone.ids(columns[0], 4).tolist() == first.tolist()
+    assert clone.ids(columns[1], 3).tolist() == keys.ids(columns[1], 3).tolist()
+    assert [str(column.to_arrow()) for column in clone.values(first)] == [
         str(column.to_arrow()) for column in keys.values(first)]
 
 

@@ -66,7 +66,7 @@ class BrowserSession:
         # Of a kind that is not drawn: each frame changes them, and a drawn model would be laid out again each time.
         self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
-        self._drawn.on_change("tags", self._go_on)
+        self._drawn.on_change("tags", self._page_drew)
         # What is there is part of the page as it comes; to be sent it after that takes about as long as all the rest.
         self._newest = shared.newest
         if self._newest:
@@ -87,7 +87,7 @@ class BrowserSession:
         if not waits:
             self._document.add_next_tick_callback(self._draw_news)
 
-    def _go_on(self, _attr: str, _old: Any, _new: Any) -> None:
+    def _page_drew(self, _attr: str, _old: Any, _new: Any) -> None:
         """The page has drawn what it was sent."""
         with self._changing:
             self._busy = bool(self._news)

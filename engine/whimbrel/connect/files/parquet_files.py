@@ -94,9 +94,9 @@ class ParquetFiles:
         """Without the row groups none of whose rows can meet all conditions."""
         kept = [[number for number in groups if may_meet(self._ends(file, footer, number), conditions)]
                 for file, footer, groups in zip(self.paths, self._footers, self._kept, strict=True)]
-        twin = copy.copy(self)
-        vars(twin).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
-        return twin
+        clone = copy.copy(self)
+        vars(clone).update(_kept=kept, rows=sum(sum(_sizes(*each)) for each in zip(self._footers, kept, strict=True)))
+        return clone
 
     def each(self) -> Iterator[ParquetFiles]:
         """Its row groups, one after the other."""
@@ -115,15 +115,15 @@ class ParquetFiles:
                 footers.append(footer)
                 kept.append(mine)
             begin += len(groups)
-        twin = copy.copy(self)
-        vars(twin).update(paths=paths, _footers=footers, _kept=kept, rows=rows)
-        return twin
+        clone = copy.copy(self)
+        vars(clone).update(paths=paths, _footers=footers, _kept=kept, rows=rows)
+        return clone
 
     def opened(self) -> ParquetFiles:
         """The same, but that files are left open once they were read, some of them: for one thread, and many reads."""
-        twin = copy.copy(self)
-        vars(twin).update(_left_open={})
-        return twin
+        clone = copy.copy(self)
+        vars(clone).update(_left_open={})
+        return clone
 
     def holding(self, conditions: Sequence[Expr]) -> list[bool]:
         """Of each row group, whether some of its rows may meet all conditions."""

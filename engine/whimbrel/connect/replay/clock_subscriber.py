@@ -48,8 +48,8 @@ class Follower:
     def rejoin(self) -> None:
         """Follow the clock again, after a seek or a close."""
         self.drained = (-1, -1)
-        self.clock.let_in(self)
+        self.clock.attach(self)
 
     def leave(self) -> None:
         """Stop following the clock."""
-        self.clock.let_go(self)
+        self.clock.detach(self)

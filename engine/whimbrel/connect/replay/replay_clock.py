@@ -242,12 +242,12 @@ class ReplayClock:
             raise PlanError(f"Arrivals on one clock must be of one kind; {arrivals.name!r} has {arrivals.kind}, "
                             f"{known.name!r} has {known.kind}.", where=where, hint="Use another clock for this replay.")
 
-    def let_in(self, follower: Subscriber) -> None:
+    def attach(self, follower: Subscriber) -> None:
         with self._changed:
             self.followers.add(follower)
             self._ended = False
 
-    def let_go(self, follower: Subscriber) -> None:
+    def detach(self, follower: Subscriber) -> None:
         with self._changed:
             self.followers.discard(follower)
             self._changed.notify_all()
@@ -292,7 +292,7 @@ class ReplayClock:
                 self._changed.notify_all()
             return self._at
 
-    def let_pass(self, due: int) -> None:
+    def sleep_toward(self, due: int) -> None:
         """Sleep towards an instant.
 
         The sleep is long enough for a batch of rows, and short enough to stop quickly.

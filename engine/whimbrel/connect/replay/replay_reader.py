@@ -74,7 +74,7 @@ class ReplayReader(Iterator["Batch | None"]):
         if reached is None or self._rows is None or self.due is None:
             return None
         if self.due > reached:
-            follower.clock.let_pass(self.due)
+            follower.clock.sleep_toward(self.due)
             return None
         return self._hand_on(self._rows, int(self._due[self._at]) if self.whole else self._arrivals.ticks(reached))
 

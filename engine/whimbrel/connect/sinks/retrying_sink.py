@@ -104,7 +104,7 @@ class ServerSink(Sink):
 
     def write(self, rows: pa.RecordBatch) -> None:
         assert self._talk is not None
-        self._fail_if_vain(self._talk)
+        self._raise_if_fatal(self._talk)
         if self._talk.take(rows) >= _MAX_ROWS:
             self.prepare()
 
@@ -116,14 +116,14 @@ class ServerSink(Sink):
         while not talk.settled(_LOOK_S) and not talk.last_error:
             if talk.silent_s >= _HOLD_S or time.monotonic() >= until:
                 break
-        self._fail_if_vain(talk)
+        self._raise_if_fatal(talk)
         return talk.settled(0)
 
     def prepare(self) -> Token:
         assert self._talk is not None
         while not self._talk.settled(_LOOK_S):
-            self._fail_if_vain(self._talk)
-        self._fail_if_vain(self._talk)
+            self._raise_if_fatal(self._talk)
+        self._raise_if_fatal(self._talk)
 
     def close(self) -> None:
         if self._talk is None:
@@ -131,7 +131,7 @@ class ServerSink(Sink):
         else:
             self._talk.end()
 
-    def _fail_if_vain(self, talk: _Talk) -> None:
+    def _raise_if_fatal(self, talk: _Talk) -> None:
         """Raise the error of the thread, or a timeout."""
         error, now, grace_s = talk.error, time.monotonic(), min(_GRACE_S, self.retry_timeout_s)
         if self.stopped.is_set():  # from now on a short grace time: the server may just be back

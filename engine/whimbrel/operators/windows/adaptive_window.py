@@ -45,7 +45,7 @@ class AdaptiveWindow(Operator):
     >>> from whimbrel.operators import AdaptiveWindow
     >>> from whimbrel.plan import OverloadSignal
     >>> events = wb.from_arrow({"at": [2, 17, 26]}, time="at")
-    >>> relief = OverloadSignal(hop=10, wanted=True)
+    >>> relief = OverloadSignal(hop=10, active=True)
     >>> window = AdaptiveWindow(window=events.hopping_window(20, 5).node.op, relief=relief)
     >>> rows, = window.kernel(events.schema).push(next(iter(events.sources[0].read([]))))
     >>> list(zip(rows.sync.tolist(), rows.other.tolist())), relief.left_out
@@ -100,7 +100,7 @@ class WideningKernel(Stateless):
             return batch
         before = batch.sync < batch.sync.min() + window.size  # nobody could decide for them in time
         self._decide(batch.sync[before], relief=False)
-        self._decide(batch.sync + window.size, relief=self.relief.wanted)
+        self._decide(batch.sync + window.size, relief=self.relief.active)
         self._decide(batch.sync, relief=False)
         return batch.having(sync=self._rounded(batch.sync), ends=self._rounded(batch.sync + window.size), ids=None,
                             began=batch.first_start if window.remembers else None)

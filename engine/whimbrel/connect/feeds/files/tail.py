@@ -76,9 +76,9 @@ class _Follower(Client):
         if offset is None:
             self._open(path, 0)
         else:
-            self._go_on(Identity(**offset["file"]), offset["bytes"])
+            self._resume(Identity(**offset["file"]), offset["bytes"])
 
-    def _go_on(self, known: Identity, text_bytes: int) -> None:
+    def _resume(self, known: Identity, text_bytes: int) -> None:
         """Resume in a file, wherever it is now; if it does not exist, in the next one."""
         found = known.found(self._path, text_bytes)
         if found is not None:
@@ -105,7 +105,7 @@ class _Follower(Client):
     def receive(self, timeout_s: float) -> MessageBatch | None:
         text = self._text()
         if self._was_cut():  # check after the read, which may have returned another text
-            self._go_on(self._identity(), self._lines.bytes)
+            self._resume(self._identity(), self._lines.bytes)
             return None
         if self._rotated is not None and (copies := self._copies(self._rotated)):
             self._open(copies[0], 0)

@@ -43,7 +43,7 @@ class Consumer(Client):
         self._member = None if settings.group is None else offset.get(_MEMBER) or str(uuid.uuid4())
         self._since: dict[str, int] = {}  # start offsets of a group member, which need no commit
         self._read_to: dict[int, int] = {}  # ends that were reached; transactions may leave gaps before them
-        self._has_new_id = self._began_anew = self._is_member = False
+        self._has_new_id = self._recreated = self._is_member = False
         self._lost: str | None = None
         self._behind: int | None = None
         self._behind_at = monotonic()
@@ -70,7 +70,7 @@ class Consumer(Client):
             asks = settings.group is None or settings.is_of_one_partition
             numbers = self._partitions() if asks else []
             settings.check_partitions(len(numbers))
-            self._go_on_in_the_same_topic()
+            self._check_topic_id()
             if settings.group is None:
                 if settings.start_from == "latest" and not offset:
                     self._offsets = {str(number): self._ends(number)[1] for number in numbers}
@@ -85,14 +85,14 @@ class Consumer(Client):
             self.close()
             raise
 
-    def _go_on_in_the_same_topic(self) -> None:
+    def _check_topic_id(self) -> None:
         """Start from the beginning if another topic has the name now, since offsets belong to one topic."""
         if self._topic is None:
             return
         topic_id = self._id.answer(_ATTEMPT_S)
         if topic_id in (None, self._topic):
             return
-        self._topic, self._offsets, self._began_anew = topic_id, {}, True
+        self._topic, self._offsets, self._recreated = topic_id, {}, True
         self.lost["a topic was recreated"] += 1
         self.begins = self._where()
 
@@ -190,7 +190,7 @@ class Consumer(Client):
         if lost:
             self._id.ask()
             self._look_at_topic(_ATTEMPT_S if self._topic is not None else 0.0)
-            self._go_on(lost)
+            self._reset_offsets(lost)
         elif not messages:
             if self._lost is not None:
                 raise ConnectionError(self._lost)
@@ -302,14 +302,14 @@ class Consumer(Client):
         if self.waiting_for == _BROKER:
             self.waiting_for = ""
 
-    def _go_on(self, lost: Sequence[Any]) -> None:
+    def _reset_offsets(self, lost: Sequence[Any]) -> None:
         """Continue at the earliest offset if the next message expired; a new group starts at `start_from`."""
         for message in lost:
             number, low, high = message.partition(), *self._ends(message.partition())
             self._read_to.pop(number, None)
             wanted = self._offsets.get(str(number), message.offset())
             if wanted is None or wanted < 0:
-                at_end = self._settings.start_from == "latest" and not self._began_anew
+                at_end = self._settings.start_from == "latest" and not self._recreated
                 self._offsets[str(number)] = high if at_end else low
                 continue
             self._offsets[str(number)] = low

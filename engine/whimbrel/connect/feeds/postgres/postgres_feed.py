@@ -217,7 +217,7 @@ class _Table(Client):
             clock.sleep(min(self._wait_s, timeout_s))
             self._wait_s -= timeout_s
             return None
-        self._look_whether_it_began_anew()
+        self._check_recreated()
         ask = self._first if self._offset is None else self._further if self._had is None else self._alike
         parameters = {"offset": self._offset, "visibility_delay": self._feed.visibility_delay, "most": _MAX_ROWS + 1,
                 "had": self._had}
@@ -252,7 +252,7 @@ class _Table(Client):
         if found:
             self._offset = _as_offset(found[-1][cursor])
 
-    def _look_whether_it_began_anew(self) -> None:
+    def _check_recreated(self) -> None:
         """Start from the beginning if the table was truncated or recreated with smaller values."""
         storage, = self._link.execute("SELECT pg_relation_filenode(to_regclass(%s))::int8", (self._name,)).fetchone()
         if storage in (None, self._storage):

@@ -135,7 +135,7 @@ class BufferedFeedReader(FeedReader):
         """Set the overload signal when the buffer is full, and clear it when half of it is free."""
         relief, full = self.relief, self._full()
         if relief is not None:
-            relief.wanted = full > 0.5 and (relief.wanted or full >= 1)
+            relief.active = full > 0.5 and (relief.active or full >= 1)
 
     def _full(self) -> float:
         """Used fraction of the buffer."""
