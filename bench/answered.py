@@ -9,7 +9,7 @@ import pyarrow as pa
 import whimbrel as wb
 
 
-def answered(run: wb.Run, rows: int, *, patience_s: float = 60.0) -> pa.Table:
+def answered(run: wb.Run, rows: int, *, timeout_s: float = 60.0) -> pa.Table:
     """The answer that has so many rows; one is asked for every second meanwhile.
 
     Raises
@@ -22,11 +22,11 @@ def answered(run: wb.Run, rows: int, *, patience_s: float = 60.0) -> pa.Table:
         now = time.perf_counter()
         if run.error is not None:
             raise run.error
-        if now - began > patience_s:
+        if now - began > timeout_s:
             feeds = "; ".join(f"{name}: {state}" for name, state in run.metrics.feeds.items())
-            raise TimeoutError(f"{run.metrics.rows:,} of {rows:,} rows came in {patience_s:.0f} s; {feeds}")
+            raise TimeoutError(f"{run.metrics.rows:,} of {rows:,} rows came in {timeout_s:.0f} s; {feeds}")
         if now - asked > 1:
             run.snapshot()
             asked = now
         time.sleep(0.002)
-    return run.snapshot(timeout=patience_s).table
+    return run.snapshot(timeout=timeout_s).table

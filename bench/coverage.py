@@ -158,7 +158,7 @@ class Membership:
     ----------
     covered : float
         The share of shuffles in which no ranking that was said to be certain, at any update, was another than the true.
-    said : float
+    certain_early : float
         The share of shuffles in which one was said to be certain before the end.
     """
 
@@ -166,11 +166,11 @@ class Membership:
     groups: int
     shuffles: int
     covered: float
-    said: float
+    certain_early: float
 
     def __str__(self) -> str:
         return (f"      {self.data:<18} {self.groups:>5,} groups  {self.shuffles:>5,} shuffles  top {TOP} "
-                f"{self.covered:.2%} (certain before the end: {self.said:.0%})")
+                f"{self.covered:.2%} (certain before the end: {self.certain_early:.0%})")
 
 
 def membership(data: str, groups: int, shuffles: int, *, rows: int = ROWS) -> Membership:
@@ -179,18 +179,18 @@ def membership(data: str, groups: int, shuffles: int, *, rows: int = ROWS) -> Me
         total=wb.sum(col.x))
     exact = query.collect().sort_by("total")
     order = exact["k"].to_pylist()[: -TOP - 1 : -1]
-    held, said = shuffles, 0
+    held, certain_early = shuffles, 0
     shuffled = Shuffles(query, rows)
     for seed in range(shuffles):
         rankings = [answer.ranking(TOP) for answer, _ in shuffled.early(seed)]
         sure = [[row["k"] for row in top] for certain, top in rankings if certain]
         held -= any(top != order for top in sure)
-        said += bool(sure)
-    return Membership(data, groups, shuffles, held / shuffles, said / shuffles)
+        certain_early += bool(sure)
+    return Membership(data, groups, shuffles, held / shuffles, certain_early / shuffles)
 
 
 class Shuffles:
-    """Early answers of one query by many seeds, which differ in the order of blocks: their states are made once.
+    """Updates of one progressive query by many seeds, which differ in the order of blocks: their states are made once.
 
     Parameters
     ----------

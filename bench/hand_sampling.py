@@ -1,4 +1,4 @@
-"""Early answers as one makes them by hand with Polars: larger and larger samples, until an interval is narrow enough.
+"""Estimates as one makes them by hand with Polars: larger and larger samples, until an interval is narrow enough.
 
 Of a table rows are sampled, of a Parquet file row groups, since nothing smaller can be read alone; then these are the
 units whose variance counts. The interval is that for one update at 95% without replacement (normal, widened for few row

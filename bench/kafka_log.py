@@ -23,7 +23,7 @@ from bench.compare import Row, compare
 from bench.figure import Figure
 from whimbrel import Stream, col
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 MESSAGE_ROWS = 5_000
 WINDOW = 100_000
 WARM_MESSAGES, MESSAGES_PER_S, WINDOW_MESSAGES = 3_000, 1_000, 100
@@ -38,7 +38,7 @@ def arrow_values(servers: str, table: pa.Table) -> Iterator[Row]:
     parts = [table.slice(first, MESSAGE_ROWS) for first in range(0, len(table), MESSAGE_ROWS)]
     for part in parts:
         producer.produce("log", _message(part), partition=0)
-    assert producer.flush(PATIENCE_S) == 0, f"{len(producer):,} messages were not taken by the broker"
+    assert producer.flush(TIMEOUT_S) == 0, f"{len(producer):,} messages were not taken by the broker"
     feed = wb.feeds.kafka("log", servers, time="at", format="arrow", schema=table.schema)
     counts = feed.group_by("key").tumbling_window(WINDOW).aggregate(n=wb.count(), total=wb.sum(col.value))
     opened: list[wb.Run | confluent_kafka.Consumer] = []
@@ -54,10 +54,10 @@ def arrow_values(servers: str, table: pa.Table) -> Iterator[Row]:
         opened.append(consumer)
         consumer.assign([confluent_kafka.TopicPartition("log", 0, 0)])
         tables: list[pa.Table] = []
-        until = time.perf_counter() + PATIENCE_S
+        until = time.perf_counter() + TIMEOUT_S
         while len(tables) < len(parts):
             if time.perf_counter() > until:
-                raise TimeoutError(f"{len(tables):,} of {len(parts):,} messages came in {PATIENCE_S:.0f} s")
+                raise TimeoutError(f"{len(tables):,} of {len(parts):,} messages came in {TIMEOUT_S:.0f} s")
             some = consumer.consume(min(100, len(parts) - len(tables)), timeout=0.1)
             tables += [ipc.open_stream(message.value()).read_all() for message in some]
         return sum(map(len, tables)), sum(float(np.sum(each["value"].to_numpy())) for each in tables)
@@ -67,7 +67,7 @@ def arrow_values(servers: str, table: pa.Table) -> Iterator[Row]:
             last = opened.pop()
             if isinstance(last, wb.Run):
                 last.stop(keep=False)
-                last.wait(PATIENCE_S)
+                last.wait(TIMEOUT_S)
             else:
                 last.close()
 
@@ -123,7 +123,7 @@ class Sender:
         self.topic, self.clock = topic, np.zeros(count, np.int64)
         self._producer = confluent_kafka.Producer({"bootstrap.servers": servers, "linger.ms": 0})
         self._send(0)
-        assert self._producer.flush(PATIENCE_S) == 0
+        assert self._producer.flush(TIMEOUT_S) == 0
 
     def _send(self, number: int) -> None:
         self.clock[number] = now = time.time_ns()
@@ -141,7 +141,7 @@ class Sender:
             time.sleep(max(began + number / MESSAGES_PER_S - time.perf_counter(), 0))
             self._send(number)
             self._producer.poll(0)
-        assert self._producer.flush(PATIENCE_S) == 0
+        assert self._producer.flush(TIMEOUT_S) == 0
 
 
 def _received(servers: str, sent: Sender) -> np.ndarray:
@@ -151,8 +151,8 @@ def _received(servers: str, sent: Sender) -> np.ndarray:
         when = np.zeros(len(sent.clock), np.int64)
         sending = sent.begin()
         for number in range(len(when)):
-            message = consumer.poll(PATIENCE_S)
-            assert message is not None, f"message {number:,} did not come in {PATIENCE_S:.0f} s"
+            message = consumer.poll(TIMEOUT_S)
+            assert message is not None, f"message {number:,} did not come in {TIMEOUT_S:.0f} s"
             when[number] = time.time_ns()
             assert json.loads(message.value()) == {"at": number, "sent": int(sent.clock[number])}
         sending.join()
@@ -160,14 +160,14 @@ def _received(servers: str, sent: Sender) -> np.ndarray:
 
 
 def _answered(servers: str, sent: Sender) -> tuple[np.ndarray, np.ndarray]:
-    """When each message was in an early answer; when each window was settled, but for the last."""
+    """When each message was in a current result; when each window was settled, except the last."""
     count = len(sent.clock)
     early, settled = np.zeros(count, np.int64), np.zeros(count // WINDOW_MESSAGES - 1, np.int64)
     run = _windows(wb.feeds.kafka(sent.topic, servers, time="at", schema={"at": "int64", "sent": "int64"})).start()
     answered(run, 1)
     sending = sent.begin()
     counted, windows, version = 0, 0, -1
-    until = time.perf_counter() + count / MESSAGES_PER_S + PATIENCE_S
+    until = time.perf_counter() + count / MESSAGES_PER_S + TIMEOUT_S
     while counted < count:
         assert time.perf_counter() < until, f"{counted:,} of {count:,} messages were answered; {run.metrics.feeds}"
         snapshot = run.snapshot(after=version)

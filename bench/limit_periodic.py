@@ -216,7 +216,7 @@ def resampled(x: Array, every: int, to: int) -> Array:
 
 
 @compiled  # type: ignore[untyped-decorator]
-def heart_beats(x: Array) -> Array:
+def heart_beats(x: Array) -> Array:  # word allowed: the beats of a heart
     """Pan and Tompkins (1985): low pass (two sums of 6), high pass (32), derivative of five points, square, mean of 30.
 
     Sums reach over the ends of the signal; the others are where all that they need is.

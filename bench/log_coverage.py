@@ -70,11 +70,11 @@ class Found:
         """The share of paths that stated something, of which nothing was false."""
         return 1 - self.false / self.stated if self.stated else float("nan")
 
-    def add(self, given: Array, missed: Array, seen: Array, half: Array) -> None:
+    def add(self, given: Array, outside: Array, seen: Array, half: Array) -> None:
         """Paths with their updates: by update and path whether there was an interval, one that was false, and a row."""
         self.paths += given.shape[1]
         self.stated += int(given.any(axis=0).sum())
-        self.false += int(missed.any(axis=0).sum())
+        self.false += int(outside.any(axis=0).sum())
         self.updates += int(seen.sum())
         self.withheld += int((seen & ~given).sum())
         self.widths = [*(self.widths or []), *half.tolist()]
@@ -227,12 +227,12 @@ class Truth:
 
     def add(self, updates: Sequence[tuple[Array, Array, Array, Array]]) -> None:
         """Add some seeds, at every update."""
-        given, missed, seen, widths = (np.array(each) for each in zip(*updates, strict=True))
+        given, outside, seen, widths = (np.array(each) for each in zip(*updates, strict=True))
         half = int(np.searchsorted(FRACTIONS, 0.5)) - len(FRACTIONS) + len(updates)
         for value, found in enumerate(self.found.values()):
             there = np.tile(np.isfinite(self.values[value]), seen.shape[1] // len(self.groups))
             wide = widths[half][value]
-            found.add(given[:, value, there], missed[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
+            found.add(given[:, value, there], outside[:, value, there], seen[:, there], wide[np.isfinite(wide) & there])
 
 
 def _update(sample: BlockSample, of: Truth, seeds: int, which: Array) -> tuple[Array, Array, Array, Array]:
@@ -244,13 +244,13 @@ def _update(sample: BlockSample, of: Truth, seeds: int, which: Array) -> tuple[A
     slack = 1e-9 * np.abs(true)
     stated = np.isfinite(low) & np.isfinite(high)
     shape = len(truth), seeds * len(groups)
-    given, missed, seen = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape[1], np.bool_)
+    given, outside, seen = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape[1], np.bool_)
     given[:, path], seen[path] = stated, True
-    missed[:, path] = stated & ((true < low - slack) | (true > high + slack))
+    outside[:, path] = stated & ((true < low - slack) | (true > high + slack))
     widths = np.full(shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         widths[:, path] = np.where(stated & (true != 0), (high - low) / 2 / np.abs(true), np.nan)
-    return given, missed, seen, widths
+    return given, outside, seen, widths
 
 
 def queries(path: Path) -> Iterator[tuple[str, str, int, Mapping[str, wb.Stream]]]:

@@ -73,7 +73,7 @@ def rows_of(text: str) -> int:
     """
     found = re.fullmatch(r"([\d_]+(?:\.\d+)?)\s*([kMB]?)", text.strip())
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows, such as 10M")
+        raise argparse.ArgumentTypeError(f"The number of rows must be like 10M, got {text!r}.")
     return round(float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "B": 1e9}[found[2]])
 
 

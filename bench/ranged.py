@@ -1,4 +1,4 @@
-"""Early answers where rows do not stand for themselves: a join with a small table, an aggregate of windows."""
+"""Estimates where rows do not stand for themselves: a join with a small table, an aggregate of windows."""
 
 from __future__ import annotations
 

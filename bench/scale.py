@@ -48,20 +48,20 @@ class Memory(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.most = {"here": 0.0, "Java": 0.0, "workers": 0.0}
+        self.max_mb = {"here": 0.0, "Java": 0.0, "workers": 0.0}
         self._done = threading.Event()
 
     def run(self) -> None:
         me = psutil.Process()
         while True:  # once at least, however short the step
-            held = dict.fromkeys(self.most, 0.0)
+            held = dict.fromkeys(self.max_mb, 0.0)
             for each in (me, *me.children(recursive=True)):
                 try:
                     kind = "here" if each == me else "Java" if each.name() == "java" else "workers"
                     held[kind] += each.memory_info().rss / 2**20
                 except psutil.Error:  # it ended meanwhile
                     continue
-            self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
+            self.max_mb = {kind: max(most, held[kind]) for kind, most in self.max_mb.items()}
             if self._done.wait(_LOOK_S):
                 return
 
@@ -176,7 +176,7 @@ def _measured(name: str, step: Callable[[], Any], rows: int) -> tuple[Any, float
     answer = step()
     seconds = time.perf_counter() - began
     memory.stop()
-    held = ", ".join(f"{kind} {most:,.0f} MB" for kind, most in memory.most.items())
+    held = ", ".join(f"{kind} {most:,.0f} MB" for kind, most in memory.max_mb.items())
     print(f"{name:<18}{seconds:9.2f} s {rows / seconds / 1e6:8.2f} M rows/s   {held}   load {os.getloadavg()[0]:.1f}",
           flush=True)
     return answer, seconds

@@ -94,8 +94,8 @@ def differ(case: str, ours: Ran, peers: dict[str, Ran]) -> None:
     Raises
     ------
     AssertionError
-        When a peer that ran plans of this engine does not build its query as :class:`Ours`, shares a node with the
-        query of our side, or ran the same plans under the same setting.
+        When a peer that ran plans of this engine does not build its query as :class:`Ours`. When a peer shares a
+        node with the query of our side, or ran the same plans under the same setting.
     """
     mine = set(map(id, ours.nodes))
     for name, peer in peers.items():

@@ -17,7 +17,7 @@ from whimbrel.expr import Expr, col, evaluate, split
 from whimbrel.kernels import wait_for_compiler
 
 ROWS, QUICK_ROWS = 2_000_000, 500_000
-WORDS = (
+VOCABULARY = (
     "carefully", "final", "deposits", "detect", "slyly", "regular", "accounts", "sleep", "furiously", "express",
     "requests", "haggle", "blithely", "ironic", "packages", "above", "the", "special", "foxes", "nag", "quickly",
     "bold", "ideas", "wake", "pending", "theodolites", "cajole", "even", "instructions", "boost", "unusual",
@@ -36,7 +36,7 @@ def phrases(rows: int) -> pa.Array:
     """Words with a blank in between."""
     random = np.random.default_rng(1)
     counts = random.integers(3, 9, rows)
-    words = np.array(WORDS)[random.integers(0, len(WORDS), counts.sum())]
+    words = np.array(VOCABULARY)[random.integers(0, len(VOCABULARY), counts.sum())]
     ends = np.cumsum(counts)
     return pa.array([" ".join(words[end - count : end]) for end, count in zip(ends, counts, strict=True)])
 

@@ -56,7 +56,7 @@ class Log:
     source: Arriving
     window: int
     latencies: tuple[int, ...]
-    words: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 class Arriving(Source):
@@ -90,13 +90,13 @@ def run(*, quick: bool, rows: int | None = None) -> Iterator[Row | Figure]:
 def logs(rows: int) -> Iterator[Log]:
     """Both logs. The latencies of shorter logs are shorter in proportion."""
     scale = rows / ROWS
-    for name, made, window, latencies_, words in (
+    for name, made, window, latencies_, names in (
             ("CloudLog-like", disordered.cloud_log, SECOND_US, (SECOND_US, 60 * SECOND_US, 3_600 * SECOND_US),
              ("1 s", "1 m", "1 h")),
             ("AndroidLog-like", disordered.android_log, MINUTE_MS, (10 * MINUTE_MS, 60 * MINUTE_MS, 1_440 * MINUTE_MS),
              ("10 m", "1 h", "1 d"))):
         scaled = tuple(max(int(latency * scale), 1) for latency in latencies_)
-        yield Log(name, Arriving(name, made(rows)), max(int(window * scale), 1), scaled, words)
+        yield Log(name, Arriving(name, made(rows)), max(int(window * scale), 1), scaled, names)
 
 
 def _ask(log: Log, query: str, source: Source) -> wb.Stream:
@@ -146,7 +146,7 @@ def latencies(log: Log) -> Iterator[Figure]:
         for way in ("together", "smallest only", "largest only"):
             side = ways(log, query)[way]
             for which, (share, waits) in _settled(log, side.build()).items():
-                case = f"{log.name} {way}, {log.words[which]}"
+                case = f"{log.name} {way}, {log.names[which]}"
                 yield Figure("D", case, "% of rows", 100 * share, "that its answer counts")
                 if not np.isnan(waits):  # else the log was over before the first answer
                     yield Figure("D", case, "windows", waits / log.window, "from a window's end to its answer, median")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import whimbrel as wb
-from bench import limit_beat as limit
+from bench import limit_periodic as limit
 from bench.compare import Row, compare
 from bench.kept_memory import keep_memory
 from whimbrel import Stream, col
@@ -43,7 +43,7 @@ def _all(rows: int, loop_is: str, roof: str | None) -> Iterator[Row]:
     for workload, counted, cases in (
         ("E periodic", rows, _periodic_cases(log, other, _periodic({"kind": kind}), x, y, kind)),
         ("E periodic", rows, _other_cases(x, gaps)),
-        ("E two beats", rows, _between_beats(x)),
+        ("E two periods", rows, _resampling(x)),
         ("E by key", rows, _by_key(x)),
         ("E 10% missing", len(there), _irregular_cases(x, there, y, here, kind)),
     ):
@@ -138,7 +138,7 @@ def _other_cases(x: Array, gaps: Array) -> Iterator[Case]:
         lambda: limit.heart_beats(x)), ("z",)
 
 
-def _between_beats(x: Array) -> Iterator[Case]:
+def _resampling(x: Array) -> Iterator[Case]:
     """Resampling: of a value every 4 ticks, what lies on the line between two at every 5 ticks."""
     stop = (len(x) - 1) * 4
     steps = wb.from_arrow(pa.table({"at": np.arange(0, stop, 4), "until": np.arange(4, stop + 4, 4), "x": x[:-1],

@@ -1,4 +1,4 @@
-"""H. Progressive answers (after Trill, VLDB 2015, 7.4, figure 6b): early and steered ones, and what intervals hold."""
+"""H. Progressive queries (after Trill, VLDB 2015, 7.4, figure 6b): updates, priorities and coverage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TERMS = 1_000
 SHUFFLES, QUICK_SHUFFLES = 1_000, 4
 Peers = dict[str, Callable[[], Any] | Ours[wb.Stream]]
 GOALS = {"first answer": np.inf, "to 5%": 0.05, "to 1%": 0.01}
-SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Question:
 
 
 def run(*, quick: bool, logs: Path | None = None) -> Iterator[Row]:
-    """All answers of a scan against one, time to an error, steering, for two questions; a peer; then coverage."""
+    """All answers of a scan against one, time to an error, priorities, for two questions; a peer; then coverage."""
     rows = QUICK_ROWS if quick else ROWS
     asked = [
         _searches(rows),
@@ -196,7 +196,7 @@ def _times_to(case: str, build: Callable[[], wb.Stream], peers: Peers, question:
         for name in (*others, f"by hand {goal}"):
             yield taken("H", f"{case}, {goal}", times[goal], "Polars by hand" if name in hands else name, times[name],
                         ran=(sides[goal][1], sides[name][1]))
-    for answer in query.progressive(at=SHARES):
+    for answer in query.progressive(at=FRACTIONS):
         if not answer.final:
             found = answer.table
             off, within = _off(found, common, question, exact), _within(found, common, question)

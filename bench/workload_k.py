@@ -1,5 +1,7 @@
-"""K. Feeds: rows from a wire to an answer, against the bare client; from a broker to a result; every feed's small
-messages; a replay at full speed against a batch run; a start from a checkpoint against one from the beginning.
+"""K. Feeds: throughput from a wire and a broker, of small messages and replays, and starts from checkpoints.
+
+A wire is measured against the bare client, a replay at full speed against a batch run, and a start from a checkpoint
+against a start from the beginning.
 """
 
 from __future__ import annotations

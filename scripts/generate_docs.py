@@ -154,19 +154,19 @@ def _page(page: Page, pages: dict[Described, Page]) -> Iterator[str]:
 
 
 def _sections(documentation: str) -> dict[str, str]:
-    """Parts of a numpydoc docstring by their title; what comes first has none."""
+    """Parts of a numpydoc docstring by their title; the first part has none."""
     first, *rest = re.split(r"^(\w+)\n-{3,}\n", documentation, flags=re.MULTILINE)
     return {"": first.strip()} | {title: text.strip() for title, text in zip(rest[::2], rest[1::2], strict=True)}
 
 
-def _documented(function: Callable[..., Any], own: dict[str, str], said: dict[str, str], page: Page,
+def _documented(function: Callable[..., Any], own: dict[str, str], of_class: dict[str, str], page: Page,
                        pages: dict[Described, Page]) -> str:
     """What is said of the parameters that a user passes, by the function or else by the class, and its errors."""
     taken = inspect.signature(function).parameters
     if re.match(r"Another name of", own[""]):
         return ""
     documented = (_parameters(own["Parameters"]) if "Parameters" in own
-                  else _as_passed(said.get("Parameters", ""), taken))
+                  else _as_passed(of_class.get("Parameters", ""), taken))
     listed = "".join(_parameter(name, kind, text, page, pages) for name, kind, text in documented
                      if {each.strip(" *") for each in name.split(",")} & taken.keys())
     errors = re.sub(r"^(\w+)\n    ", r"Raises `\1`: ", own.get("Raises", ""), flags=re.MULTILINE)
