@@ -15,5 +15,5 @@ class PageMessage(pn.widgets.TextInput):  # type: ignore[misc]
 
     _debounce: ClassVar[int] = 0
 
-    def __init__(self, **look: Any) -> None:
-        super().__init__(visible=False, width=0, height=0, margin=0, **look)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(visible=False, width=0, height=0, margin=0, **options)

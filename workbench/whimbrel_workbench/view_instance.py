@@ -47,14 +47,14 @@ class ViewInstance:
                  *, transport: bool) -> None:
         self._feed, self._lock = feed, feed.between_frames
         early = feed.progressive is not None
-        self._beside: RunDetails | EstimateControls = (EstimateControls if early else RunDetails)(feed, self._change)
-        toolbar = Toolbar(on_gesture, feed.choose_value, self._beside.buttons,
+        self._details: RunDetails | EstimateControls = (EstimateControls if early else RunDetails)(feed, self._change)
+        toolbar = Toolbar(on_gesture, feed.choose_value, self._details.buttons,
                           keep="Stop here" if early else "Stop run")
-        host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._beside.pick)
+        host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._details.pick)
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else host
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
-        self._panel.append(self._beside.panel)
+        self._panel.append(self._details.panel)
         self._output = page.Output(self._panel, feed.refresh, on_message, lambda: on_closed(self), self._lock)
         self._kept = (("", True), time.monotonic())
         self._still_every_s = _STILL_EVERY_S
@@ -92,7 +92,7 @@ class ViewInstance:
         """Show a frame."""
         with page.one_message(self._panel):
             self._screen.draw(frame)
-            self._beside.draw()
+            self._details.draw()
             self._output.sending()
 
     def keep(self, frame: Frame) -> None:

@@ -22,26 +22,26 @@ _NO_MASK = frozen(np.empty(0, np.bool_))
 def contains(texts: Any, text: str) -> Any:
     """Whether it stands in each; null where that is null."""
     found = _found(texts, text)
-    return pc.match_substring(texts, text) if found is None else _beside(texts, pa.bool_(), found >= 0)
+    return pc.match_substring(texts, text) if found is None else _with_nulls(texts, pa.bool_(), found >= 0)
 
 
 def starts_with(texts: Any, text: str) -> Any:
     """Whether each begins with it; null where that is null."""
     found = _at_edge(texts, text, at_end=False)
-    return pc.starts_with(texts, text) if found is None else _beside(texts, pa.bool_(), found)
+    return pc.starts_with(texts, text) if found is None else _with_nulls(texts, pa.bool_(), found)
 
 
 def ends_with(texts: Any, text: str) -> Any:
     """Whether each ends with it; null where that is null."""
     found = _at_edge(texts, text, at_end=True)
-    return pc.ends_with(texts, text) if found is None else _beside(texts, pa.bool_(), found)
+    return pc.ends_with(texts, text) if found is None else _with_nulls(texts, pa.bool_(), found)
 
 
 def index_of(texts: Any, text: str) -> Any:
     """How many characters of each stand before it; -1 where it is not found."""
     found = _found(texts, text)
     if found is not None:
-        return _beside(texts, pa.int64(), found.astype(np.int64))
+        return _with_nulls(texts, pa.int64(), found.astype(np.int64))
     if isinstance(texts, pa.Scalar):
         return pa.scalar(None if texts.as_py() is None else texts.as_py().find(text), pa.int64())
     positions = pc.find_substring(texts, text).cast(pa.int64())
@@ -105,7 +105,7 @@ def _at_edge(texts: Any, text: str, *, at_end: bool) -> Array | None:
     return found
 
 
-def _beside(texts: pa.Array, type_: pa.DataType, answers: Array) -> pa.Array:
+def _with_nulls(texts: pa.Array, type_: pa.DataType, answers: Array) -> pa.Array:
     """Answers, null where the texts are."""
     there = Column(pa.string(), texts).validity() if texts.null_count else None
     return Column(type_, answers, there).to_arrow()

@@ -77,12 +77,12 @@ def _type_of(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType
     over, known = expr.__dict__.get("_typed", (None, None))
     if over is schema:
         return known
-    found = _type_anew(expr, schema, whole, where)
+    found = _compute_type(expr, schema, whole, where)
     expr.__dict__["_typed"] = schema, found
     return found
 
 
-def _type_anew(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType:
+def _compute_type(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType:
     def typed(part: Expr) -> Operand:
         return part, _type_of(part, schema, whole, where)
 

@@ -42,7 +42,7 @@ def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Toke
     try:
         _save(session, folder, where, tokens)
     except OSError as error:
-        shutil.rmtree(_beside(folder, "partial"), ignore_errors=True)
+        shutil.rmtree(_sibling(folder, "partial"), ignore_errors=True)
         raise CheckpointError(f"Cannot write {str(path)!r}: {error.strerror or error}.", where=where,
                               hint="Use a folder that can be created, on a disk with free space.") from error
 
@@ -51,7 +51,7 @@ def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token])
     if folder.exists() and not (folder / _RUN).is_file():
         raise CheckpointError(f"{str(folder)!r} exists and does not hold a checkpoint.", where=where,
                               hint="Use a folder that does not exist, or the checkpoint to replace.")
-    fresh, previous = _beside(folder, "partial"), _beside(folder, "previous")
+    fresh, previous = _sibling(folder, "partial"), _sibling(folder, "previous")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     for number, kernel in enumerate(session.pipeline.kernels):
@@ -93,7 +93,7 @@ def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
     """
     folder, where = Path(path), f"restore({str(path)!r}, ...)"
     if not folder.exists():  # the machine went down between the two renames
-        folder = _beside(folder, "previous")
+        folder = _sibling(folder, "previous")
     if not (folder / _RUN).is_file():
         raise DamagedCheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
                                      hint="Write one with run.checkpoint(path).")
@@ -212,7 +212,7 @@ def _name(number: int) -> str:
     return f"step-{number:02}.arrow"
 
 
-def _beside(folder: Path, word: str) -> Path:
+def _sibling(folder: Path, word: str) -> Path:
     return folder.with_name(f".{folder.name}.{word}")
 
 

@@ -219,7 +219,7 @@ class SourceReader:
                 if batch is None:
                     continue
                 if isinstance(stream, ReplayReader):
-                    self.arrival_ns = max(self.arrival_ns, stream.came)
+                    self.arrival_ns = max(self.arrival_ns, stream.last_arrival)
                 self._rest[number] = batch
             return self._process(number, whole=spans)
         if self._streams and len(self._readings) == len(self._streams):  # others wait by themselves

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NEEDED: Final = ("numpy", "pyarrow", "whimbrel")
-_PATIENCE_S: Final = 60
+_TIMEOUT_S: Final = 60
 _PROBE: Final = """
 import importlib.util, sys
 print(*sys.version_info[:2], sep=".")
@@ -93,7 +93,7 @@ def _against(python: str) -> str:
         return ""
     try:
         said = subprocess.run([path, "-c", _PROBE, *_NEEDED], capture_output=True, text=True,  # noqa: S603 - Spark's own
-                              check=True, timeout=_PATIENCE_S).stdout.splitlines()
+                              check=True, timeout=_TIMEOUT_S).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return "does not start"
     version, lacking = said[0], said[1].split()

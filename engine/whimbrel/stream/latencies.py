@@ -46,15 +46,15 @@ def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
     sources = {source: source.on_clock(clock) if isinstance(source, Replay) and clock is not None else source
                for source in asked.sources}
     if isinstance(query, Stream) and len(latencies) == 1:
-        promised = {source: _promising(read, latencies[0]) for source, read in sources.items()}
-        return replace(asked, node=rebind(asked.node, promised))
+        changed = {source: _with_latency(read, latencies[0]) for source, read in sources.items()}
+        return replace(asked, node=rebind(asked.node, changed))
     again = replace(asked, node=rebind(asked.node, sources))
     if isinstance(query, LatencyBands):
         return again.at_latencies(*latencies, partial=query.partial, merge=query.merge)
     return again.at_latencies(*latencies)
 
 
-def _promising(source: Source, latency: int) -> Source:
+def _with_latency(source: Source, latency: int) -> Source:
     late = "drop" if source.disorder.late == "raise" else source.disorder.late
     copied = copy.copy(source)
     copied.disorder = replace(source.disorder, reorder_latency=latency, late=late)

@@ -60,9 +60,9 @@ class BrowserSession:
         self._run = RunPanel(shared.control if control else None)
         self._keys = KeySelector(self._choose)
         names = [name for row in dashboard.layout.rows for name in row]
-        self._steering = RunControls(shared, document, names) if control else None
+        self._controls = RunControls(shared, document, names) if control else None
         self._screens = {name: ViewPanel(on_view=partial(self._link, name),
-                                      host=self._steering.host(name) if self._steering else NOBODY) for name in names}
+                                      host=self._controls.host(name) if self._controls else NOBODY) for name in names}
         # Of a kind that is not drawn: each frame changes them, and a drawn model would be laid out again each time.
         self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
@@ -116,16 +116,16 @@ class BrowserSession:
                 left = narrowed(pictures[name], chosen)
                 self._screens[name].draw(replace(frames[name], picture=left),
                                          _none_of(chosen) if left is None and pictures[name] is not None else "")
-            if self._steering is not None:
-                self._steering.draw(frames, names)
+            if self._controls is not None:
+                self._controls.draw(frames, names)
             self._sent.tags = [self._sent.tags[0] + 1]
 
     def _lay_out(self, dashboard: Dashboard) -> None:
-        steering = self._steering.panel if self._steering else pn.Column(visible=False)
+        steering = self._controls.panel if self._controls else pn.Column(visible=False)
         sources = Text(_sources_html(dashboard), stylesheets=[CSS], margin=0, sizing_mode="stretch_width")
         parts = [self._run.head, self._run.buttons, steering, self._run.facts, self._keys.panel, sources]
         for name, screen in self._screens.items():
-            below = self._steering.below(name) if self._steering else []
+            below = self._controls.below(name) if self._controls else []
             parts.append(pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
         with self._document.models.freeze():  # else all models are walked through once more with every part
             for part in parts:

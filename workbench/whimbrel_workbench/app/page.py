@@ -17,7 +17,7 @@ from whimbrel_workbench.page import freezing
 from whimbrel_workbench.workspace import Dashboard
 
 _HERE: Final = Path(__file__).parent
-_BESIDE: Final = ("head", "buttons", "steering", "facts", "keys", "sources")
+_FIXED: Final = ("head", "buttons", "steering", "facts", "keys", "sources")
 
 
 class Page:
@@ -34,7 +34,7 @@ class Page:
         number = count()
         rows = [[(name, f"view{next(number)}") for name in row] for row in dashboard.layout.rows]
         self._title = dashboard.title
-        self._places = [*_BESIDE, *(place for row in rows for _, place in row)]
+        self._places = [*_FIXED, *(place for row in rows for _, place in row)]
         self._bundle = bundle_resources([], resources)
         # Names in it are the author's, so they are escaped.
         self._template = Environment(loader=FileSystemLoader(_HERE), autoescape=True).get_template("page.html")

@@ -38,7 +38,7 @@ class RunControls:
     def __init__(self, shared: SharedRun, document: Document, names: Iterable[str]) -> None:
         self._shared = shared
         self._transport, self._latency = Transport(shared.player), LatencyControl(shared.ask)
-        self._inside = {name: self._beside(shared.feeds[name], document) for name in names}
+        self._inside = {name: self._details(shared.feeds[name], document) for name in names}
         self.panel = pn.Column(self._transport.panel, self._latency.panel, sizing_mode="stretch_width", margin=0)
 
     def host(self, name: str) -> Host:
@@ -64,7 +64,7 @@ class RunControls:
         for name in names:
             self._inside[name].draw()
 
-    def _beside(self, feed: LiveSession, document: Document) -> RunDetails | EstimateControls:
+    def _details(self, feed: LiveSession, document: Document) -> RunDetails | EstimateControls:
         """Details of a run, or the controls of a progressive query."""
         if feed.progressive is not None:
             return EstimateControls(feed, document.add_next_tick_callback)

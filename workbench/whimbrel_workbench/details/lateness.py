@@ -46,7 +46,7 @@ class LatenessPanel:
             self._measuring.start()
         run, asked = self._feed.run, self._feed.asked
         sources = self._study.shown(None if run is None else run.metrics, asked)
-        note = self._study.trouble or self._note
+        note = self._study.last_error or self._note
         if not sources and not note:
             note = "No events yet. The lateness of a feed is measured while it runs."
         self._control.draw([(step.ticks, step.label) for source in sources for step in source.steps], asked)

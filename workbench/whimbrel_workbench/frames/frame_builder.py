@@ -27,7 +27,7 @@ from whimbrel_workbench.frames.table import TableFrame, rows
 
 Picture = Lines | Bars | Heat | Scatter | TableFrame | BigNumbers
 
-_MAX_TOLD_APART: Final = 3
+_MAX_DISTINCT: Final = 3
 _MAX_LINES: Final = 2 * MAX_LINES
 """Twice as many keys as lines that read well: a heat map shows them all."""
 
@@ -200,7 +200,7 @@ class FrameBuilder:
         if self.options.kind != "auto":
             return self.options.kind
         words = columns.texts if not columns.keys and not self.raw else ()
-        if (columns.value is None and not words) or (len(columns.keys) > _MAX_TOLD_APART and not self.raw):
+        if (columns.value is None and not words) or (len(columns.keys) > _MAX_DISTINCT and not self.raw):
             return "table"
         if self.raw or columns.x is not None:
             return "scatter"

@@ -40,8 +40,8 @@ class KeyColors:
         return tuple(known[name] for name in names)
 
 
-def _free(taken: set[int], beside: set[int]) -> int:
+def _free(taken: set[int], neighbors: set[int]) -> int:
     """The first free slot, with another colour than the slots in the same picture while there are such colours."""
-    used = {place % MAX_LINES for place in beside}
+    used = {place % MAX_LINES for place in neighbors}
     return next(place for place in count()
                 if place not in taken and (place % MAX_LINES not in used or len(used) == MAX_LINES))

@@ -31,8 +31,8 @@ not the shown one; the page ends."""
 _ON_THE_WAY: Final = 2
 """So many messages may wait to be painted: with one, a fast page would wait for each answer's way back."""
 
-_PATIENCE_S: Final = 2.0
-_MAX_PATIENCE_S: Final = 16.0
+_TIMEOUT_S: Final = 2.0
+_MAX_TIMEOUT_S: Final = 16.0
 _DEAF_S: Final = 0.4
 _ANSWER: Final = "requestAnimationFrame(() => setTimeout(() => { source.value = source.placeholder }))"
 """When a page has painted what it was sent, it says so; a tab that nobody sees paints nothing and says nothing."""
@@ -89,7 +89,7 @@ class Output:
         self._painted = PageMessage()
         self._painted.jscallback(placeholder=_ANSWER)
         self._painted.param.watch(self._received_painted, "value")
-        self._sent_s, self._patience_s = 0.0, _PATIENCE_S
+        self._sent_s, self._timeout_s = 0.0, _TIMEOUT_S
         layout.extend([self._sign, self._painted])
         layout._hooks.append(with_styles)  # noqa: SLF001 - to be given when it is made only
 
@@ -106,12 +106,12 @@ class Output:
         While a cell is being executed the kernel may not read its answer.
         """
         waited_s = time.monotonic() - self._sent_s
-        return self._waiting < _ON_THE_WAY or waited_s > (_DEAF_S if executing() else self._patience_s)
+        return self._waiting < _ON_THE_WAY or waited_s > (_DEAF_S if executing() else self._timeout_s)
 
     def sending(self) -> None:
         """Part of every message: ask the page to answer when it has painted it."""
         if self._waiting >= _ON_THE_WAY and not executing():
-            self._patience_s = min(2 * self._patience_s, _MAX_PATIENCE_S)
+            self._timeout_s = min(2 * self._timeout_s, _MAX_TIMEOUT_S)
         self._sent_s = time.monotonic()
         self._painted.placeholder = str(int(self._painted.placeholder or 0) + 1)
 
@@ -165,7 +165,7 @@ class Output:
             self._on_closed()
 
     def _received_painted(self, _event: Any) -> None:
-        self._patience_s = _PATIENCE_S
+        self._timeout_s = _TIMEOUT_S
 
     def _received(self, event: Any) -> None:
         said, browser, count, *_ = [*str(event.new).split(" "), "", ""]

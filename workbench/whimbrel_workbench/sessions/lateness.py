@@ -36,7 +36,7 @@ class LatenessStudy:
         self._measured: dict[Source, Lateness] = {}
         self._late_by: dict[Source, dict[int, int]] = {}
         self._changed: dict[Source, dict[int, str]] = {}
-        self.trouble = ""
+        self.last_error = ""
 
     def measure(self) -> None:
         """Read the times of every log that can be read again. On the calling thread."""
@@ -46,7 +46,7 @@ class LatenessStudy:
             try:
                 found = lateness_of(source)
             except WhimbrelError as error:
-                self.trouble = error.what
+                self.last_error = error.what
                 continue
             self._measured[source] = found
             spans = round_spans(source.schema.unit)
@@ -68,7 +68,7 @@ class LatenessStudy:
             try:
                 rows = found.at(*latencies, query=self._query).to_pylist()
             except WhimbrelError as error:
-                self.trouble = error.what
+                self.last_error = error.what
                 return
             for latency, row in zip(latencies, rows, strict=True):
                 known[latency] = changed_words(row["results_changed"], row["results"])

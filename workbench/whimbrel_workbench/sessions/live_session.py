@@ -251,10 +251,10 @@ class LiveSession:
             self._run.stop(keep=True)
 
     def pause(self) -> None:
-        self._steer(lambda run: run.pause())
+        self._control(lambda run: run.pause())
 
     def resume(self) -> None:
-        self._steer(lambda run: run.resume())
+        self._control(lambda run: run.resume())
         self.player.play()
 
     def stop(self, *, keep: bool) -> None:
@@ -263,7 +263,7 @@ class LiveSession:
             with suppress(WhimbrelError):  # the view says so
                 run.wait(_FEEDBACK_S)
 
-        self._steer(stop)
+        self._control(stop)
 
     def refine(self, gesture: Callable[[ProgressiveRun], object]) -> None:
         """Control the progressive query, or pin its estimate; updates start again if they had ended."""
@@ -413,7 +413,7 @@ class LiveSession:
                               len(self._result.table) if self._result and undrawn else 0)
         return self._present
 
-    def _steer(self, gesture: Callable[[AnyRun], None]) -> None:
+    def _control(self, gesture: Callable[[AnyRun], None]) -> None:
         if self._run is not None:
             gesture(self._run)
             self.refresh()

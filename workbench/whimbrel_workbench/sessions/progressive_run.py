@@ -179,7 +179,7 @@ class ProgressiveRun:
         except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
             self._refuse(f"{_NOT_PRIORITIZED}: the range ends outside the calendar")
             return
-        self._prefer(words, (), (begin, max(end, begin + 1)))
+        self._prioritize(words, (), (begin, max(end, begin + 1)))
 
     def prioritize_row(self, row: pa.Table) -> None:
         """Read first what a row of the answer is made of, as far as its keys are columns of the source."""
@@ -196,7 +196,7 @@ class ProgressiveRun:
             keys = ", ".join(found.unsupported)
             self._refuse(f"{_NOT_PRIORITIZED}: {keys} is computed, or of a type without literals")
             return
-        self._prefer(", ".join(words) or "this row", found.conditions, between)
+        self._prioritize(", ".join(words) or "this row", found.conditions, between)
 
     def prioritize_all(self) -> None:
         """Read all that is left alike."""
@@ -271,18 +271,18 @@ class ProgressiveRun:
         self._reading_s += time.perf_counter() - began
         latest = self.query.latest
         if latest is not None and latest.all_read:
-            self._judge(latest)
+            self._add_bounds(latest)
             self._become("finished", *_READING)
         elif answer is None:
             self._met = rule.summary
             self._become("paused", "running")
         else:
             self._met = ""
-            self._judge(answer)
+            self._add_bounds(answer)
             self._tell()
             time.sleep(_TURN_S)
 
-    def _judge(self, answer: Estimate) -> None:
+    def _add_bounds(self, answer: Estimate) -> None:
         """Add the bounds of an answer to the history; of some only, where that takes long."""
         if self._bounds and not answer.final and self._judging_s > _JUDGING * self._reading_s:
             return
@@ -291,7 +291,7 @@ class ProgressiveRun:
         # The first times wait for the compiler, which says nothing of the times to come.
         self._judging_s += time.perf_counter() - began if len(self._bounds) > _WARM_BOUNDS else 0.0
 
-    def _prefer(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
+    def _prioritize(self, words: str, conditions: Sequence[Expr], between: tuple[int, int] | None) -> None:
         def order() -> None:
             if self.query.fallback_reason:
                 return

@@ -48,7 +48,7 @@ class ReplayController:
         if run is not None and run.clock is not None and run.clock.state == "ended":
             self.begin()
         else:
-            self._steer(lambda clock: clock.resume())
+            self._control(lambda clock: clock.resume())
 
     def begin(self) -> None:
         """Go to the first row and play."""
@@ -57,31 +57,31 @@ class ReplayController:
                 clock.seek(first)
             clock.resume()
 
-        self._steer(begin)
+        self._control(begin)
 
     def hold(self) -> None:
         """Let time stand still, in all views on the clock."""
-        self._steer(lambda clock: clock.pause())
+        self._control(lambda clock: clock.pause())
 
     def step(self, by: Duration) -> None:
         """Advance by one step and pause."""
-        self._steer(lambda clock: clock.step(by))
+        self._control(lambda clock: clock.step(by))
 
     def hurry(self, speed: float) -> None:
         """Let time pass at another speed."""
         def hurry(clock: ReplayClock) -> None:
             clock.speed = speed
 
-        self._steer(hurry)
+        self._control(hurry)
 
     def seek(self, to: Instant) -> None:
         """Go to an instant."""
-        self._steer(lambda clock: clock.seek(to))
+        self._control(lambda clock: clock.seek(to))
 
-    def _steer(self, gesture: Callable[[ReplayClock], None]) -> None:
-        self._do(lambda: self._steer_now(gesture))
+    def _control(self, gesture: Callable[[ReplayClock], None]) -> None:
+        self._do(lambda: self._control_now(gesture))
 
-    def _steer_now(self, gesture: Callable[[ReplayClock], None]) -> None:
+    def _control_now(self, gesture: Callable[[ReplayClock], None]) -> None:
         run = self._run()
         if run is None or run.clock is None:
             return

@@ -10,10 +10,10 @@ from typing import Final, Literal, get_args
 Verdict = Literal["look", "rest", "wait", "end"]
 """What follows: draw; draw nothing while the run continues; pause the run; end it."""
 
-_TOLD_WITHIN_S: Final = 20.0
+_TIMEOUT_S: Final = 20.0
 """A page in sight speaks every three seconds, unless the machine is very busy."""
 
-_TOLD_IN_BACKGROUND_S: Final = 150.0
+_BACKGROUND_TIMEOUT_S: Final = 150.0
 """Browsers let a page in the background speak once a minute."""
 
 _WAITS_AFTER_S: Final = 10.0
@@ -91,7 +91,7 @@ class _Said:
         silent_s = now_s - self.last_s
         if self.sign == "gone" or silent_s > _ENDS_AFTER_S:
             return "end"
-        if silent_s > (_TOLD_WITHIN_S if self.sign == "seen" else _TOLD_IN_BACKGROUND_S):
+        if silent_s > (_TIMEOUT_S if self.sign == "seen" else _BACKGROUND_TIMEOUT_S):
             return "wait"
         if self.sign == "hidden":
             return "wait" if now_s - self.since_s > _WAITS_AFTER_S else "rest"

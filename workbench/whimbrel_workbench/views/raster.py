@@ -92,7 +92,7 @@ class Raster:
 
     def counts(self, points: Points, window: Window) -> Counts:
         """Settled points by cell, the lowest row first."""
-        known = self._window if self._goes_on(points) else None
+        known = self._window if self._continues(points) else None
         if known is not None:
             self._count_on(points)
         there = None if known is None else _moved(known, window)
@@ -125,7 +125,7 @@ class Raster:
                 self._counts = self._counts + count((piece[0][known:], piece[1][known:], piece[2][known:]),
                                                     self._window)
 
-    def _goes_on(self, points: Points) -> bool:
+    def _continues(self, points: Points) -> bool:
         """Whether the pieces begin where they began when they were counted."""
         now = [_begin(x) for x, _, _ in points.pieces]
         return now[:len(self._counted)] == [_begin(x) for x, _ in self._counted]

@@ -21,7 +21,7 @@ MAX_NAME_PX: Final = 300.0
 _CHAR_PX: Final = 6.6
 _WIDER: Final = 1.2
 """So much wider than usual the letters of a font may be."""
-_BESIDE_PX: Final = 22.0
+_MARGIN_PX: Final = 22.0
 """So far words may stand out beyond the ends of an axis."""
 _EDGE_PX: Final = 2.0
 _LEFT_PX: Final = 64.0
@@ -123,7 +123,7 @@ def along_axis(x: Scale, y_px: float, *, calendar: bool) -> list[str]:
     """Positions along the x axis; words at its ends stay inside, whatever font there is."""
     ticks = x.ticks(calendar=calendar)
     step_ms = ticks[1] - ticks[0] if len(ticks) > 1 else 0.0
-    left, right = max(x.low_px - _BESIDE_PX, _EDGE_PX), min(x.high_px + _BESIDE_PX, WIDTH_PX - _EDGE_PX)
+    left, right = max(x.low_px - _MARGIN_PX, _EDGE_PX), min(x.high_px + _MARGIN_PX, WIDTH_PX - _EDGE_PX)
     parts = []
     for at in ticks:
         said = instant(at, step_ms) if calendar else value_words(at)

@@ -57,7 +57,7 @@ class SharedRun:
         self._newest: dict[str, Frame] = {}
         self._changing = threading.Lock()
         # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
-        self._steering = ThreadPoolExecutor(1, "whimbrel-steering")
+        self._control_thread = ThreadPoolExecutor(1, "whimbrel-steering")
         self.feeds = {name: LiveSession(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
                                  progressive=progressive) for name, (query, options, progressive) in views.items()}
         self._early = [feed for feed in self.feeds.values() if feed.progressive is not None]
@@ -65,7 +65,7 @@ class SharedRun:
                                                                             strict=True) if progressive is None}
         self.colouring = KeyColors()
         self._watch(False)
-        self.player = ReplayController(lambda: self._leaders[0].run, self._refresh, self._steering.submit)
+        self.player = ReplayController(lambda: self._leaders[0].run, self._refresh, self._control_thread.submit)
 
     @property
     def viewers(self) -> int:
@@ -84,30 +84,30 @@ class SharedRun:
             self._viewers.append(viewer)
             for name, frame in self._newest.items():
                 viewer.offer(name, frame)
-        self._steering.submit(self._attend)
+        self._control_thread.submit(self._attend)
 
     def leave(self, viewer: Viewer) -> None:
         """Hand no more frames to a page, if it was handed any."""
         with self._changing:
             self._viewers = [other for other in self._viewers if other is not viewer]
-        self._steering.submit(self._attend)
+        self._control_thread.submit(self._attend)
 
     def control(self, gesture: Gesture) -> Future[None]:
         """Do with the run, or with the axes of all views, what a reader wants."""
-        return self._steering.submit(self._steer, gesture)
+        return self._control_thread.submit(self._control, gesture)
 
     def ask(self, latencies: Sequence[int]) -> Future[None]:
         """Start all queries again at other reorder latencies, in ascending ticks. A replay stays where it is."""
-        return self._steering.submit(self._ask, latencies)
+        return self._control_thread.submit(self._ask, latencies)
 
     def resort(self, name: str) -> Future[None]:
         """Put the bars or rows of a view into the order that is right now, on all pages."""
-        return self._steering.submit(self.feeds[name].resort)
+        return self._control_thread.submit(self.feeds[name].resort)
 
     def close(self) -> None:
         """End the run and keep what was drawn."""
-        self._steering.submit(self._end).result()
-        self._steering.shutdown()
+        self._control_thread.submit(self._end).result()
+        self._control_thread.shutdown()
 
     def _attend(self) -> None:
         """Start, continue or pause, by whether any page shows the views."""
@@ -125,7 +125,7 @@ class SharedRun:
             for feed in running:
                 feed.pause()
 
-    def _steer(self, gesture: Gesture) -> None:
+    def _control(self, gesture: Gesture) -> None:
         match gesture:
             case "pause":
                 for feed in self._leaders:

@@ -111,8 +111,8 @@ class _Gathering(Client):
         # Both threads use these without a lock, which would cost more than an item: each writes only its own counts.
         self._ready: deque[Any] = deque()
         self._sizes: deque[int] = deque()  # not in pairs with the items: tuples would load the garbage collector
-        self._came_bytes = self._taken_bytes = 0
-        self._came, self._has_room = threading.Event(), threading.Event()
+        self._received_bytes = self._taken_bytes = 0
+        self._received, self._has_room = threading.Event(), threading.Event()
         self._ended: Exception | None = None
         self._cancel: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._gather, name="whimbrel-iterator", daemon=True)
@@ -120,9 +120,9 @@ class _Gathering(Client):
 
     def receive(self, timeout_s: float) -> MessageBatch | None:
         if not self._ready:
-            self._came.clear()
+            self._received.clear()
             if not self._ready and self._ended is None:  # an item may have arrived before the clear
-                self._came.wait(timeout_s)
+                self._received.wait(timeout_s)
         ended = self._ended
         if not self._ready:
             if ended is not None:
@@ -149,7 +149,7 @@ class _Gathering(Client):
 
     def _end(self, why: Exception) -> None:
         self._ended = self._ended or why
-        self._came.set()
+        self._received.set()
         self._has_room.set()
 
     # The reading thread.
@@ -201,15 +201,15 @@ class _Gathering(Client):
         """Whether an item must wait; never after close."""
         return self._ended is None and (
             len(self._ready) >= _DELIVERIES * (1 if isinstance(item, pa.RecordBatch) else self._together)
-            or self._came_bytes - self._taken_bytes > _DELIVERIES * self._together_bytes)
+            or self._received_bytes - self._taken_bytes > _DELIVERIES * self._together_bytes)
 
     def _add(self, item: object) -> None:
         bytes_ = size(item)
-        self._came_bytes += bytes_
+        self._received_bytes += bytes_
         self._sizes.append(bytes_)  # before the item: the reader needs both
         self._ready.append(item)
-        if not self._came.is_set():
-            self._came.set()
+        if not self._received.is_set():
+            self._received.set()
 
 
 async def _stir() -> None:

@@ -93,9 +93,9 @@ class _Subscriber(Client):
     def __init__(self, feed: MqttFeed) -> None:
         self._feed = feed
         self._changed = threading.Condition()
-        self._came: list[Any] = []
+        self._received: list[Any] = []
         self._held: list[Any] = []
-        self._came_bytes = self._held_bytes = 0
+        self._received_bytes = self._held_bytes = 0
         self._taken: list[Any] = []
         self._subscribed = self._closing = False
         self._ended: Exception | None = None
@@ -122,7 +122,7 @@ class _Subscriber(Client):
         if url.scheme == "mqtts" or feed.tls_context is not None:
             link.tls_set_context(closing_context(feed.tls_context))
         link.on_connect, link.on_subscribe, link.on_disconnect = self._answered, self._granted, self._disconnected
-        link.on_message = self._heard
+        link.on_message = self._on_message
         about = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         about.ReceiveMaximum = _MAX_MESSAGES
         if feed.session is not None:
@@ -191,22 +191,22 @@ class _Subscriber(Client):
     def _read(self) -> None:
         """Read all available messages, up to a limit."""
         for _ in range(_MAX_HELD):
-            before, wire = len(self._came), self._link.socket()
-            if self._link.loop_read() or (len(self._came) == before and not getattr(wire, "pending", int)()):
+            before, wire = len(self._received), self._link.socket()
+            if self._link.loop_read() or (len(self._received) == before and not getattr(wire, "pending", int)()):
                 break
-            if self._came_bytes > MAX_BYTES:
+            if self._received_bytes > MAX_BYTES:
                 break
-        if self._came:
+        if self._received:
             with self._changed:
-                self._held += self._came
-                self._held_bytes += self._came_bytes
+                self._held += self._received
+                self._held_bytes += self._received_bytes
                 self._changed.notify_all()
-            self._came.clear()
-            self._came_bytes = 0
+            self._received.clear()
+            self._received_bytes = 0
 
-    def _heard(self, link: Any, _: Any, message: Any) -> None:
-        self._came.append(message)
-        self._came_bytes += len(message.payload)
+    def _on_message(self, link: Any, _: Any, message: Any) -> None:
+        self._received.append(message)
+        self._received_bytes += len(message.payload)
 
     def _acknowledge(self) -> None:
         with self._changed:

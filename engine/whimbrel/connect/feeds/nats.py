@@ -99,11 +99,11 @@ class _Puller(Client):
         self._made: str
         self._offset, self._made = offset if isinstance(offset, list) else (offset, "")
         self._behind: int | None = None
-        self._came: list[Any] = []
+        self._received: list[Any] = []
         self._coming, self._at_end, self._refused = 0, False, ""
         self._answered = asyncio.Event()
         self.lost: Counter[str] = Counter()
-        self._heard_at = monotonic()
+        self._received_at = monotonic()
         self._error: Exception | None = None
         self._link = feed.library.NATS()
         self._runner = asyncio.Runner()
@@ -174,7 +174,7 @@ class _Puller(Client):
         if not messages:
             await self._check_after_silence()
             return None
-        self._heard_at = monotonic()
+        self._received_at = monotonic()
         self._offset = messages[-1].metadata.sequence.stream
         self._behind = messages[-1].metadata.num_pending
         return MessageBatch([message.data for message in messages], [self._offset, self._made],
@@ -184,7 +184,7 @@ class _Puller(Client):
     async def _gather(self, until: float) -> list[Any]:
         """Return available messages up to a limit, or else the next message of any size."""
         try:
-            while not self._came:
+            while not self._received:
                 if not self._coming:
                     await self._ask(until - monotonic())
                 await asyncio.wait_for(self._answered.wait(), max(until - monotonic(), _LEAST_S))
@@ -192,8 +192,8 @@ class _Puller(Client):
             pass
         if self._refused:
             raise ConnectionError(self._refused)
-        came, self._came = self._came, []
-        return came
+        received, self._received = self._received, []
+        return received
 
     async def _ask(self, wait_s: float) -> None:
         """Request all available messages; at the end of the stream, the next one."""
@@ -208,7 +208,7 @@ class _Puller(Client):
         """Take a message, or the status that ends a request."""
         self._at_end = not message.reply
         if not self._at_end:
-            self._came.append(message)
+            self._received.append(message)
             self._coming -= 1
         else:
             self._coming = 0
@@ -220,9 +220,9 @@ class _Puller(Client):
 
     async def _check_after_silence(self) -> None:
         """Check that the consumer exists: a deleted one looks like one without messages."""
-        if monotonic() - self._heard_at > _SILENCE_S:
+        if monotonic() - self._received_at > _SILENCE_S:
             await self._consumer_info()  # raises if there is none
-            self._heard_at, self._coming = monotonic(), 0
+            self._received_at, self._coming = monotonic(), 0
 
     @property
     def lag_rows(self) -> int | None:

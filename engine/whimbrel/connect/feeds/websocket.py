@@ -93,7 +93,7 @@ class _Socket(Client):
         options = self._link.response.headers
         self._run: str | None = options.get(RUN)
         self._row = int(options.get(ROW, 0))
-        self._heard_at = monotonic()
+        self._received_at = monotonic()
         self._asked_at, self._pong = 0.0, None
         if feed.hello is not None:
             self._link.send(feed.hello)
@@ -114,7 +114,7 @@ class _Socket(Client):
         if not messages:
             self._check_after_silence()
             return None
-        self._heard_at, self._pong = monotonic(), None
+        self._received_at, self._pong = monotonic(), None
         self._row += len(messages)
         return MessageBatch(messages, None if self._run is None else [self._row, self._run])
 
@@ -125,10 +125,10 @@ class _Socket(Client):
         """
         now = monotonic()
         if self._pong is not None and self._pong.is_set():
-            self._heard_at, self._pong = now, None
+            self._received_at, self._pong = now, None
         elif self._pong is not None and now - self._asked_at > _SILENCE_S:
             raise ConnectionError(f"the server does not answer for {_SILENCE_S:.0f} s")
-        elif self._pong is None and now - self._heard_at > _SILENCE_S:
+        elif self._pong is None and now - self._received_at > _SILENCE_S:
             self._pong, self._asked_at = self._link.ping(), now
 
     def _ended(self, error: Exception) -> Exception:

@@ -153,10 +153,10 @@ class Replay(Source):
         """First row of the replay, found from the arrival column alone, which is cheaper than skipping rows."""
         row = 0
         with closing(self._rows((), 0)) as parts:
-            for _, came in parts:
-                early = int(np.searchsorted(came, cast(int, self._start)))
+            for _, arrivals in parts:
+                early = int(np.searchsorted(arrivals, cast(int, self._start)))
                 row += early
-                if early < len(came):
+                if early < len(arrivals):
                     break
                 yield None
         return row
@@ -188,14 +188,14 @@ class Replay(Source):
             # A clock waits until each replay knows its next arrival, so read in small pieces.
             for piece in (part.slice(first, first + PIECE_ROWS)
                           for part in parts for first in range(0, len(part), PIECE_ROWS)):
-                batch, came = self._checked(piece, last, row)
-                kept = len(came) if self._end is None else int(np.searchsorted(came, self._end))
+                batch, arrivals = self._checked(piece, last, row)
+                kept = len(arrivals) if self._end is None else int(np.searchsorted(arrivals, self._end))
                 if kept:
-                    yield batch.slice(0, kept).select(columns), came[:kept]
-                if kept < len(came):
+                    yield batch.slice(0, kept).select(columns), arrivals[:kept]
+                if kept < len(arrivals):
                     return
-                last = int(came[-1])
-                row += len(came)
+                last = int(arrivals[-1])
+                row += len(arrivals)
 
     def _newest_before(self, row: int) -> int:
         """The newest event time before a row, which sets the pace of the rows from there on."""
@@ -218,14 +218,14 @@ class Replay(Source):
             never = row_named(first_row, self._source.lies_in, int(np.argmin(column.valid)))
             raise SourceError(f"{never} has no arrival time: {self._order!r} is null.", where=self._where,
                               hint="Drop rows without an arrival time first (rows count from 0).")
-        came = _ticks(column)
+        arrivals = _ticks(column)
         batch = with_gaps(batch) if self.in_order else batch
-        if came[0] < last or not (ordered(batch) if self.in_order else ascends(came)):
-            back = 0 if came[0] < last else 1 + int(np.argmax(came[1:] < came[:-1]))
+        if arrivals[0] < last or not (ordered(batch) if self.in_order else ascends(arrivals)):
+            back = 0 if arrivals[0] < last else 1 + int(np.argmax(arrivals[1:] < arrivals[:-1]))
             row = row_named(first_row, self._source.lies_in, back)
             raise SourceError(f"{row} arrived before the previous row: {self._order!r} decreases.",
                               where=self._where, hint=self._order_hint())
-        return batch, came
+        return batch, arrivals
 
     def _order_hint(self) -> str:
         if self.arrival is None:
@@ -235,15 +235,15 @@ class Replay(Source):
 
 
 def _ticks(column: Column) -> Ticks:
-    came = np.asarray(column.values).astype(np.int64, copy=False)
-    return came * _DAY_S if pa.types.is_date32(column.type) else came
+    arrivals = np.asarray(column.values).astype(np.int64, copy=False)
+    return arrivals * _DAY_S if pa.types.is_date32(column.type) else arrivals
 
 
 def _in_spans(parts: Generator[tuple[Batch, Ticks]], span: int) -> Generator[tuple[Batch, Ticks]]:
     """The rows, due at the end of the time span of their arrival; a span is never split over batches."""
     held: list[tuple[Batch, Ticks]] = []
-    for batch, came in parts:
-        held.append((batch, _end_of_span(came, span)))
+    for batch, arrivals in parts:
+        held.append((batch, _end_of_span(arrivals, span)))
         if held[-1][1][-1] > held[0][1][0]:
             rows, ends = _together(held)
             complete = int(np.searchsorted(ends, ends[-1]))  # further rows of the last span may follow
@@ -257,6 +257,6 @@ def _together(held: Sequence[tuple[Batch, Ticks]]) -> tuple[Batch, Ticks]:
     return Batch.concat([rows for rows, _ in held]), np.concatenate([ends for _, ends in held])
 
 
-def _end_of_span(came: Any, span: int) -> Any:
+def _end_of_span(arrivals: Any, span: int) -> Any:
     """The last tick of the time span of an arrival."""
-    return np.minimum(came // span * span, INF - span) + (span - 1)
+    return np.minimum(arrivals // span * span, INF - span) + (span - 1)

@@ -46,7 +46,7 @@ class ReplayReader(Iterator["Batch | None"]):
         Arrival of the next row in nanoseconds; None while unknown, NEVER after the last row.
     upto : int
         Arrival of the last buffered row in nanoseconds.
-    came : int
+    last_arrival : int
         Arrival of the last delivered row in nanoseconds.
     """
 
@@ -62,7 +62,7 @@ class ReplayReader(Iterator["Batch | None"]):
         self._has_begun = False
         self.clock, self.speed, self.whole = clock, speed, whole
         self.due: int | None = None
-        self.upto = self.came = -NEVER
+        self.upto = self.last_arrival = -NEVER
 
     def __next__(self) -> Batch | None:
         follower = self._follower or follow([self])
@@ -122,7 +122,7 @@ class ReplayReader(Iterator["Batch | None"]):
         """Deliver buffered rows up to a tick."""
         begin = self._at
         self._at = min(int(np.searchsorted(self._due, tick, side="right")), begin + PIECE_ROWS)
-        self.came = self._arrivals.nanoseconds(int(self._due[self._at - 1]))
+        self.last_arrival = self._arrivals.nanoseconds(int(self._due[self._at - 1]))
         if self._at < len(rows):
             self.due = self._arrivals.nanoseconds(int(self._due[self._at]))
         else:

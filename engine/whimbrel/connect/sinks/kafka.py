@@ -64,7 +64,7 @@ class KafkaSink(Sink):
             raise SinkError(f"key must be a column of the result, got {self._key!r}.",
                             hint=near_match(self._key, schema.names),
                             where=f"sinks.kafka({self.name!r}, key={self._key!r})")
-        self._row, self.last_error, self._heard, self._answered = rows, "", time.monotonic(), False
+        self._row, self.last_error, self._last_response, self._answered = rows, "", time.monotonic(), False
         self._stop_seen = math.inf
         self._errors: list[str] = []
         try:
@@ -84,7 +84,7 @@ class KafkaSink(Sink):
     def _queued(self, text: bytes, key: bytes | None) -> bool:
         """Queue a message; False if the queue is full."""
         if not len(self._producer):
-            self._heard = time.monotonic()
+            self._last_response = time.monotonic()
         try:
             self._producer.produce(self.name, text, key, headers={"row": str(self._row)}, on_delivery=self._delivered)
         except BufferError:
@@ -97,17 +97,17 @@ class KafkaSink(Sink):
         """Wait for a condition while brokers acknowledge messages or may do so again."""
         while not done():
             self._producer.poll(_LOOK_S)
-            if time.monotonic() - self._heard > _ANSWER_S:
+            if time.monotonic() - self._last_response > _ANSWER_S:
                 self.last_error = self.last_error or f"no broker answers at {self._config['bootstrap.servers']}"
-            if self._is_vain():
+            if self._is_fatal():
                 left = f"{len(self._producer):,} messages were not acknowledged"
                 why = ": ".join(filter(None, [*self._errors[:1], left, self.last_error]))
                 raise self._failed(why)
 
-    def _is_vain(self) -> bool:
+    def _is_fatal(self) -> bool:
         """Whether to stop waiting for brokers; a stopping run waits a short time."""
         now = time.monotonic()
-        silent_s = now - self._heard
+        silent_s = now - self._last_response
         if self.stopped.is_set():
             self._stop_seen = min(self._stop_seen, now)
         return (bool(self._errors) or silent_s > self.retry_timeout_s or
@@ -128,17 +128,18 @@ class KafkaSink(Sink):
         if error is not None:
             self._errors.append(error.str())
         else:
-            self._heard, self.last_error, self._answered = time.monotonic(), "", True
+            self._last_response, self.last_error, self._answered = time.monotonic(), "", True
 
     def ready(self) -> bool:
         self._producer.poll(0)
         until = math.inf if self.checkpointed else time.monotonic() + _HOLD_S
-        while len(self._producer) and not self.last_error and time.monotonic() < min(self._heard + _HOLD_S, until):
+        while len(self._producer) and not self.last_error and (
+                time.monotonic() < min(self._last_response + _HOLD_S, until)):
             self._producer.poll(_LOOK_S)
-        silent_s = time.monotonic() - self._heard
+        silent_s = time.monotonic() - self._last_response
         if len(self._producer) and silent_s > _ANSWER_S:
             self.last_error = self.last_error or f"no broker answers at {self._config['bootstrap.servers']}"
-        return not len(self._producer) or self._is_vain()
+        return not len(self._producer) or self._is_fatal()
 
     def prepare(self) -> Token:
         self._wait(lambda: not self._errors and self._producer.flush(0) == 0)

@@ -119,7 +119,7 @@ class PostgresSink(ServerSink):
             with self._link.cursor() as cursor:
                 for start in range(0, len(rows), _TOGETHER):  # in steps, so that a slow server is not taken for hung
                     cursor.executemany(self._put, rows[start : start + _TOGETHER])
-                    self._heard()
+                    self._responded()
 
     def _settle(self) -> None:
         self._write()

@@ -78,7 +78,7 @@ class ServerSink(Sink):
     def _disconnect(self) -> None:
         """Close the connection, if there is one. May fail."""
 
-    def _heard(self) -> None:
+    def _responded(self) -> None:
         """Note that the server has responded."""
         if self._talk is not None:
             self._talk.answered()

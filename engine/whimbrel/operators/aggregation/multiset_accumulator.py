@@ -85,7 +85,7 @@ class MultisetAccumulator(Accumulator):
             self.held_start = extend(self.held_start, slots, 0)
 
     def read(self, batch: Batch) -> Inputs:
-        if isinstance(self.values, WordValues) and len(self.values.words) > self.values.limit:
+        if isinstance(self.values, WordValues) and len(self.values.strings) > self.values.limit:
             self._forget_strings(self.values)
         aggregate = self.aggregate
         assert aggregate.expr is not None
@@ -212,7 +212,7 @@ class MultisetAccumulator(Accumulator):
         """Keep only the words that a bag holds, or that were shown and have not ended."""
         kept, shown = _positions(self.first, self.length), _positions(self.shown_first, self.shown_length)
         words = self.bag.choice != multisets.DISTINCT
-        known = len(values.words)
+        known = len(values.strings)
         live = np.unique(np.concatenate([self.items[kept], self.shown[shown] if words else _NONE]))
         moved = values.keep_only(live)
         self.items[kept] = moved[self.items[kept]]

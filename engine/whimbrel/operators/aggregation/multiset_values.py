@@ -61,34 +61,34 @@ class WordValues:
 
     def __init__(self, type_: pa.DataType) -> None:
         self.type = type_
-        self.words = ColumnKeys(type_)
+        self.strings = ColumnKeys(type_)
         self.rank = self.by_rank = np.empty(0, np.int64)
         self.limit = INITIAL_STRINGS
 
     def encode(self, column: Column) -> Array:
-        ids = self.words.ids(column, None)
-        if len(self.words) != len(self.rank):  # new words lie between the old ones, whose order stays what it was
-            self._rank_words()
+        ids = self.strings.ids(column, None)
+        if len(self.strings) != len(self.rank):  # new strings lie between the old ones, whose order stays what it was
+            self._rank_strings()
         return frozen(ids.astype(np.int64))
 
     def decode(self, keys: Array, valid: Mask | None = None) -> Column:
-        if not len(self.words):
+        if not len(self.strings):
             return Column.nulls(self.type, len(keys))
-        column = self.words.column(keys if valid is None else np.where(valid, keys, 0))
+        column = self.strings.column(keys if valid is None else np.where(valid, keys, 0))
         if valid is None or valid.all():
             return column
         return Column(self.type, pc.if_else(Column(pa.bool_(), valid).to_arrow(), column.to_arrow(),
                                             Column.nulls(self.type, 1).to_arrow()[0]))
 
     def keep_only(self, live: Array) -> Array:
-        """Forget all words but these; answers with the new id of each old one."""
-        words = ColumnKeys(self.type)
-        moved = np.zeros(len(self.words), np.int64)
+        """Forget all strings but these; answers with the new id of each old one."""
+        strings = ColumnKeys(self.type)
+        moved = np.zeros(len(self.strings), np.int64)
         if len(live):
-            moved[live] = words.ids(self.words.column(live), None)
-        self.words = words
+            moved[live] = strings.ids(self.strings.column(live), None)
+        self.strings = strings
         self.limit = max(INITIAL_STRINGS, 2 * len(live))
-        self._rank_words()
+        self._rank_strings()
         return moved
 
     def fork(self) -> WordValues:
@@ -97,12 +97,12 @@ class WordValues:
         clone.__dict__.update(vars(self))
         return clone
 
-    def _rank_words(self) -> None:
-        words = self.words.column(np.arange(len(self.words))).to_arrow()
-        order = Column.from_arrow(pc.sort_indices(words)).values if len(words) else np.empty(0)
+    def _rank_strings(self) -> None:
+        strings = self.strings.column(np.arange(len(self.strings))).to_arrow()
+        order = Column.from_arrow(pc.sort_indices(strings)).values if len(strings) else np.empty(0)
         self.by_rank = np.asarray(order).astype(np.int64)
-        self.rank = np.empty(len(words), np.int64)
-        self.rank[self.by_rank] = np.arange(len(words))
+        self.rank = np.empty(len(strings), np.int64)
+        self.rank[self.by_rank] = np.arange(len(strings))
 
 
 def _swap_negatives(bits: Array) -> Array:

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 class PathKernel(DetectKernel):
     """Each run is one way through the pattern, with one value for each slot.
 
-    Values of fixed width stand in arrays; all others as the number that a table of words gives them.
+    Values of fixed width stand in arrays; all others as the number that a key table gives them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class PathKernel(DetectKernel):
         self.text, self.slots, self.outputs, self.where = text, tuple(slots), tuple(outputs), where
         self.slot_schema = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
         self.emitted = [number for number, slot in enumerate(slots) if slot.shown]
-        self.words = {str(slot.type): KeyTable([slot.type]) for slot in slots if numpy_type(slot.type) is None}
+        self.tables = {str(slot.type): KeyTable([slot.type]) for slot in slots if numpy_type(slot.type) is None}
         self.scalars[USED] = 1  # place 0 is the run of no events
         self.own: list[Array] = []
         self.shown: list[Array] = []
@@ -61,7 +61,7 @@ class PathKernel(DetectKernel):
 
     def encoded(self, column: Column) -> tuple[Array, Array]:
         """Values as they stand in slots, and 1 where there is one, 2 where it is null."""
-        values = column.values if column.fixed else self._words(column.type).ids([column], len(column)).astype(np.int64)
+        values = column.values if column.fixed else self._table(column.type).ids([column], len(column)).astype(np.int64)
         return values, np.where(column.validity(), 1, 2).astype(np.int8)
 
     def decoded(self, slot: int, values: Array, state: Array) -> Column:
@@ -69,10 +69,10 @@ class PathKernel(DetectKernel):
         type_, there = self.slots[slot].type, state == 1
         if numpy_type(type_) is not None:
             return Column(type_, values, None if there.all() else there)
-        if not len(self._words(type_)):
+        if not len(self._table(type_)):
             return Column.nulls(type_, len(values))
-        words = self._words(type_).values(values)[0].to_arrow()
-        return Column(type_, pc.if_else(Column(pa.bool_(), there).to_arrow(), words, pa.scalar(None, type_)))
+        texts = self._table(type_).values(values)[0].to_arrow()
+        return Column(type_, pc.if_else(Column(pa.bool_(), there).to_arrow(), texts, pa.scalar(None, type_)))
 
     @property
     def runs(self) -> int:
@@ -82,8 +82,8 @@ class PathKernel(DetectKernel):
     def sources(self) -> tuple[str, ...]:
         return (self.text.text,)
 
-    def _words(self, type_: pa.DataType) -> KeyTable:
-        return self.words[str(type_)]
+    def _table(self, type_: pa.DataType) -> KeyTable:
+        return self.tables[str(type_)]
 
     def _advance(self, rows: Batch, groups: Array, satisfied: Array, alone: Array) -> Advance:
         read = [array for leaf in self.text.leaves for array in self._leaf(leaf, rows)]
@@ -104,7 +104,7 @@ class PathKernel(DetectKernel):
 
     def _leaf(self, leaf: Expr, rows: Batch) -> tuple[Array, Array]:
         column = evaluate(leaf, rows)
-        if numpy_type(column.type) is None and str(column.type) not in self.words:  # null, whatever its type
+        if numpy_type(column.type) is None and str(column.type) not in self.tables:  # null, whatever its type
             return np.zeros(len(column), np.int64), np.zeros(len(column), np.bool_)
         return self.encoded(column)[0], column.validity()
 
@@ -144,7 +144,7 @@ class _Parts:
         if self.asked != (part, row, position):
             self.asked = (part, row, position)
             column = evaluate(self.exprs[part], self._together(part, row, position))
-            if column.fixed or str(column.type) in self.kernel.words:
+            if column.fixed or str(column.type) in self.kernel.tables:
                 (value,), (there,) = self.kernel.encoded(column)
                 self.answer = value, there == 1
             else:

@@ -78,12 +78,12 @@ class Totals:
         self.width = len(self.names)
         self.added = Additions(self.width) if keeps_blocks else None
         self._loops = [loop for _, loop in split.merging]
-        self.room = GROUPS_AT_FIRST
-        self.blocks = np.zeros(self.room, np.int64)
-        self.sums = np.zeros(self.room * self.width)
-        self.products = np.zeros(self.room * self._triangle if compares else 0)
-        self.crosses = np.zeros(self.room * self.width if compares else 0)
-        self.powers = np.zeros(self.room * self.width * 4 if compares else 0)
+        self.capacity = GROUPS_AT_FIRST
+        self.blocks = np.zeros(self.capacity, np.int64)
+        self.sums = np.zeros(self.capacity * self.width)
+        self.products = np.zeros(self.capacity * self._triangle if compares else 0)
+        self.crosses = np.zeros(self.capacity * self.width if compares else 0)
+        self.powers = np.zeros(self.capacity * self.width * 4 if compares else 0)
         self.known = [array.copy() for array in self.fields] if compares else []
         self._known = np.empty(0)
         self._rows: WindowRows | None = None
@@ -168,7 +168,7 @@ class Totals:
 
     def state_parts(self) -> dict[str, Any]:
         """The parts of the state that change."""
-        names = ("keys", "measures", "kept", "room", "blocks", "sums", "products", "crosses", "powers", "known")
+        names = ("keys", "measures", "kept", "capacity", "blocks", "sums", "products", "crosses", "powers", "known")
         return {name: getattr(self, name) for name in (*names, *(["added"] if self.added is not None else []))}
 
     def _merge(self, ids: Array, fields: Sequence[Column]) -> None:
@@ -194,19 +194,19 @@ class Totals:
                    self.products, self.crosses, self.powers)
 
     def _grow(self, rows: int) -> None:
-        if rows <= self.room:
+        if rows <= self.capacity:
             return
-        self.room = max(rows, 2 * self.room)
+        self.capacity = max(rows, 2 * self.capacity)
         for measure in self.measures:
-            measure.grow_groups(self.room)
-        self.blocks = extend(self.blocks, self.room, 0)
-        self.sums = extend(self.sums, self.room * self.width, 0.0)
+            measure.grow_groups(self.capacity)
+        self.blocks = extend(self.blocks, self.capacity, 0)
+        self.sums = extend(self.sums, self.capacity * self.width, 0.0)
         if self.compares:
-            self.products = extend(self.products, self.room * self._triangle, 0.0)
-            self.crosses = extend(self.crosses, self.room * self.width, 0.0)
-            self.powers = extend(self.powers, self.room * self.width * 4, 0.0)
+            self.products = extend(self.products, self.capacity * self._triangle, 0.0)
+            self.crosses = extend(self.crosses, self.capacity * self.width, 0.0)
+            self.powers = extend(self.powers, self.capacity * self.width * 4, 0.0)
             inits = [value for measure in self.measures for value in measure.steps.init]
-            self.known = [extend(array, self.room, init) for array, init in zip(self.known, inits, strict=True)]
+            self.known = [extend(array, self.capacity, init) for array, init in zip(self.known, inits, strict=True)]
 
 
 def _kept(finish: Finish, name: str, aggregate: Aggregate, usual: float) -> ValueState:

@@ -22,7 +22,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._handler: Handler | None = None
-        self._came: tuple[int, FrameType | None] | None = None
+        self._pending: tuple[int, FrameType | None] | None = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -52,9 +52,9 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._hold)
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
-        self._came = number, frame
+        self._pending = number, frame
 
     def _tell(self, handler: Handler) -> None:
-        came, self._came = self._came, None
-        if came is not None:
-            handler(*came)
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            handler(*pending)

@@ -40,10 +40,10 @@ from whimbrel.run import Pipeline, SourceReader
 
 _COUNTS = (200, 100, 50, 32)
 """Numbers of ranges to try; more ranges read more additional rows."""
-_MAX_BESIDE = 1.0
+_MAX_EXTRA = 1.0
 """The largest number of additional rows of all ranges, as a fraction of the rows of the log."""
-_TRIED = 5
-"""Ranges that are tried, to count their additional rows."""
+_TESTED = 5
+"""Ranges that are read to count their additional rows."""
 
 
 def in_ranges(plan: Node) -> Node | str:
@@ -107,10 +107,10 @@ class TimeRangeSource(SubplanSource):
             blocks = self.blocks(self._least_rows)
             if blocks is None or len(blocks) < MIN_BLOCKS_TO_SAMPLE:
                 return False
-            some = np.unique(np.linspace(0, len(blocks) - 1, _TRIED).astype(np.int64))
+            some = np.unique(np.linspace(0, len(blocks) - 1, _TESTED).astype(np.int64))
             needed = sum(self._rows_for(start, last + 1) for start, last in zip(
                 blocks.earliest[some].tolist(), blocks.latest[some].tolist(), strict=True))
-            if needed - int(blocks.rows[some].sum()) <= _MAX_BESIDE * self._log.rows * len(some) / len(blocks):
+            if needed - int(blocks.rows[some].sum()) <= _MAX_EXTRA * self._log.rows * len(some) / len(blocks):
                 return True
         return False
 

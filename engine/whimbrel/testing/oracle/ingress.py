@@ -48,7 +48,7 @@ def ingress(arrivals: Iterable[Event], reorder_latency: int | None,
     for row, event in enumerate(arrivals):
         high = max(high, event[0])
         current = max(current, high - latency)
-        _judge(row, event, current, late, answer)
+        _apply_policy(row, event, current, late, answer)
     return answer
 
 
@@ -77,13 +77,14 @@ def partitioned_ingress(arrivals: Iterable[Event | Punctuation], reorder_latency
             answer.low = max(answer.low, (start - lag) // every * every)
         currents[partition] = max(currents.get(partition, -INF), start - latency)
         refused = answer.dropped + answer.adjusted
-        _judge(row, arrival, max(currents[partition], answer.low), late, answer)
+        _apply_policy(row, arrival, max(currents[partition], answer.low), late, answer)
         if answer.dropped + answer.adjusted > refused:
             answer.late[partition] = answer.late.get(partition, 0) + 1
     return answer
 
 
-def _judge(row: int, event: Event, current: Time, late: Literal["raise", "drop", "adjust"], answer: Ingested) -> None:
+def _apply_policy(row: int, event: Event, current: Time, late: Literal["raise", "drop", "adjust"],
+                  answer: Ingested) -> None:
     start, end, payload = event
     if start >= current:
         answer.facts.append(event)

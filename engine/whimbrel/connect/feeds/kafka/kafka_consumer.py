@@ -180,8 +180,8 @@ class Consumer(Client):
             self._id.ask()
             self._look_for_partitions()
         self._look_at_topic()
-        came = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
-        errors, messages = _apart(came)
+        received = self._next(timeout_s) if self._backlog is None else self._in_order(self._backlog, timeout_s)
+        errors, messages = _apart(received)
         reset = self._library.KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - its name in the library
         lost = [message for message in errors if message.error().code() == reset]
         for message in errors:
@@ -236,10 +236,10 @@ class Consumer(Client):
         taken: list[Any] = backlog.taken(_MAX_MESSAGES, _MAX_BYTES)
         while not taken and not errors and not backlog.over and (left_s := until - monotonic()) > 0:
             asked = monotonic()
-            came = self._next(left_s)
-            if not came:
+            received = self._next(left_s)
+            if not received:
                 backlog.note_idle(monotonic() - asked)  # may be short: callbacks of librdkafka interrupt the wait
-            for message in came:
+            for message in received:
                 if self._has_met_end(message):
                     backlog.at_end(message.partition())
                 elif message.error() is not None:
@@ -362,10 +362,10 @@ class Consumer(Client):
         self._id.close()
 
 
-def _apart(came: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _apart(received: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Separate errors from messages."""
-    errors = [message for message in came if message.error() is not None]
-    return errors, [message for message in came if message.error() is None] if errors else [*came]
+    errors = [message for message in received if message.error() is not None]
+    return errors, [message for message in received if message.error() is None] if errors else [*received]
 
 
 class PermissionDenied(Exception):  # noqa: N818 - fatal: a retry is useless

@@ -66,7 +66,7 @@ class BufferedFeedReader(FeedReader):
         self._dead_before = feed.dead_letters.counts.copy()
         self._shed: Counter[str] = Counter()
         self._clock = ArrivalClock()
-        self._came_at = self._live_at = monotonic()
+        self._received_at = self._live_at = monotonic()
         self._asked_at: float | None = None
         self._thread: threading.Thread | None = None
         self._closed = self._left = self._answered = False
@@ -109,7 +109,7 @@ class BufferedFeedReader(FeedReader):
         return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
     def _begin(self) -> None:
-        self._came_at = monotonic()
+        self._received_at = monotonic()
         self._thread = threading.Thread(target=self._listen, args=(self.offset,), name=f"whimbrel-{self.feed.name}",
                                         daemon=True)
         self._thread.start()
@@ -163,7 +163,7 @@ class BufferedFeedReader(FeedReader):
         with self._changed:
             if self._queue or not self._idle():
                 return None
-            idle_s = monotonic() - self._came_at - (self.feed.options.idle_after_s or 0)
+            idle_s = monotonic() - self._received_at - (self.feed.options.idle_after_s or 0)
             return now_ticks(int(idle_s * 1e9), self.feed.timeline.schema.unit)
 
     @property
@@ -196,7 +196,7 @@ class BufferedFeedReader(FeedReader):
         self._stop_receiving()
         if self._thread is not None and not self._left:
             self._left = True
-            self._thread.join(self._patience_s())
+            self._thread.join(self._join_timeout_s())
         if not self._closed:
             self._closed = True
             self.feed.dead_letters.end()
@@ -207,9 +207,9 @@ class BufferedFeedReader(FeedReader):
         with self._changed:
             self._changed.notify_all()
         if self._thread is not None and not self._left:  # it is waited for once, and not while nobody answers it
-            self._left = not self._received_all.wait(self._patience_s())  # then it ends by itself
+            self._left = not self._received_all.wait(self._join_timeout_s())  # then it ends by itself
 
-    def _patience_s(self) -> float:
+    def _join_timeout_s(self) -> float:
         return _CLOSE_S if self._link_now() == "live" else _LEAVE_S
 
     # The receiving thread.
@@ -333,7 +333,7 @@ class BufferedFeedReader(FeedReader):
                     feed.dead_letters.refuse(_message_bytes(delivery.messages, int(decoded.message[row])), why)
             rows = rows.filter(pa.array(~np.logical_or.reduce([mask for _, mask in violations])))
         if rows.num_rows:
-            self._came_at = monotonic()
+            self._received_at = monotonic()
         return rows
 
     def _decoded(self, delivery: MessageBatch) -> Decoded:
@@ -408,7 +408,7 @@ class BufferedFeedReader(FeedReader):
         return asked_at is not None and monotonic() - asked_at > _ANSWER_S
 
     def _quiet_s(self) -> float:
-        return monotonic() - max(self._came_at, self._live_at)
+        return monotonic() - max(self._received_at, self._live_at)
 
     def _set(self, **changes: Any) -> None:
         with self._changed:

@@ -126,7 +126,7 @@ class ThreadedClient(Client):
         self._deliveries, self._unblock, self.answered, self._together = deliveries, unblock, answered, together
         self._ready: queue.Queue[MessageBatch | Exception] = queue.Queue(maxsize=_SMALL_WAITING if together else
         _WAITING)
-        self._came_bytes = self._taken_bytes = 0  # each is counted by one of the threads
+        self._received_bytes = self._taken_bytes = 0  # each is counted by one of the threads
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._pump, name="whimbrel-pump", daemon=True)
         self._thread.start()
@@ -175,10 +175,10 @@ class ThreadedClient(Client):
             self._put(last)
 
     def _put(self, item: MessageBatch | Exception) -> bool:
-        while self._came_bytes - self._taken_bytes > MAX_BYTES and not self._closed.wait(_ROOM_S):
+        while self._received_bytes - self._taken_bytes > MAX_BYTES and not self._closed.wait(_ROOM_S):
             pass
         if isinstance(item, MessageBatch):
-            self._came_bytes += item.bytes
+            self._received_bytes += item.bytes
         while not self._closed.is_set():
             try:
                 self._ready.put(item, timeout=0.1)

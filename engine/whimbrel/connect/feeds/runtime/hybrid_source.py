@@ -53,10 +53,10 @@ class HybridSource(Source):
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         self.schema.select(columns)
         self.feed.check_parts()
-        return _HandingOver(self, tuple(columns), offset.offset if isinstance(offset, SourceOffset) else None)
+        return _HybridReader(self, tuple(columns), offset.offset if isinstance(offset, SourceOffset) else None)
 
 
-class _HandingOver(FeedReader):
+class _HybridReader(FeedReader):
     """Reader of a hybrid source.
 
     Its offset has the number of history rows, the state of the cutover and the offset of the feed.
