@@ -17,8 +17,14 @@ from tests.house import glossary, imports, sentences, texts
 FILE = Path(__file__).parent / "vocabulary_debt.toml"
 ERROR_PATTERNS = {
     "is no ...": re.compile(r"(?<!here )\bis no\b(?! longer)"),
-    "cannot be.": re.compile(r"\bcannot be\."),
+    "cannot be.": re.compile(r"\bcannot be(?=\s*(?:[.,;:)]|$))"),
 }
+NO_INSTRUCTION = re.compile(r"(such as|for example|for instance|e\.g\.|as in)\b|"
+                            r"((its|the|all|known|valid|allowed|available|possible) )?[a-z_]+: ", re.IGNORECASE)
+"""Begins a hint that is an example or a list, without a verb."""
+BUTTON_WORDS = 2
+ONE_WORD = {"Pause", "Resume"}
+"""Labels of buttons that need no object: the toolbar around them is that of the run."""
 HEAD = """# Findings that are still open, by kind and file. A count may only fall.
 # Write it with: python scripts/update_debt.py
 """
@@ -69,53 +75,70 @@ def fallen(found: Findings, debt: Counts) -> list[str]:
 def error_faults(part: str, text: str) -> Iterator[str]:
     """What is wrong with a text of an error besides its words."""
     yield from (f'says "{pattern}"' for pattern, expression in ERROR_PATTERNS.items() if expression.search(text))
-    if part == "hint" and re.match(r"such as\b", text, re.IGNORECASE):
-        yield 'the hint is only "such as ..."'
+    if part == "hint" and (found := NO_INSTRUCTION.match(text)):
+        yield f'the hint is no instruction: "{found[0].strip()} ..."'
+
+
+def button_faults(label: str) -> Iterator[str]:
+    """What is wrong with the label of a button besides its words."""
+    words = re.findall(r"[A-Za-z][\w']*", label)
+    if "{}" not in label and len(words) != BUTTON_WORDS and label not in ONE_WORD:
+        yield f"{len(words)} words, use a verb and an object"
+
+
+def file_faults(file: str, banned: glossary.Glossary) -> Iterator[tuple[str, str]]:
+    """Banned words of the name of a page, with the terms to use."""
+    stem = PurePath(file).stem
+    yield from banned.in_name(stem)
+    yield from banned.in_text(re.sub(r"[-_]", " ", stem))
 
 
 def _all() -> Iterator[tuple[str, str, str]]:
     banned = glossary.read(glossary.GLOSSARY.read_text(encoding="utf-8"))
     trees = texts.modules()
+    packages = {file: tree for file, tree in trees.items() if file.startswith(texts.PACKAGES)}
     for file, tree in trees.items():
-        lines = (texts.ROOT / file).read_text(encoding="utf-8").splitlines()
-
-        def kept(line: int, lines: list[str] = lines) -> bool:
-            return not glossary.ALLOWED.search(lines[line - 1])
-
-        stem = PurePath(file).stem
-        for line, name in [*([] if stem.startswith("__") else [(1, stem)]), *texts.public_names(tree)]:
-            for word, term in banned.in_name(name):
-                if kept(line):
+        allowed = texts.allowed_lines((texts.ROOT / file).read_text(encoding="utf-8"))
+        path = PurePath(file)
+        own = path.parent.name if path.stem == "__init__" else path.stem
+        for line, name, private in [*([] if own.startswith("__") else [(1, own, False)]), *texts.names(tree)]:
+            for word, term in banned.in_name(name, private=private):
+                if line not in allowed:
                     yield "names", file, f"{line}: {name}: {word}, use {term}"
-        for line, text in texts.docstrings(tree):
+        for line, last, text in texts.docstrings(tree):
             shown = re.sub(r"``[^`]*``|:\w+:`[^`]*`|`[^`]*`", " ", text)
-            if kept(line):
+            if allowed.isdisjoint(range(line, last + 1)):
                 for word, term in banned.in_text(shown):
                     yield "docstrings", file, f"{line}: {word}, use {term}"
             for sentence in sentences.long_in_docstring(text):
                 yield "docstring_sentences", file, f"{line}: {sentence}"
         for line, part, text in texts.error_texts(tree):
-            if kept(line):
+            if line not in allowed:
                 for word, term in banned.in_text(text):
                     yield "errors", file, f"{line}: {word}, use {term}"
             for fault in error_faults(part, text):
                 yield "errors", file, f"{line}: {fault}: {text}"
-        if file.startswith("workbench"):
+        if file.startswith("workbench/"):
             for line, text in texts.labels(tree):
-                for word, term in banned.in_text(text) if kept(line) else ():
+                for word, term in banned.in_text(text) if line not in allowed else ():
                     yield "labels", file, f"{line}: {word}, use {term}: {text}"
+            for line, text in texts.buttons(tree):
+                for fault in button_faults(text):
+                    yield "labels", file, f"{line}: {fault}: {text}"
     for file, page in texts.pages().items():
+        for word, term in file_faults(file, banned):
+            yield "pages", file, f"name of the file: {word}, use {term}"
         if file != glossary.GLOSSARY.relative_to(texts.ROOT).as_posix():
-            for line, text in texts.prose(page):
-                for word, term in banned.in_text(text):
+            for block in texts.blocks(page):
+                for line, word, term in banned.in_lines(block):
                     yield "pages", file, f"{line}: {word}, use {term}"
             for sentence in sentences.long_in_page(page):
                 yield "page_sentences", file, sentence
-    files = {imports.name(file): file for file in trees}
-    for group in imports.cycles(imports.graph(trees)):
+    files = {imports.name(file): file for file in packages}
+    for group in imports.cycles(imports.graph(packages)):
         for module in sorted(group):
             yield "cycles", files[module], f"in a cycle with {', '.join(sorted(group - {module}))}"
-    for name, homes in class_homes(trees).items():
+    for name, homes in class_homes(packages).items():
         for home in homes[1:]:
             yield "class_names", name, f"stands in {homes[0]}, and in {home}"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,9 @@ COMPOUNDS = {
     "read_ahead": "prefetching of files, as operating systems call it",
 }
 """Standard terms that contain a banned part of a name, each with the reason."""
+ORDINARY = {"ahead", "behind", "fact", "gone", "least", "letter", "letters", "look", "looks", "missed", "most", "place",
+            "places", "quiet", "refused", "room", "said", "share", "shares", "silent", "words"}
+"""Banned parts that are also ordinary words of code: private names may have them."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,25 @@ class Glossary:
         for found in self._pattern.finditer(re.sub(r"\s+", " ", text)):
             yield found[0].lower(), self.phrases[found[0].lower()]
 
-    def in_name(self, name: str) -> Iterator[tuple[str, str]]:
-        """Banned parts of a name."""
+    def in_lines(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+        """Banned words of a block of lines, also across a line break: the line where each begins, word and term."""
+        begins, whole = list[int](), ""
+        for _, line in lines:
+            begins.append(len(whole))
+            whole += re.sub(r"\s+", " ", line.strip()) + " "
+        for found in self._pattern.finditer(whole):
+            yield lines[bisect(begins, found.start()) - 1][0], found[0].lower(), self.phrases[found[0].lower()]
+
+    def in_name(self, name: str, *, private: bool = False) -> Iterator[tuple[str, str]]:
+        """Banned parts of a name; ordinary words are allowed in private ones."""
         snake = "_".join(_parts(name))
-        if snake in self.whole:
+        if snake in self.whole and not (private and snake in ORDINARY):
             yield snake, self.whole[snake]
         rest = f"_{snake}_"
         for compound in sorted(COMPOUNDS, key=len, reverse=True):
             rest = rest.replace(f"_{compound}_", "__")
         for banned, term in self.parts.items():
-            if f"_{banned}_" in rest:
+            if f"_{banned}_" in rest and not (private and banned in ORDINARY):
                 yield banned, term
 
     @functools.cached_property

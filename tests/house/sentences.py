@@ -6,28 +6,18 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from tests.house.texts import prose
+from tests.house.texts import blocks
 
 PAGE_WORDS = 30
 DOCSTRING_WORDS = 35
-_BLOCK = re.compile(r"\s*([-*+]|\d+\.|#+|>)\s|\s*\|")
 
 
 def long_in_page(page: str, limit: int = PAGE_WORDS) -> Iterator[str]:
     """Sentences of a page that are too long; each item of a list and each cell of a table stands for itself."""
-    block = ""
-    for _, line in [*prose(page), (0, "")]:
-        if not line.strip() or _BLOCK.match(line):
-            yield from _long(block, limit)
-            block = ""
-        if line.startswith("#"):
-            yield from _long(line, limit)
-        elif line.lstrip().startswith("|"):
-            for cell in line.split("|"):
-                yield from _long(cell, limit)
-        else:
-            block += f" {line.strip()}"
-    yield from _long(block, limit)
+    for block in blocks(page):
+        text = " ".join(line.strip() for _, line in block)
+        for part in text.split("|") if text.startswith("|") else [text]:
+            yield from _long(part, limit)
 
 
 def long_in_docstring(text: str, limit: int = DOCSTRING_WORDS) -> Iterator[str]:

@@ -76,10 +76,13 @@ class Shown:
     """A class."""
     field: int
     """A field."""
-    def act(self, given, _hidden): ...
+    def act(self, given, *rest, _hidden):
+        local = 1
+        self.stored, self._kept = given, local
     def _own(self, unseen): ...
-def load(path):
-    raise PlanError(f"No {path}" if path else "empty", hint="such as 5")
+if sys.platform == "win32":
+    def load(path):
+        raise PlanError(f"No {path}" if path else "empty", hint="such as 5")
 WIDGET = Button(name="Go", css="x")
 STATE = "two words"
 '''
@@ -87,12 +90,79 @@ STATE = "two words"
 
 def test_texts_are_distinguished_by_kind() -> None:
     tree = ast.parse(CODE)
-    assert [name for _, name in texts.public_names(tree)] == [
-        "Shown", "field", "act", "self", "given", "load", "path", "WIDGET", "STATE"]
-    assert sorted(text for _, text in texts.docstrings(tree)) == ["A class.", "A field.", "Module."]
+    assert [name for _, name, private in texts.names(tree) if not private] == [
+        "Shown", "field", "act", "self", "given", "rest", "stored", "load", "path", "WIDGET", "STATE"]
+    assert [name for _, name, private in texts.names(tree) if private] == ["_hidden", "_kept", "_own", "self", "unseen"]
+    assert sorted(text for _, _, text in texts.docstrings(tree)) == ["A class.", "A field.", "Module."]
     assert [(part, text) for _, part, text in texts.error_texts(tree)] == [
         ("what", "No {}"), ("what", "empty"), ("hint", "such as 5")]
     assert sorted(text for _, text in texts.labels(tree)) == ["Go", "two words"]
+
+
+@pytest.mark.parametrize("code", [
+    "def load():\n    what = f'No {path}.'\n    raise PlanError(what)",
+    "WHAT = 'No {}.'\ndef load():\n    raise PlanError(WHAT)",
+    "raise PlanError('No {path}.'.format(path=path))",
+    "raise PlanError('No %s.' % path)",
+    "WHAT = {1: 'No {}.'}\nraise PlanError(WHAT[1])",
+    "refuse(lambda row: f'No {row}.', hint='')",
+    "def load():\n    if (what := 'No {}.'):\n        raise PlanError(what or '')",
+])
+def test_texts_of_errors_are_found_where_they_stand(code: str) -> None:
+    assert "No {}." in [text for _, _, text in texts.error_texts(ast.parse(code))]
+
+
+def test_a_variable_of_another_function_is_no_text_of_an_error() -> None:
+    code = "def one():\n    what = 'One.'\ndef two(what):\n    raise PlanError(what)"
+    assert list(texts.error_texts(ast.parse(code))) == []
+
+
+@pytest.mark.parametrize(("code", "labels"), [
+    ("self._stop = self._button('Stop run', act)", ["Stop run"]),
+    ("TipButton(label='Stop run', css='x')", ["Stop run"]),
+    ("self._stop = Button('Stop run')\ntouch(self._stop, 'label', 'Run' if ended else 'Stop run')",
+     ["Stop run", "Run", "Stop run"]),
+    ("self._stop = Button('Stop run')\nself._stop.label = 'Run'\nself._text.label = 'x'", ["Stop run", "Run"]),
+])
+def test_labels_of_buttons_are_found(code: str, labels: list[str]) -> None:
+    assert sorted(text for _, text in texts.buttons(ast.parse(code))) == sorted(labels)
+    assert {text for _, text in texts.labels(ast.parse(code))} >= set(labels)
+
+
+@pytest.mark.parametrize(("label", "faults"), [("Stop run", 0), ("▶ Stop run", 0), ("Pause", 0), ("Step", 1),
+                                               ("Stop the run", 1), ("{} {}", 0)])
+def test_buttons_have_two_words(label: str, faults: int) -> None:
+    assert len(list(debt.button_faults(label))) == faults
+
+
+def test_only_a_comment_allows_a_word() -> None:
+    code = '"""Title; word allowed: because."""\nx = 1  # word allowed: because\ny = "# word allowed: because"\n'
+    assert texts.allowed_lines(code) == {2}
+
+
+def test_ordinary_words_may_stand_in_private_names() -> None:
+    whole = glossary.read(glossary.GLOSSARY.read_text(encoding="utf-8"))
+    assert {word for word in glossary.ORDINARY if word not in whole.parts.keys() | whole.whole.keys()} == set()
+    assert list(whole.in_name("_look_at", private=True)) == []
+    assert [word for word, _ in whole.in_name("_frontier", private=True)] == ["frontier"]
+
+
+@pytest.mark.parametrize(("file", "banned"), [
+    ("docs/how-to/first-place.md", ["place"]), ("docs/a-spot.md", []), ("docs/place-to-go-on-from.md", ["place"] * 2),
+])
+def test_names_of_pages_are_checked(file: str, banned: list[str]) -> None:
+    assert [word.split()[0] for word, _ in debt.file_faults(file, SAMPLE)] == banned
+
+
+def test_a_phrase_is_found_across_a_line_break() -> None:
+    page = "# Title\n\nA first line has a place to\n  go on from. End.\n- a place to go\n- on from\n"
+    found = [(line, word) for block in texts.blocks(page) for line, word, _ in SAMPLE.in_lines(block)]
+    assert found == [(3, "place to go on from")]
+
+
+def test_a_line_that_is_left_out_ends_a_block() -> None:
+    page = "a place to\nkept <!-- word allowed: a quotation -->\ngo on from"
+    assert [[line for line, _ in block] for block in texts.blocks(page)] == [[1], [3]]
 
 
 def test_code_and_allowed_lines_are_no_prose() -> None:
@@ -107,8 +177,10 @@ def test_of_a_notebook_only_prose_cells_count() -> None:
 
 @pytest.mark.parametrize(("part", "text", "faults"), [
     ("what", "every=0 is no period.", 1), ("what", "There is no column x.", 0), ("what", "it is no longer there", 0),
-    ("what", "queue_rows=0 cannot be.", 1), ("what", "x cannot be read", 0),
-    ("hint", 'such as "5m"', 1), ("hint", 'Use a duration such as "5m".', 0),
+    ("what", "queue_rows=0 cannot be.", 1), ("what", "queue_rows cannot be, got 0", 1), ("what", "x cannot be read", 0),
+    ("hint", 'such as "5m"', 1), ("hint", 'Use a duration such as "5m".', 0), ("hint", 'For example "5m".', 1),
+    ("hint", "columns: a, b", 1), ("hint", "Known columns: a, b", 1), ("hint", "Use one of these: a, b", 0),
+    ("hint", "Rename it: .rename(a='b').", 0),
 ])
 def test_patterns_of_bad_errors_are_found(part: str, text: str, faults: int) -> None:
     assert len(list(debt.error_faults(part, text))) == faults
