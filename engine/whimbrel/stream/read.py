@@ -19,6 +19,7 @@ from whimbrel.connect.files.parquet_row_numbers import NumberedParquet
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, is_stated
 from whimbrel.errors import PlanError
+from whimbrel.migration_hints import renamed
 from whimbrel.plan import Node, Source
 from whimbrel.stream.stream import Stream
 
@@ -152,6 +153,7 @@ def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str |
                                      late=late, partition=partition, name=name)))
 
 
+@renamed(asked="data")
 def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                columns: Sequence[str] | None = None, where: Any = None,
                between: tuple[Instant | None, Instant | None] | None = None,
