@@ -454,27 +454,6 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         DamagedCheckpointError, "There is no checkpoint in", "restore("),
     "on column": (lambda: log().aggregate(a=wb.sum(col.price)).on(other()),
         SchemaError, "Column 'price' must be double, got string.", "on(other)"),
-    # Arguments of another type.
-    "suffix": (lambda: log().join(log(), on="n", suffix=3),  # type: ignore[arg-type]
-        PlanError, "suffix must be a string, got 3.", "join(on=['n'])"),
-    "key of a join": (lambda: log().join(log(), on=3),  # type: ignore[arg-type]
-        PlanError, "on must name one or several columns, got 3.", "join(on=...)"),
-    "rename": (lambda: log().rename(a=3),  # type: ignore[arg-type]
-        PlanError, "a must be the name of a column, got 3.", "rename(a=3)"),
-    "is_in": (lambda: log().where(col.n.is_in(3)),  # type: ignore[arg-type]
-        ExpressionError, "is_in needs a list, got 3.", "col.n"),
-    "keep_rows": (lambda: log().start(keep_rows=-1),
-        PlanError, "keep_rows must be an integer of at least 0, got -1.", "start(...)"),
-    "folder of a sink": (lambda: wb.sinks.parquet(3),  # type: ignore[arg-type]
-        PlanError, "folder must be a string or a Path, got 3.", "sinks.parquet(...)"),
-    "folder of checkpoints": (lambda: wb.Checkpoints(3),  # type: ignore[arg-type]
-        PlanError, "folder must be a string or a Path, got 3.", "Checkpoints(...)"),
-    "path of a feed": (lambda: wb.feeds.tail(3, time="at"),  # type: ignore[arg-type]
-        PlanError, "path must be a string or a Path, got 3.", "feeds.tail(...)"),
-    "headers": (lambda: wb.feeds.http("http://host", time="at", headers="a"),  # type: ignore[arg-type]
-        PlanError, "headers must be a mapping, got str.", "feeds.http('http://host')"),
-    "column of arrival": (lambda: wb.feeds.http("http://host", time="at", arrival_column=3),  # type: ignore[arg-type]
-        PlanError, "arrival_column must be a non-empty string, got 3.", "feeds.http("),
 }
 
 
