@@ -98,7 +98,8 @@ def _all() -> Iterator[tuple[str, str, str]]:
     trees = texts.modules()
     packages = {file: tree for file, tree in trees.items() if file.startswith(texts.PACKAGES)}
     for file, tree in trees.items():
-        allowed = texts.allowed_lines((texts.ROOT / file).read_text(encoding="utf-8"))
+        source = (texts.ROOT / file).read_text(encoding="utf-8")
+        allowed = texts.allowed_lines(source)
         path = PurePath(file)
         own = path.parent.name if path.stem == "__init__" else path.stem
         for line, name, private in [*([] if own.startswith("__") else [(1, own, False)]), *texts.names(tree)]:
@@ -112,6 +113,9 @@ def _all() -> Iterator[tuple[str, str, str]]:
                     yield "docstrings", file, f"{line}: {word}, use {term}"
             for sentence in sentences.long_in_docstring(text):
                 yield "docstring_sentences", file, f"{line}: {sentence}"
+        for line, comment in texts.comments(source):
+            for word, term in banned.in_text(comment) if line not in allowed else ():
+                yield "comments", file, f"{line}: {word}, use {term}"
         for line, part, text in texts.error_texts(tree):
             if line not in allowed:
                 for word, term in banned.in_text(text):

@@ -14,8 +14,8 @@ PAGE = """
 | offset | A position. | `place to go on from`, spot | `place`, `=words` |
 """
 SAMPLE = glossary.read(PAGE)
-KINDS = ("names", "docstrings", "errors", "labels", "pages", "docstring_sentences", "page_sentences", "cycles",
-         "class_names")
+KINDS = ("names", "docstrings", "comments", "errors", "labels", "pages", "docstring_sentences", "page_sentences",
+         "cycles", "class_names")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,6 +133,12 @@ def test_labels_of_buttons_are_found(code: str, labels: list[str]) -> None:
                                                ("Stop the run", 1), ("{} {}", 0)])
 def test_buttons_have_two_words(label: str, faults: int) -> None:
     assert len(list(debt.button_faults(label))) == faults
+
+
+def test_comments_are_those_of_python() -> None:
+    code = 'x = 1  # a place to go on from\ny = "# a text"\n'
+    assert list(texts.comments(code)) == [(1, "# a place to go on from")]
+    assert [word for _, text in texts.comments(code) for word, _ in SAMPLE.in_text(text)] == ["place to go on from"]
 
 
 def test_only_a_comment_allows_a_word() -> None:

@@ -63,10 +63,15 @@ def notebook_prose(text: str) -> str:
     return "\n".join(lines)
 
 
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Comments of code, by line."""
+    return ((token.start[0], token.string) for token in tokenize.generate_tokens(io.StringIO(source).readline)
+            if token.type == tokenize.COMMENT)
+
+
 def allowed_lines(source: str) -> set[int]:
     """Lines of code with a comment that allows a banned word."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {token.start[0] for token in tokens if token.type == tokenize.COMMENT and ALLOWED.search(token.string)}
+    return {line for line, comment in comments(source) if ALLOWED.search(comment)}
 
 
 def names(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:

@@ -134,7 +134,7 @@ class Column:
         if not first.fixed:
             arrays: list[pa.Array] = [column.values for column in columns]
             if len({array.type for array in arrays}) > 1 or pa.types.is_null(first.type):
-                # Plain beside dictionary-encoded; or nulls only, whose dictionaries Arrow does not unify.
+                # Plain and dictionary-encoded parts; or nulls only, whose dictionaries Arrow does not unify.
                 arrays = [column.to_arrow() for column in columns]
             chunked = pa.chunked_array(arrays)
             if pa.types.is_dictionary(chunked.type):

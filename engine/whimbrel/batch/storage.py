@@ -56,7 +56,7 @@ class Storage:
             self._block, self._given = _block(), 0
         piece = self._block[self._given : self._given + size]
         self._given += -(-size // _LINE) * _LINE
-        return np.frombuffer(piece.data, dtype)  # whose parts hold it, and not the block: they know what lies beside
+        return np.frombuffer(piece.data, dtype)  # the parts keep it alive, not the block
 
     def alike(self, number: int, rows: int) -> Array:
         """An array of one repeated number, shared between calls for the last two numbers."""

@@ -49,7 +49,7 @@ def measure_disorder(times: Array) -> Disorderliness:
     if not len(times):
         return Disorderliness(0, 0, 0, 0)
     newest = np.maximum.accumulate(times)
-    # Whoever is late is furthest from the first row above it, and that is where the running maximum passes it.
+    # A late row is furthest from the first larger row, which is where the running maximum passes it.
     late = np.flatnonzero(times < newest)
     distance = late - np.searchsorted(newest, times[late], "right")
     runs = 1 + int(np.count_nonzero(times[1:] < times[:-1]))

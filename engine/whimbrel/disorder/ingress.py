@@ -58,7 +58,7 @@ class Ingress(AdvancesWhenIdle):
             return []
         first = self.rows
         self.rows += len(batch)
-        if self.disorder.reorder_latency == 0:  # looked at once: whoever is behind wants to know, too
+        if self.disorder.reorder_latency == 0:  # checked at once, also for a partition that lags
             batch = with_gaps(batch)
         on_time = isinstance(self.time, SourceWatermark) and self.time.on_time(batch)
         moments = None if on_time else self.time.follow(batch)
@@ -80,7 +80,7 @@ class Ingress(AdvancesWhenIdle):
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermark = max(self.watermark, watermark)
         if watermark != INF:
-            self.time.now = max(self.time.now, watermark)  # whoever says so knows more than the rows
+            self.time.now = max(self.time.now, watermark)  # a punctuation is better informed than the rows
         return self.sorter.release(INF if watermark == INF else self.watermark)
 
     def advance_idle(self, time: int) -> list[Batch]:

@@ -57,7 +57,7 @@ class WatermarkGenerator(ABC):
         """What else than its number tells a reader where the row is; empty for nothing."""
         return ""
 
-    def count_late(self, rows: Batch) -> None:  # noqa: B027 - whoever has no partitions has nothing to tell apart
+    def count_late(self, rows: Batch) -> None:  # noqa: B027 - a source without partitions has nothing to do
         """Remember which partitions these late rows are of."""
 
     def late_rows(self, maximum: int) -> Mapping[Any, int]:

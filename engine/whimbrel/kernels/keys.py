@@ -68,7 +68,7 @@ class ColumnKeys:
         self.integers = IntegerKeys()
         self.null_id = -1
         self._words: dict[Any, int] = {}
-        self._dictionary = pa.nulls(0, type_)  # of words: position is id, but one less behind the null
+        self._dictionary = pa.nulls(0, type_)  # of words: position is id, but one less after the null
         self._seen: tuple[pa.Array | None, Array] = (None, np.empty(0, np.int32))
 
     def __len__(self) -> int:

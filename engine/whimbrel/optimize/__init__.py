@@ -43,7 +43,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(rewrite(roots, widen_windows))))))
-    # a loop over a beat takes numbers only: texts must be gone, if they can
+    # a periodic loop takes numbers only: columns of text are removed first
     plans = fuse_periodic(prune_columns(plans))
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
 

@@ -15,7 +15,7 @@ def sort_as_needed(roots: Sequence[Node]) -> tuple[Node, ...]:
     twice are sorted before they part, and rows of a window that are taken in one after the other before the window.
     """
     nodes = list(walk(roots))
-    consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}  # whoever asked for the result
+    consumers: dict[int, list[Node | None]] = {id(root): [None] for root in roots}  # the caller of the query
     for node in nodes:
         for below in node.inputs:
             consumers.setdefault(id(below), []).append(node)

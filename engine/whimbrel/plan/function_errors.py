@@ -8,7 +8,7 @@ from typing import Any
 INT64_HINT = "Compute with floats: init=0.0, or float(x)."
 
 
-class StepFailed(Exception):  # noqa: N818 - whoever knows the query makes an error of it
+class StepFailed(Exception):  # noqa: N818 - a caller that knows the query raises the error
     """One of an aggregate's functions failed, or gave what it may not give.
 
     Parameters

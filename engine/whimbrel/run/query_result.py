@@ -89,7 +89,7 @@ class Answer:
     def add(self, batches: list[Batch]) -> None:
         """Rows that are settled now."""
         self.version += 1
-        if self._keep_rows == 0:  # then nobody needs a table of them, and whoever takes them makes their own
+        if self._keep_rows == 0:  # then no table of them is needed: a sink makes its own
             self.settled_rows += sum(batch.rows for batch in batches)
             self._forgotten = self.settled_rows
             return

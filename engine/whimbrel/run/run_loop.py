@@ -234,7 +234,7 @@ class Loop:
             return
         for shown in going:
             if shown.state != "paused" and self.coordinator is not None and self.coordinator.waits(shown.number):
-                continue  # its sink goes on, or fails
+                continue  # its sink continues or fails
             if shown.answer.finished:
                 self._end(shown, "finished")
             elif shown.stopping:

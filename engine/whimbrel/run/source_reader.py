@@ -239,7 +239,7 @@ class SourceReader:
         reached = reading.slowest
         if idle_ticks is not None:
             reached = ingress.newest + idle_ticks if ingress.rows else MIN_TIME
-            if not reading.state.rows:  # how far time has gone on since its last row, if it had one, nobody knows
+            if not reading.state.rows:  # how far time has advanced since its last row is unknown
                 reached = max(reached, self._met(number))
         if reached is None:
             return None

@@ -118,7 +118,7 @@ def _chosen(node: Node, given: SparkRows) -> tuple[DataFrame, Names, Schema] | N
                 made = {name: native(expr, names, schema, may_fail=strict) for name, expr in columns}
                 names, schema = {name: column for name, column in made.items() if column is not None}, step.schema
             case SlidingWindow():
-                pass  # the window behind it asks for starts only
+                pass  # the window after it needs starts only
             case _:
                 return None
     return rows, names, schema

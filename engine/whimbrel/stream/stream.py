@@ -274,7 +274,7 @@ class Stream(Methods, Actions):
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return readable(f"{explain(self.node)}{keys}\n{self.schema.show()}")
 
-    # What the methods of operators do: build the operators for this stream, and put them behind.
+    # The methods of operators build the operators for this stream and append them.
 
     def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Self:
         return self._followed_by(build(self.schema, *arguments, **options), self.node)

@@ -387,7 +387,7 @@ def _without_one_fact(trial: Trial) -> Iterator[Trial]:
 
 
 def _arrivals(facts: list[Event], latency: int, chance: Any) -> list[Event]:
-    # Whoever arrives earlier started at most `latency` later, since start + delay is what arrivals are ordered by.
+    # A row that arrives earlier started at most `latency` later, because arrivals are ordered by start + delay.
     return sorted(facts, key=lambda event: (event[0] + chance.randint(0, latency), chance.random()))
 
 

@@ -38,7 +38,7 @@ def arrivals(draw: st.DrawFn, stream: Sequence[Event], *, max_latency: int = 15)
     """A stream in an order of arrival, and the reorder latency under which nothing of it is late."""
     latency = draw(st.integers(0, max_latency))
     delays = draw(st.lists(st.integers(0, latency), min_size=len(stream), max_size=len(stream)))
-    # Whoever arrives earlier started at most `latency` later, since start + delay is what arrivals are ordered by.
+    # A row that arrives earlier started at most `latency` later, because arrivals are ordered by start + delay.
     order = sorted(range(len(stream)), key=lambda row: stream[row][0] + delays[row])
     return [stream[row] for row in order], latency
 

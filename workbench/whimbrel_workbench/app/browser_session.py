@@ -49,7 +49,7 @@ class BrowserSession:
     def __init__(self, dashboard: Dashboard, shared: SharedRun, document: Document, *, control: bool) -> None:
         self._shared = shared
         self._document = document
-        # Style sheets of what comes later are asked of this server too, not of Panel's on the internet.
+        # Style sheets of later models are requested from this server too, not from Panel's on the internet.
         document.template_variables["dist_url"] = LOCAL_DIST
         self._newest: dict[str, Frame] = {}
         self._news: set[str] = set()

@@ -35,7 +35,7 @@ _CLOCK_CSS: Final = """
 .clock i { display: inline-block; min-width: 48px; font-style: normal; color: var(--jp-ui-font-color2, #767676); }
 """
 
-# As wide with either label: what stands beside it stays where it is.
+# As wide with either label, so that its neighbors do not move.
 _PLAY_CSS: Final = BUTTON_CSS + ".bk-btn { min-width: 116px; }"
 
 LABELLED_CSS: Final = SELECT_CSS + """

@@ -69,7 +69,7 @@ def grown(extent: Extent | None, low: float, high: float, *, calendar: bool = Fa
         return Extent(low, max(high, math.ceil(high / step) * step))
     if extent is not None and extent.high == high:
         return Extent(min(low, math.floor(low / step) * step), high)
-    # Time goes on to the right: an axis of time begins where the first row is, to the minute or the day.
+    # Time advances to the right: an axis of time begins where the first row is, to the minute or the day.
     down = calendar_step(rough / _STEPS_PER_SPAN) if calendar and extent is None else step
     low, high = min(low, math.floor(low / down) * down), max(high, math.ceil(high / step) * step)
     return Extent(low, high if high > low else low + step)

@@ -90,7 +90,7 @@ class LatencyRun:
         if after is not None and self.version <= after:
             # What is new is new in the first band before it is in others.
             self._runs[0].snapshot(timeout, after=self._runs[0].version)
-        # The last band is asked first: then no earlier one seems to be behind it.
+        # The last band is read first: then no earlier one seems older.
         snapshots = [run.snapshot(timeout) for run in reversed(self._runs)][::-1]
         self._facts = (("settled after", ", ".join(
             f"{latency}: {shot.settled:,} rows" for latency, shot in zip(self._latencies, snapshots, strict=True))),

@@ -383,7 +383,7 @@ class LiveSession:
                     return True
             self._status = _status(run, now[1], snapshot.metrics, playback)
             if self._on_frame(self._frame(snapshot.version, self._status)) and not self._framer.undecided:
-                # Where nothing new comes, also behind the end, one frame more has no marks of what changed.
+                # Without new rows, also after the end, one more frame is drawn without change marks.
                 if self._seen != now:
                     self._fades_s = time.monotonic() + LINGER_S
                 elif time.monotonic() > self._fades_s:
@@ -392,7 +392,7 @@ class LiveSession:
                 self._framer.seen(self._picture)
         elif self._status is not None:
             status = _status(run, now[1], run.metrics, playback)
-            # Time goes on, a feed falls silent or is lost: that brings no row, and has to be seen.
+            # Time advances, or a feed becomes idle or disconnects: the view must show it, though no row arrives.
             if status != self._status and self._on_frame(self._frame(now[0], status)):
                 self._status = status
         lasting = now[1] not in _ENDED or (now[1] == "finished" and playback is not None)

@@ -67,7 +67,7 @@ def _condition(query: ProgressiveQuery, name: str, value: pa.Scalar) -> Expr | N
     try:
         found = Col(name) == lift(value.as_py()) if value.is_valid else Col(name).is_null()
         type_of(found, query.block_run.states.condition_schema)
-    except (WhimbrelError, OverflowError, ValueError):  # Python has no days behind the year 9999, and no nanoseconds
+    except (WhimbrelError, OverflowError, ValueError):  # Python has no days after the year 9999, and no nanoseconds
         return None
     return found
 

@@ -139,7 +139,7 @@ class ProgressiveRun:
             first=self._first_words(), final=answer.final, pinned=self._pinned_claims(value),
             names=self._names(answer), late=tuple(answer.late_summary))
 
-    # As a run is steered.
+    # The controls of a run.
 
     def pause(self) -> None:
         self._become("paused", "running")
@@ -176,7 +176,7 @@ class ProgressiveRun:
             low, high = sorted((first, last))  # min() and max() would drop a NaN
             begin, end = tick_at(low, kind), tick_at(high, kind, last=True)
             words = f"{_instant(begin, kind)} to {_instant(end, kind)}"
-        except (OverflowError, ValueError):  # an axis goes on where calendars and ticks have ended
+        except (OverflowError, ValueError):  # an axis continues beyond the range of calendars and ticks
             self._refuse(f"{_NOT_PRIORITIZED}: the range ends outside the calendar")
             return
         self._prioritize(words, (), (begin, max(end, begin + 1)))
@@ -262,7 +262,7 @@ class ProgressiveRun:
 
     def _fail(self, error: WhimbrelError) -> None:
         with self._changed:
-            if self._become("failed", *_READING):  # what was stopped says so when it is gone on with
+            if self._become("failed", *_READING):  # a stopped query says so when it resumes
                 self.error = error
 
     def _step(self) -> None:
@@ -297,7 +297,7 @@ class ProgressiveRun:
                 return
             try:
                 self.query.prioritize(*conditions, between=between)
-            except WhimbrelError:  # a stretch beside the rows
+            except WhimbrelError:  # a range without rows
                 self._refuse(f"{_NOT_PRIORITIZED}: no rows in {words}")
                 return
             self._first = self._steered = words if len(self.query.block_run.scan.later) else (

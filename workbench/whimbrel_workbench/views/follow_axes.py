@@ -40,7 +40,7 @@ _FOLLOW: Final = """
     else y_range.factors = names
     if (height) figure.height = height
 """
-# Bokeh says that ranges were changed when a drag has ended, and half a second behind a wheel's last turn: meanwhile the
+# Bokeh reports changed ranges when a drag has ended, and half a second after the last turn of a wheel. Meanwhile the
 # next frame would take a chart back, and points would not be counted where the reader is.
 _HOLD: Final = """
     const {x_range, y_range} = figure

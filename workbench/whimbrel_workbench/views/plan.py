@@ -122,7 +122,7 @@ def _lines(step: PlanStep, wide: int) -> str:
     """The lanes of one line, as high as the line turns out to be."""
     here = _middle(step.slot.lane)
     paths = [f"M{_middle(lane)} 0 V100" for lane in step.slot.passing]
-    # A line that goes on below this one and also ends here branches off in the upper half.
+    # A line that continues below this one and also ends here branches off in the upper half.
     paths += [f"M{_middle(lane)} 0 C{_middle(lane)} 40 {here} 10 {here} 50" for lane in step.slot.above]
     paths += [f"M{here} 50 V100"] if step.slot.below else []
     drawn = "".join(f'<path d="{path}" vector-effect="non-scaling-stroke"/>' for path in paths)

@@ -226,7 +226,7 @@ def _compile() -> None:
         for log in ((False, False), (True, False), (False, True), (True, True)):
             _by_datashader((few, few, np.zeros(4, np.uint8)), Window(Extent(0.1, 1.0), Extent(0.1, 1.0), 2, 2, log))
     except MissingExtraError:
-        return  # NumPy goes on counting: the same picture, several times slower
+        return  # NumPy continues to count: the same picture, several times slower
     except Exception:  # noqa: BLE001 - so it does where Datashader is broken, or where its warnings are errors
         _LOG.warning("Datashader failed, so counting points is several times slower.", exc_info=True)
         return

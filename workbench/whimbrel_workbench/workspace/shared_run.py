@@ -56,7 +56,7 @@ class SharedRun:
         self._viewers: list[Viewer] = []
         self._newest: dict[str, Frame] = {}
         self._changing = threading.Lock()
-        # Pages must not wait for the run: whatever steers it happens here, one thing after the other.
+        # Pages must not wait for the run: its controls act here, one after the other.
         self._control_thread = ThreadPoolExecutor(1, "whimbrel-steering")
         self.feeds = {name: LiveSession(query, options, partial(self._hand_on, name), redraws_per_s=redraws_per_s,
                                  progressive=progressive) for name, (query, options, progressive) in views.items()}

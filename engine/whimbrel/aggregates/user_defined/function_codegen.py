@@ -85,7 +85,7 @@ class Writer(Arithmetic):
 
     def _block(self, body: Sequence[ast.stmt]) -> bool:
         """Write statements; whether the function always ends in them."""
-        return any(self._statement(each) for each in body)  # what comes behind the end is never reached
+        return any(self._statement(each) for each in body)  # code after a return is never reached
 
     def _statement(self, node: ast.stmt) -> bool:
         match node:

@@ -192,7 +192,7 @@ class _Gathering(Client):
             if skip:
                 skip -= 1
                 continue
-            while self._is_full(item):  # noqa: ASYNC110 - another thread makes room
+            while self._is_full(item):  # noqa: ASYNC110 - another thread empties the queue
                 await asyncio.sleep(_LOOK_S)
             self._add(item)
         stirring.cancel()

@@ -185,7 +185,7 @@ class _Subscriber(Client):
         if link.want_write():
             link.loop_write()
         link.loop_misc()
-        if not has_room:  # the ping response waits behind unread messages: do not time out
+        if not has_room:  # the ping response follows unread messages: do not time out
             link._ping_t = 0  # noqa: SLF001 - paho has no public name for it
 
     def _read(self) -> None:

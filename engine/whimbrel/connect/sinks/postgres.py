@@ -117,7 +117,7 @@ class PostgresSink(ServerSink):
         self._parts = []
         if rows:
             with self._link.cursor() as cursor:
-                for start in range(0, len(rows), _TOGETHER):  # in steps, so that a slow server is not taken for hung
+                for start in range(0, len(rows), _TOGETHER):  # in small parts, so that a slow server does not seem hung
                     cursor.executemany(self._put, rows[start : start + _TOGETHER])
                     self._responded()
 

@@ -207,7 +207,7 @@ class PaneKernel(Kernel):
 
     def ensure_capacity(self, *, done: bool) -> None:
         """Grow the buffers in which the loop found no space, if it is not done."""
-        if self.schedule.count[0]:  # a new group found no room
+        if self.schedule.count[0]:  # the table was full for a new group
             self.keys.columns[0].integers.grow()
             self._grow(len(self.keys.columns[0].integers.keys))
         elif not done:

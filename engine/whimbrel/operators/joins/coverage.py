@@ -59,7 +59,7 @@ class Coverage:
         self.scalars = np.zeros(4, np.int64)
         self.state, self.awaits_end = np.zeros(_SLOTS_AT_FIRST, np.int8), np.zeros(_SLOTS_AT_FIRST, np.bool_)
         self.ends, self.until, self.since, self.piece = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))
-        # A row is at most twice in the heap: for what comes next, and for its end.
+        # A row is at most twice in the heap: for its next change and for its end.
         self.times, self.slots = (np.zeros(2 * _SLOTS_AT_FIRST, np.int64) for _ in range(2))
 
     def fork(self) -> Coverage:

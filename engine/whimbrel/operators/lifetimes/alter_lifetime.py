@@ -113,7 +113,7 @@ class AlterLifetime(Operator):
         return inputs[0].lasting(self.duration if isinstance(self.duration, int) and self.duration != INF else None)
 
     def partitioned(self, *by: str) -> str | None:
-        return by[0] if self.start is None else None  # starts that change places are an error, whoever they are of
+        return by[0] if self.start is None else None  # starts that change their order are an error, also across keys
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if self.start is not None:

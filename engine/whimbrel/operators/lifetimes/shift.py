@@ -58,7 +58,7 @@ class Shift(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
         grid = None if known.grid is None else replace(known.grid, offset=known.grid.offset + self.amount)
-        # How far an event that comes early looks ahead is not the business of any grid.
+        # The lookahead of an event that is early does not depend on a grid.
         time_grid = None if known.time_grid is None or self.amount < 0 else TimeGrid(known.time_grid.hop,
                                                                            known.time_grid.offset + self.amount)
         return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, time_grid=time_grid,

@@ -159,7 +159,7 @@ class PeriodicKernel(Kernel):
     def _range(self, stop: int, given: Sequence[_Given]) -> list[Batch]:
         """Compute places from the next one on, as many as are done at once, but not `stop`."""
         base = self.next - self.back
-        # Where inputs begin, end, or go on in another piece, ranges are short: the others need no masks, and no copies.
+        # Where inputs begin, end, or continue in another piece, ranges are short: the others need no masks or copies.
         cuts = [cut for rows in given for edge in rows.edges for cut in (edge - self.forward, edge + self.back)]
         stop = min([stop, self.next + RANGE, *(cut for cut in cuts if cut > self.next)])
         text, scratch = self._text(masked=not all(rows.full(base, stop + self.forward) for rows in given))
@@ -242,7 +242,7 @@ class PeriodicKernel(Kernel):
             columns.append(Column(field.type, values, None if valid is None or valid.all() else valid))
         result = Batch(self.last.schema, sync, ends, tuple(columns),
                        gaps=(self.period, self.period if text.everywhere else INF))
-        # Where the last one ends is known when something changes behind the range.
+        # The end of the last one is known when something changes after the range.
         if going and rows and self.lasts == self.period and not text.recomputed:
             self.open = result.slice(len(result) - 1, len(result))
             result = result.slice(0, len(result) - 1)

@@ -80,7 +80,7 @@ class PeriodicLoop(Operator):
             known = None if known is None else known.combined(other)
         back, forward = (slots * self.period for slots in reach_of(self.last))
         steps = in_order(self.last)
-        # What is active at a place began a place before, or an event of another beat.
+        # What is active at a place began a place before, or an event of another period.
         begun = max([self.period, *(step.ticks for step in steps if isinstance(step, Sampled))])
         # A window whose events stay the same is one row.
         longest = self.period * max([1, *(step.width for step in steps if isinstance(step, Windowed))])

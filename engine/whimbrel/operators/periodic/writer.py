@@ -130,7 +130,7 @@ class LoopWriter:
                             "count[0], count[1] = done, going", "count[2], count[3] = True, time + first * period"]
         lines = [
             f"if {result.changes}:",
-            *indented(["out_end[uintp(done - going)] = time + at * period",  # where none goes on, it is written again
+            *indented(["out_end[uintp(done - going)] = time + at * period",  # where none continues, it is written again
                      "if not count[2]:", "    count[2], count[3] = True, time + at * period",
                      *write, f"going = {result.present or True}", "done += going"])]
         return result, ["done, going, count[2] = 0, False, False", *loop.over("first", "stop", lines, result.changes),

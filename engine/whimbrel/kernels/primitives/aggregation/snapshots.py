@@ -96,7 +96,7 @@ def snapshot_schedule(
                 scalars[DISORDERLY] = 1
                 break
         scalars[NOW] = time
-        if end <= start:  # what ends makes room first: an integer sum must not overflow on the way
+        if end <= start:  # ends are removed first: an integer sum must not overflow in between
             entry = end_slots[scalars[FIRST]]
             if scalars[DISORDERLY]:
                 scalars[ENDS] = heap_pop(ends, end_slots, scalars[ENDS])

@@ -43,7 +43,7 @@ def assign_sessions(sync: Array, group: Array, timeout: int, longest: int, begin
             if longest > 0:
                 past = (time % longest - begin) % longest
                 cut[slot] = time - past + longest
-                # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
+                # A session that continues after a cut is cut again a period later; a new one lasts at least a period.
                 if last[mine] <= time - timeout and past != 0:
                     cut[slot] += longest
         last[mine] = time
@@ -82,7 +82,7 @@ def session_schedule(
             if longest > 0:
                 past = (time % longest - begin) % longest
                 cells[cell + CUT] = time - past + longest
-                # A session that goes on behind a cut is cut again a period later; a new one lasts a period at least.
+                # A session that continues after a cut is cut again a period later; a new one lasts at least a period.
                 if cells[cell + LAST] <= time - timeout and past != 0:
                     cells[cell + CUT] += longest
             scalars[OLDEST] = min(scalars[OLDEST], time)
