@@ -62,7 +62,7 @@ class Options:
             given = getattr(self, name)
             if given is not None and not isinstance(given, str):
                 raise PlanError(f"{name} must be the name of a column, got {given!r}.", where=f"view({name}={given!r})",
-                                hint='Use a name such as y="delay", or kind="table" for all columns.')
+                                hint=f'Use a name such as {name}="delay", or kind="table" for all columns.')
         if self.by is not None and not isinstance(self.by, str) and not (
                 isinstance(self.by, Sequence) and all(isinstance(each, str) for each in self.by)):
             raise PlanError(f"by must be one or several names of columns, got {self.by!r}.",

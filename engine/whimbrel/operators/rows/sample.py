@@ -109,7 +109,7 @@ def sample(schema: Schema, fraction: float, *columns: str | Expr, seed: int = 0,
         Another seed gives another sample.
     """
     if not isinstance(fraction, Real) or not 0 <= fraction <= 1:
-        raise PlanError(f"fraction must be between 0 and 1, got {fraction!r}.", where="sample()",
+        raise PlanError(f"fraction must be between 0 and 1, got {fraction!r}.", where=f"sample({fraction!r})",
                         hint="Use a fraction, such as sample(0.1, ...).")
     chosen = named_columns("sample", columns, {}) or keys
     if not chosen:
