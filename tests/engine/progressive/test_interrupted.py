@@ -59,6 +59,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: 
     monkeypatch.setattr(owner, name, once)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("method", [(Scan, "mark_read"), (Scan, "mark_all_read"), (Scan, "prioritize"),
                                     (Scan, "next_phase"), (LazyEstimates, "read"), (LazyEstimates, "merge"),

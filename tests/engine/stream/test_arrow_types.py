@@ -10,6 +10,7 @@ from whimbrel.batch import plain_type
 from whimbrel.errors import WhimbrelError
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", VALUES)
 def test_operators_that_do_not_look_at_a_column_carry_every_type(name: str) -> None:
     right = log(name).collect()["x"].to_pylist()
@@ -23,6 +24,7 @@ def test_operators_that_do_not_look_at_a_column_carry_every_type(name: str) -> N
                 assert [value for value in values if value is not None and value not in right] == [], operator
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", VALUES)
 def test_operators_that_look_at_a_column_answer_or_say_why_not(name: str) -> None:
     answered, refused = [], []
