@@ -91,7 +91,7 @@ def test_values_are_read_as_what_they_are() -> None:
 @pytest.mark.parametrize(("cell", "words"), [
     ("x = 1\nundefined_name", ["2 undefined_name", "NameError"]),
     ("wb.count(1 / 0)", ["1 wb.count(1 / 0)", "ZeroDivisionError"]),
-    ("log.select('zz')", ["where: select(zz)", "columns: "]),
+    ("log.select('zz')", ["where: select(zz)", "Use one of the columns "]),
     ("log.view((", ["syntax error: '(' was never closed", "where: line 1: log.view(("]),
 ])
 def test_an_error_is_shown_as_that_of_the_cell(shell: InteractiveShell, cell: str, words: list[str]) -> None:
