@@ -81,7 +81,7 @@ def test_whatever_the_bench_runs_on_periodic_streams_is_at_most_eighty_lines() -
     x, kind = np.linspace(-50, 50, 60_000, dtype=np.float32), np.arange(60_000) % 3
     log, other, ads = (bench._periodic(columns) for columns in ({"x": x}, {"y": x}, {"kind": kind}))
     there, here = np.flatnonzero(kind), np.flatnonzero(kind != 1)
-    for _, query, *_ in (*bench._periodic_cases(log, other, ads, x, x, kind), *bench._between_beats(x),
+    for _, query, *_ in (*bench._periodic_cases(log, other, ads, x, x, kind), *bench._resampling(x),
                          *bench._other_cases(x, np.where(kind == 1, np.nan, x).astype(np.float32)),
                          *bench._by_key(x, 7), *bench._irregular_cases(x, there, x, here, kind)):
         run = query.start()
