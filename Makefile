@@ -38,7 +38,8 @@ test: setup ## All tests but the long ones, two parts at a time, and the ten slo
 	@sh scripts/kafka.sh
 	@sh scripts/test.sh
 
-check: lint test ## What CI runs
+check: export WHIMBREL_ALL_CASES := 1
+check: lint test ## What CI runs: lint and test, with all cases
 
 lint: setup ## Style, types and import contracts
 	$(BIN)/ruff check

@@ -160,7 +160,7 @@ def _sections(documentation: str) -> dict[str, str]:
 
 
 def _documented(function: Callable[..., Any], own: dict[str, str], of_class: dict[str, str], page: Page,
-                       pages: dict[Described, Page]) -> str:
+                pages: dict[Described, Page]) -> str:
     """What is said of the parameters that a user passes, by the function or else by the class, and its errors."""
     taken = inspect.signature(function).parameters
     if re.match(r"Another name of", own[""]):

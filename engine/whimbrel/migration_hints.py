@@ -74,7 +74,7 @@ FEEDS: Mapping[str, str] = {"events": "sse(...)", "postgres_changes": "postgres_
 FEED_OPTIONS: Mapping[str, str] = {
     "beside": "metadata_columns", "ahead": "max_ahead", "arrived_as": "arrival_column", "idle_after": "idle_timeout",
     "retry_s": "retry_backoff_s", "sample_s": "schema_sample_s", "begin": "start_from", "settle": "visibility_delay",
-    "claim_after": "claim_idle", "latency": "reorder_latency",
+    "claim_after": "claim_idle",
 }
 
 FEED_STATUS: Mapping[str, str] = {
