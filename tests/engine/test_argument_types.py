@@ -31,6 +31,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         PlanError, "path must be a string or a Path, got 3.", "feeds.tail(...)"),
     "headers": (lambda: wb.feeds.http("http://host", time="at", headers="a"),  # type: ignore[arg-type]
         PlanError, "headers must be a mapping, got str.", "feeds.http('http://host')"),
+    "order of the file": (lambda: wb.feeds.http("http://host", time="at", arrival=wb.FILE_ORDER),
+        PlanError, "wb.FILE_ORDER is for logs in files and tables; rows of a feed are in arrival order.",
+        "feeds.http("),
     "column of arrival": (lambda: wb.feeds.http("http://host", time="at", arrival_column=3),  # type: ignore[arg-type]
         PlanError, "arrival_column must be a non-empty string, got 3.", "feeds.http("),
 }

@@ -110,8 +110,8 @@ class PostgresCdcFeed(Feed):
         with self.open() as link:
             generated = link.execute("SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass"
                                      " AND attgenerated <> ''", (sql.Identifier(*self.table).as_string(link),))
-            unchanged = {name for name, in generated}
-        return pa.schema([field for field in known if field.name not in unchanged])
+            unpublished = {name for name, in generated}
+        return pa.schema([field for field in known if field.name not in unpublished])
 
     def connect(self, offset: Offset) -> Client:
         return _Changes(self, offset)

@@ -117,12 +117,12 @@ class ReadOptions:
                             hint=f"Use {present}=." if present in known else near_match(name, known, noun="option"))
         if options.get("name") is not None:
             check_name("name", options["name"], where=where)
-        for role in ("end", "arrival", "arrival_column"):
-            if options.get(role) is not None:
-                check_name(role, options[role], where=where)
         if in_file_order(options.get("arrival")):
             raise PlanError("wb.FILE_ORDER is for logs in files and tables; rows of a feed are in arrival order.",
                             where=where, hint="Remove arrival=.")
+        for role in ("end", "arrival", "arrival_column"):
+            if options.get(role) is not None:
+                check_name(role, options[role], where=where)
         idle = options.get("idle_timeout")
         idle_s = None if idle is None else checked_seconds("idle_timeout", idle, where=where)
         shared = {name: value for name, value in options.items() if name != "idle_timeout"}
