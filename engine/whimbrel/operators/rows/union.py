@@ -115,7 +115,7 @@ def _check_same(left: Schema, right: Schema, where: str) -> None:
     for name in right.names:
         if name not in left:
             raise SchemaError(f"Only the other stream has a column {name!r}.", where=where,
-                              hint=f"Remove it: .drop({name!r}). Or rename it. {near_match(name, left.names)}")
+                              hint=f"Use .drop({name!r}), or rename it. {near_match(name, left.names)}")
 
 
 class UnionKernel(Kernel):
