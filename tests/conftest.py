@@ -77,8 +77,8 @@ def what_stays_is_looked_at_once() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs a program that is not there; leave out what is optional, or reads the optional data folder.
 
-    What drives another program, or reads a feed by threads of its own, is tried once more when it fails, and the
-    summary says so: on a busy machine a browser, a broker or a thread may take longer than a test waits.
+    What drives another program, or reads a feed by threads of its own, is tried up to twice more when it fails, and
+    the summary says so: on a busy machine a browser, a broker or a thread may take longer than a test waits.
     """
     if not ALL_CASES:
         _mark_cases_outside_a_share(items)
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 else:
                     item.add_marker(pytest.mark.skip(reason=f"needs {program}"))
         if any(item.get_closest_marker(mark) for mark in NEEDS) or item.path.parent.name == "feeds":
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=2))
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 

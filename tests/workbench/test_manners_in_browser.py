@@ -101,9 +101,10 @@ def test_a_view_out_of_sight_is_not_drawn_and_is_up_to_date_when_it_comes_back(o
 
 
 def open_in_a_new_window(notebook: Notebook) -> None:
-    """Close the tab, and open what was saved."""
+    """Close the tab as a reader does, and open what was saved."""
     again = notebook.page.context.browser.new_page(viewport={"width": 1280, "height": 1500})
-    notebook.page.close(run_before_unload=False)
+    with notebook.page.expect_event("close"):  # a page that is not asked first has half a second to say that it ends
+        notebook.page.close(run_before_unload=True)
     notebook.page = again
     notebook.open()
 
