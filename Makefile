@@ -1,6 +1,6 @@
 # One command for each task. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench figures logs logs-billion scale fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench bench-quick figures logs logs-billion scale fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -38,8 +38,9 @@ test: setup ## All tests but the long ones, two parts at a time, and the ten slo
 	@sh scripts/kafka.sh
 	@sh scripts/test.sh
 
-check: export WHIMBREL_ALL_CASES := 1
-check: lint test ## What CI runs: lint and test, with all cases
+check: setup ## What CI runs: lint beside test, then long
+	@$(MAKE) --no-print-directory -j2 lint test
+	@$(MAKE) --no-print-directory long
 
 lint: setup ## Style, types and import contracts
 	$(BIN)/ruff check
@@ -75,6 +76,9 @@ soak: setup ## Stream to a browser's tab for ten minutes: its memory and the ker
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench
+
+bench-quick: setup ## Every benchmark on smaller data; fails where answers differ from those of the peers
+	@$(PYTEST) tests/house/test_bench.py -m "bench or long"
 
 figures: setup ## Measure the figures of notebook 10 at full size (about an hour, on a machine that does nothing else)
 	@$(BIN)/python -m bench C --json bench/figures/sorting.json

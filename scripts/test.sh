@@ -3,8 +3,8 @@
 # whichever process is done takes the next part. Long parts come first, so that both end together. A part leaves out what
 # those before it have; the last one has all that is left. Ends with the ten slowest tests.
 set -u
-which="not long"
-if [ "${1:-}" = long ]; then which=long again=long && shift; fi
+which="not long and not bench"
+if [ "${1:-}" = long ]; then which="long and not bench" again=long && shift; fi
 parts="tests/laws/test_lifetimes.py tests/laws/test_joins.py tests/laws/test_bags.py
 tests/workbench
 tests/laws

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,7 @@ OPTIONAL = {"kafka", "small_disk"}
 """Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so is
 a limit of a file's size. Containers seldom let anybody mount."""
 ALL_CASES = os.environ.get("WHIMBREL_ALL_CASES") == "1"
-"""Whether tests with a share run all their cases, as in CI."""
+"""Whether tests with a share run all their cases, as in `make laws`."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
@@ -98,12 +99,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_cases_outside_a_share(items: list[pytest.Item]) -> None:
-    """Of the cases of a test with a share, every n-th runs in `make test`; the others are long."""
+    """Of each n cases of a test with a share, one drawn by a fixed seed runs in `make test`; the others are long.
+
+    Every n-th would be the same value of a parameter where a grid has n of them.
+    """
     cases: Counter[str] = Counter()
     for item in items:
         if (share := item.get_closest_marker("share")) is not None:
-            function = item.nodeid.partition("[")[0]
-            if cases[function] % share.args[0]:
+            function, (n,) = item.nodeid.partition("[")[0], share.args
+            group, place = divmod(cases[function], n)
+            if place != random.Random(f"{function} {group}").randrange(n):
                 item.add_marker(pytest.mark.long)
             cases[function] += 1
 

@@ -27,8 +27,8 @@ ENDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.spark] if "spark" in name else [])
-                                  for name in ENDS])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.spark, pytest.mark.long] if "spark" in name else []) for name in ENDS])
 def test_a_notebook_runs_and_agrees(name: str) -> None:
     program = [sys.executable, "scripts/run_notebook.py", f"notebooks/{name}.py"]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False,

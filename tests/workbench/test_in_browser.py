@@ -154,6 +154,7 @@ def test_a_view_moves_while_the_cells_after_it_run_and_after_them(open_notebook:
     assert notebook.problems == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "before", ("import holoviews as hv; hv.extension('bokeh')", "import panel as pn; pn.extension()")
 )
@@ -164,6 +165,7 @@ def test_scripts_that_were_asked_from_the_internet_before_blank_nothing(open_not
     notebook.wait_for_chart(2)
 
 
+@pytest.mark.long
 def test_holoviews_overlays_move_with_the_run(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("view = live.view()\nview", "import holoviews as hv\nhv.extension('bokeh', inline=True)\n"
                              "view.hv * hv.HLine(120).opts(color='black')")
@@ -176,6 +178,7 @@ def test_holoviews_overlays_move_with_the_run(open_notebook: Open, tmp_path: Pat
     notebook.picture("holoviews", tmp_path)
 
 
+@pytest.mark.long
 def test_the_notebook_of_windows_is_drawn_without_the_internet(lab: Lab, chromium: Browser) -> None:
     """Its drawings were blank: HoloViews loads its scripts from the internet unless they are embedded."""
     nbformat.write(jupytext.read(WINDOWS), lab.folder / WINDOWS.with_suffix(".ipynb").name)

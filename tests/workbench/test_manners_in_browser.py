@@ -121,6 +121,7 @@ def test_the_streams_of_a_closed_tab_end(open_notebook: Open) -> None:
         wait_for_state(notebook, number, "stopped", timeout_s=15)
 
 
+@pytest.mark.long
 def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_opened_again(
         open_notebook: Open, tmp_path: Path) -> None:
     """Saved before the kernel knows of it, a notebook holds the scripts; opened again, it showed nothing at all."""
@@ -234,6 +235,7 @@ def test_a_second_output_of_a_cell_is_the_last_frame_and_takes_nothing_with_it(
     assert notebook.problems == []
 
 
+@pytest.mark.long
 def test_two_views_move_and_runs_leave_the_tab_as_it_was(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("live", TWICE, ALIVE)
     for number in (1, 2):

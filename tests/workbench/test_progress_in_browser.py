@@ -140,6 +140,7 @@ def drag(notebook: Notebook, chart: Locator) -> None:
     mouse.up()
 
 
+@pytest.mark.long
 def test_what_an_early_answer_claimed_by_keyboard_is_flagged_when_it_was_wrong(
         open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook(MISLED, 'misled.view(kind="bar", y="delay")')

@@ -98,6 +98,7 @@ def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path)
     assert notebook.problems == []
 
 
+@pytest.mark.long
 def test_views_of_one_replay_go_by_one_clock(open_notebook: Open) -> None:
     """Two cells of a replay that was given no clock had two bars and two simulated times."""
     notebook = open_notebook("live", 'live.view(kind="bars")')

@@ -68,6 +68,7 @@ class Checkpoints:
 
     @property
     def every_s(self) -> float:
+        """Seconds between two checkpoints."""
         return duration_seconds(self.every, where="Checkpoints(...)")
 
 

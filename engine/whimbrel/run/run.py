@@ -85,10 +85,12 @@ class Run:
 
     @property
     def state(self) -> State:
+        """The state of the run."""
         return self._shown.state
 
     @property
     def error(self) -> WhimbrelError | None:
+        """The error that ended a failed run; else None."""
         return self._shown.error
 
     @property

@@ -69,6 +69,7 @@ class Lateness:
 
     @property
     def rows(self) -> int:
+        """All rows of the log."""
         return len(self.late_by)
 
     @property

@@ -119,6 +119,7 @@ def both(name: str, times: np.ndarray[Any, Any]) -> tuple[Stream, Stream]:
     return QUERIES[name](log.assume(non_overlapping=True)), QUERIES[name](log)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("block", [3, 64, 65_536])
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", QUERIES)
@@ -138,6 +139,7 @@ def test_on_all_tiers(name: str, by: Tier) -> None:
         assert rows(fused.collect()) == rows(plain.collect())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1, 7, 100])
 @pytest.mark.parametrize("name", QUERIES)
 def test_batches_change_nothing_to_the_last_bit(name: str, size: int) -> None:

@@ -98,6 +98,7 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
                    for row in table.to_pylist()), key=repr)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("source", ("memory", "files", "few row groups"))
 @pytest.mark.parametrize("query", sorted(QUERIES))
 def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], query: str, source: str,
@@ -120,6 +121,7 @@ def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], quer
         assert (answer.final, answer.metrics.rows) == (True, ROWS)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("query", ("small side", "as of", "two logs", "nested", "nested hopping", "with an aggregate",
                                    "names", "names of joined"))
 def test_intervals_hold_at_every_update(sources: dict[str, wb.Stream], query: str) -> None:

@@ -38,6 +38,7 @@ def rows_of(table: pa.Table) -> list[tuple[object, ...]]:
     return sorted((row["key"], row["n"], pytest.approx(row["ms"])) for row in table.to_pylist())
 
 
+@pytest.mark.long
 def test_partitions_come_in_random_order_with_intervals_that_meet_in_the_answer(computed: DataFrame) -> None:
     cached = computed.cache()
     try:

@@ -82,6 +82,7 @@ def test_on_spark(spark: SparkSession, table: pa.Table, expected: dict[str, list
         assert rows_of(query(log).collect(on=spark)) == expected[name], name
 
 
+@pytest.mark.long
 def test_streaming_on_spark(spark: SparkSession, table: pa.Table, expected: dict[str, list[str]],
                             tmp_path: Path) -> None:
     folder = files(tmp_path / "log", table, 2)

@@ -192,6 +192,7 @@ def test_charts_over_time_pan_together_and_stay_while_data_comes(server: Server,
     assert page.evaluate(RANGES) == held
 
 
+@pytest.mark.long
 def test_a_short_chart_has_a_range_of_its_own_until_it_fills_a_quarter_of_the_longer_one(open_page: Open) -> None:
     """The first hours of a replay were drawn at the left edge of a range that another chart of a month shared."""
     hourly = LOG.group_by("origin").tumbling_window("1h").aggregate(flights=wb.count())
@@ -294,6 +295,7 @@ def test_a_redraw_writes_down_nothing_that_is_as_it_was(server: Server, open_pag
     assert written == 0
 
 
+@pytest.mark.long
 def test_pages_that_are_closed_free_everything(server: Server, open_page: Open) -> None:
     pages = [open_page(server.exposure.url) for _ in range(3)]
     for page in pages:

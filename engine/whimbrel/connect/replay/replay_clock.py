@@ -153,6 +153,7 @@ class ReplayClock:
 
     @property
     def paused(self) -> bool:
+        """True while the replays stand still."""
         return self._paused
 
     @property
@@ -243,11 +244,13 @@ class ReplayClock:
                             f"{known.name!r} has {known.kind}.", where=where, hint="Use another clock for this replay.")
 
     def attach(self, follower: Subscriber) -> None:
+        """Add a replay that follows this clock."""
         with self._changed:
             self.followers.add(follower)
             self._ended = False
 
     def detach(self, follower: Subscriber) -> None:
+        """Remove a replay from this clock."""
         with self._changed:
             self.followers.discard(follower)
             self._changed.notify_all()

@@ -84,6 +84,7 @@ class Estimate:
 
     @property
     def fraction_read(self) -> float | None:
+        """The fraction of the source's rows that was read."""
         return self.metrics.fraction_read
 
     @cached_property
@@ -115,6 +116,7 @@ class Estimate:
 
     @property
     def settled(self) -> int:
+        """The number of exact rows in the table."""
         if self.final:
             return int(self.table.num_rows)
         if self._settled is None and self._rows is not None:
@@ -205,6 +207,7 @@ class Estimate:
 
     @property
     def relative_error(self) -> float:
+        """The largest relative error of all values."""
         return 0.0 if self.final else self.error_of(None)
 
     def error_of(self, value: str | None) -> float:
@@ -281,6 +284,7 @@ class Estimate:
 
     @property
     def summary(self) -> str:
+        """The fraction read, the relative errors, and the assumption of the intervals."""
         if self.final:
             return "final: all rows read"
         read = "" if self.fraction_read is None else f"{self.fraction_read:.1%} of the rows read; "
