@@ -192,7 +192,7 @@ def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> Fo
             continue
         with contextlib.suppress(StepFailed):
             found.append(user.call("result", user.roles.result, state))
-    if len(wrong) == len(samples) and all(isinstance(error.__cause__, TypeError) for error in wrong):
+    if wrong and len(wrong) == len(samples) and all(isinstance(error.__cause__, TypeError) for error in wrong):
         kinds = ", ".join(map(str, inputs))
         raise ExpressionError(f"{user.name} does not accept {kinds}: {wrong[0].what}", where=where,
                               hint="Use functions that accept these types.")
@@ -237,12 +237,15 @@ def samples_of(type_: pa.DataType) -> list[Any]:
         return [1, 0, 2, 3, 1000]
     if t.is_string(type_) or t.is_large_string(type_) or t.is_dictionary(type_):
         return ["a", "", "1", "A b", "b"]
-    if t.is_decimal(type_):
-        return [Decimal(each) for each in (1, 0, 2, 3, 1000)]
+    if t.is_decimal(type_):  # a list of such values holds all of the type
+        widest = (0, (9,) * type_.precision, -type_.scale)
+        return [*(Decimal(each).scaleb(-type_.scale) for each in (1, 0, 2, 3)), Decimal(widest)]
+    if t.is_null(type_):  # functions are given no nulls
+        return []
     if t.is_binary(type_) or t.is_large_binary(type_) or t.is_fixed_size_binary(type_):
         return [b"a", b"", b"1", b"A b", b"b"]
     if t.is_list(type_) or t.is_large_list(type_) or t.is_fixed_size_list(type_):
-        return [samples_of(type_.value_type)[:count] for count in (1, 2, 3, 2, 1)]
+        return [samples_of(type_.value_type)[:count] for count in (1, 2, 3, 2, 5)]
     if t.is_struct(type_):
         columns = [samples_of(type_.field(index).type) for index in range(type_.num_fields)]
         if not columns:

@@ -19,7 +19,7 @@ from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.connect.tables.pandas_index import index_columns, unnamed_index, without
-from whimbrel.connect.tables.python_times import with_nanoseconds
+from whimbrel.connect.tables.python_times import with_exact_times
 from whimbrel.connect.tables.time_column_markers import Stated, numbered
 from whimbrel.connect.tables.time_spacing import KnownGaps
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
@@ -242,7 +242,7 @@ def pandas_source(frame: Any, *, time: str, end: str | None = None, arrival: str
     _check_names(frame, where)
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        table = with_nanoseconds(table, [values for _, values in frame.items()], where=where)
+        table = with_exact_times(table, [values for _, values in frame.items()], where=where)
         columns = {}
         for level in _levels(frame, (time, end, arrival, by_of(partition)), where):
             values = frame.index.get_level_values(level).to_frame(index=False, name=level)
@@ -303,7 +303,7 @@ def _table(data: Any, where: str, wanted: Sequence[str | None]) -> pa.Table:
     if hasattr(data, "set_axis") and any(each.__module__.partition(".")[0] == "pandas" for each in type(data).__mro__):
         asked = any(level in wanted for level in data.index.names if level is not None)
         table = _as_table(data if asked else data.set_axis(range(len(data))), where)
-        table = with_nanoseconds(table, [values for _, values in data.items()], where=where)
+        table = with_exact_times(table, [values for _, values in data.items()], where=where)
         return without(table, index_columns(table.schema.metadata), wanted)
     table = _as_table(data, where)
     return without(table, unnamed_index(table.schema.metadata), wanted)
@@ -318,7 +318,7 @@ def _as_table(data: Any, where: str) -> pa.Table:
         except _NO_TABLE as error:
             raise SourceError(f"Cannot convert these columns to a table: {str(error).splitlines()[0]}", where=where,
                               hint="Use lists of equal length with one type each.") from None
-        return with_nanoseconds(table, list(data.values()), where=where)
+        return with_exact_times(table, list(data.values()), where=where)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if hasattr(data, "__arrow_c_stream__"):

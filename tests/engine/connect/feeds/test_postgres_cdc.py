@@ -299,8 +299,7 @@ def test_values_of_a_type_that_changed_are_what_they_are_or_refused(server: serv
         do(server, "ALTER TABLE typed ALTER x TYPE smallint USING 0", "INSERT INTO typed VALUES (9, 4, 'as it was')")
         assert [(one["id"], one["x"]) for one in changes(found, 2)] == [(1, 2), (9, 4)]
         assert sorted(found.state.dead_letters.items()) == [
-            ("'x' must be an integer", 1), ("Could not convert … with type str: tried to convert to int32", 1),
-            ("Value … too large to fit in C integer type", 1)]
+            ("'x' does not fit in int32", 1), ("'x' must be an integer", 2)]
 
 
 def test_tables_that_are_truncated_are_reported(server: servers.Server) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.formats.exact_times import exact_time, holds_times
+from whimbrel.connect.feeds.formats.exact_values import exact_value, may_lose
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
@@ -111,10 +111,15 @@ def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBat
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
-    if holds_times(field.type):
-        values = [None if value is None else exact_time(value, field.type, field.name) for value in values]
-    array = pa.array(values, field.type)
-    if (pa.types.is_integer(field.type) and not {int, type(None)}.issuperset(map(type, values))
-            and array.to_pylist() != values):  # Arrow leaves fractions out
-        raise UnreadableError(f"{field.name!r} must be an integer")
-    return array
+    type_ = field.type
+    plain = pa.types.is_int64(type_) and {int, type(None)}.issuperset(map(type, values))  # the common case
+    if not plain and may_lose(type_):
+        values = [exact_value(value, type_, field.name) for value in values]
+    try:
+        if pa.types.is_dictionary(type_):  # Arrow makes dictionaries of few types
+            return pa.array(values, type_.value_type).dictionary_encode().cast(type_)
+        return pa.array(values, type_)
+    except OverflowError:
+        raise UnreadableError(f"{field.name!r} does not fit in {type_}") from None
+    except UNREADABLE as error:
+        raise UnreadableError(f"{field.name!r} must be {type_}: {reason(error)}") from None

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.connect.feeds.formats.decode import Format, Index, rows_of
-from whimbrel.connect.tables.python_times import with_nanoseconds
+from whimbrel.connect.tables.python_times import with_exact_times
 
 
 class Records(Format):
@@ -25,7 +25,7 @@ class Records(Format):
     def infer(self, sample: Sequence[Any]) -> pa.Schema:
         found = pa.Table.from_pylist(list(sample))
         columns = [[row.get(name) for row in sample] for name in found.column_names]
-        return with_nanoseconds(found, columns, where="feeds.iterator(...)").schema
+        return with_exact_times(found, columns, where="feeds.iterator(...)").schema
 
     def parse(self, messages: Sequence[Any], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         if not all(isinstance(message, dict) for message in messages):

@@ -1,8 +1,8 @@
-"""Python values for columns of times: what would lose something on the way becomes a dead letter."""
+"""Python values for columns: what would lose something on the way becomes a dead letter."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +17,7 @@ from whimbrel.connect.feeds.formats.decode import decode
 from whimbrel.connect.feeds.formats.python_records import Records
 
 S, US, NS = (pa.timestamp(unit) for unit in ("s", "us", "ns"))
+NEW_YORK = pa.timestamp("us", "America/New_York")
 
 
 @pytest.mark.parametrize(("type_", "value"), [
@@ -28,6 +29,8 @@ S, US, NS = (pa.timestamp(unit) for unit in ("s", "us", "ns"))
     (pa.duration("s"), np.timedelta64(1, "M")),
     (pa.date32(), datetime(2024, 1, 1, 5)), (pa.time32("s"), time(0, 0, 0, 5)),
     (NS, datetime(9999, 1, 1)), (pa.list_(US), [1.5]), (pa.struct({"a": US}), {"a": 1.5}),
+    (US, datetime(2024, 1, 1, tzinfo=UTC)), (US, pd.Timestamp("2024-01-01", tz="Asia/Tokyo")),
+    (NEW_YORK, datetime(2024, 11, 3, 1, 30)),
 ], ids=repr)
 def test_what_the_column_cannot_hold_is_refused(type_: pa.DataType, value: Any) -> None:
     found = decode(Records(), [{"t": value}, {"t": None}], pa.schema({"t": type_}))
@@ -42,6 +45,8 @@ def test_what_the_column_cannot_hold_is_refused(type_: pa.DataType, value: Any) 
     (NS, datetime(1970, 1, 1, 0, 0, 1), 10**9), (S, np.datetime64("1970-01-02"), 86_400),
     (pa.timestamp("us", "Asia/Tokyo"), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), 10**6),
     (pa.timestamp("ns", "Asia/Tokyo"), pd.Timestamp(1500, tz="Asia/Tokyo"), 1500),
+    *((NEW_YORK, value, 5 * 3600 * 10**6) for value in (
+        datetime(1970, 1, 1), date(1970, 1, 1), np.datetime64("1970-01-01"), pd.Timestamp(0))),
     (pa.duration("ns"), pd.Timedelta(1500), 1500), (pa.duration("s"), np.timedelta64(1, "h"), 3600),
     (pa.duration("ms"), timedelta(seconds=1), 1000), (US, pd.NaT, None), (US, np.datetime64("NaT"), None),
 ], ids=repr)
@@ -78,3 +83,50 @@ def test_nanoseconds_of_the_first_items_are_found() -> None:
     assert found.schema.field("t").type == NS
     assert found["t"].cast(pa.int64()).to_pylist() == [1_000, 1_001]
     assert found["lasts"].cast(pa.int64()).to_pylist() == [1_000, 1_001]
+
+
+@pytest.mark.parametrize(("type_", "value", "words"), [
+    (pa.int64(), 1.5, "must be an integer"), (pa.int64(), True, "must be an integer"),
+    (pa.int64(), float("nan"), "must be an integer"), (pa.int64(), Decimal("1.5"), "must be an integer"),
+    (pa.int64(), np.timedelta64(5, "ns"), "must be an integer"), (pa.int64(), "5", "must be an integer"),
+    (pa.int64(), 2**63, "does not fit in int64"), (pa.uint8(), -1, "does not fit in uint8"),
+    (pa.int8(), 128, "does not fit in int8"), (pa.list_(pa.uint8()), [1.9], "must be an integer"),
+    (pa.list_(pa.uint8()), np.array([1.9]), "must be an integer"), (pa.list_(pa.uint8(), 1), (256,), "does not fit"),
+    (pa.struct({"a": pa.int64()}), {"a": 1.5}, "must be an integer"),
+    (pa.map_(pa.string(), pa.int64()), [("a", 1.5)], "must be an integer"),
+    (pa.map_(pa.int64(), pa.string()), [(1.5, "a")], "must be an integer"),
+    (pa.dictionary(pa.int8(), pa.int64()), 1.5, "must be an integer"),
+    (pa.float32(), 1e300, "does not fit in float"), (pa.float16(), 1e6, "does not fit in halffloat"),
+    (pa.list_(pa.float32()), [-1e300], "does not fit in float"),
+    (pa.string(), 5, "'x' must be string"), (pa.bool_(), 2, "'x' must be bool"),
+], ids=repr)
+def test_a_number_that_the_column_cannot_hold_is_refused(type_: pa.DataType, value: Any, words: str) -> None:
+    """In lists, structs, maps and dictionaries integers lost their fractions; large floats became infinite."""
+    found = decode(Records(), [{"x": value}, {"x": None}], pa.schema({"x": type_}))
+    (number, reason), = found.malformed
+    assert number == 0
+    assert reason.startswith("'x' ")
+    assert words in reason
+    assert found.rows["x"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize(("type_", "value"), [
+    (pa.int64(), 2.0), (pa.int64(), np.float64(2)), (pa.int64(), Decimal(2)), (pa.uint64(), 2**64 - 1),
+    (pa.int8(), -128), (pa.list_(pa.uint8()), [2.0, None]), (pa.map_(pa.string(), pa.int64()), [("a", 2)]),
+    (pa.dictionary(pa.int8(), pa.int64()), 2), (pa.dictionary(pa.int16(), pa.string()), "a"),
+    (pa.float32(), 1.5), (pa.float32(), float("inf")), (pa.float16(), 65504.0),
+], ids=repr)
+def test_a_number_that_it_can_hold_is_kept(type_: pa.DataType, value: Any) -> None:
+    found = decode(Records(), [{"x": value}], pa.schema({"x": type_}))
+    assert not found.malformed
+    assert found.rows["x"].type == type_
+    assert found.rows["x"].to_pylist() == [value]
+
+
+def test_times_without_a_zone_are_in_that_of_a_column_of_lists() -> None:
+    """Arrow took them to be in UTC, and dropped the zone of one that followed a time without."""
+    aware = datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=5)))
+    stream = wb.from_arrow({"t": [aware, datetime(2024, 1, 2)]}, time="t")
+    assert stream.collect()["t"].cast(pa.int64()).to_pylist() == [1_704_049_200_000_000, 1_704_135_600_000_000]
+    with pytest.raises(wb.WhimbrelError, match="has a time zone, but 't' has none"):
+        wb.from_arrow({"t": [datetime(2024, 1, 1), aware]}, time="t").collect()
