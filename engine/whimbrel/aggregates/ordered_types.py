@@ -16,7 +16,8 @@ def check_ordered(aggregate: Aggregate, input_type: pa.DataType | None) -> pa.Da
     assert input_type is not None
     if not is_ordered(input_type):
         raise ExpressionError(f"{aggregate.name} needs values with an order, got {input_type}.", where=aggregate.show(),
-                              hint="Use numbers, bools, times, strings or bytes.")
+                              hint="Cast the column of nulls with .cast('int64')." if pa.types.is_null(input_type)
+                              else "Use numbers, bools, times, strings or bytes.")
     return input_type
 
 

@@ -25,7 +25,7 @@ def check_numbers(aggregate: Aggregate, input_type: pa.DataType | None) -> None:
     """Fail unless there are values between the values."""
     if not pa.types.is_integer(input_type) and not pa.types.is_floating(input_type) and not is_span_or_time(input_type):
         raise ExpressionError(f"Linear quantiles need numbers, got {input_type}.", where=aggregate.show(),
-                              hint='Use interpolation="discrete".')
+                              hint='Use quantile(..., interpolation="discrete").')
 
 
 def _digits_of(whole: int) -> int:

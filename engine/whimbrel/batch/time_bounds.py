@@ -39,9 +39,8 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False,
         times += [int(known.min()), int(known.max())] if len(known) else []
     for time in times:
         if not MIN_TIME + ticks < time < INF - ticks:
-            raise KernelError(f"The time {time} is too close to the limit of int64 for windows of {ticks} ticks.",
-                              where=where,
-                              hint="Drop such placeholder times with where(...) first.")
+            raise KernelError(f"The time {time} is too close to the limit of int64: {ticks} ticks must fit between.",
+                              where=where, hint="Drop such placeholder times with where(...) first.")
 
 
 def elapsed(later: Ticks, earlier: Ticks) -> Ticks:

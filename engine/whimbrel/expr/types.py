@@ -179,6 +179,8 @@ def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
         return "Cast one of them with .cast('float64') or .cast('string')."
     if t.is_decimal(left) or t.is_decimal(right):
         return "Combine decimals with decimals, integers or floats: .cast('decimal(38, 2)')."
+    if t.is_date(left) or t.is_date(right):
+        return "Make times of dates: .cast('timestamp[s]')."
     return "Cast one of them to the type of the other."
 
 
@@ -191,7 +193,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
         return BOOL, BOOL, BOOL
     if op in COMPARISONS:
         common = common_type(expr, left, right, compared=True)
-        require(expr, is_ordered(common), f"{op!r} cannot compare", left_type, right_type)
+        require(expr, is_ordered(common), f"{op!r} needs values with an order", left_type, right_type)
         if common == INT and t.is_uint64(left_type) != t.is_uint64(right_type):  # of which none holds both: as they are
             return (left_type, INT, BOOL) if t.is_uint64(left_type) else (INT, right_type, BOOL)
         x, y = (_in_own_unit(operand, common) for operand in (left, right))
@@ -203,7 +205,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     common = common_type(expr, left, right)
     if op == "+" and is_text(common):
         return common, common, common
-    require(expr, is_number(common) or t.is_null(common), f"{op!r} cannot take", left_type, right_type,
+    require(expr, is_number(common) or t.is_null(common), f"{op!r} needs numbers", left_type, right_type,
             hint=_mismatch_hint(left_type, right_type))
     if not t.is_integer(common):
         number = FLOAT if t.is_null(common) else common
@@ -303,7 +305,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "between":
             for bound in args[1:]:
                 common = common_type(expr, args[0], bound, compared=True)
-                require(expr, is_ordered(common), "between cannot compare", x, bound[1])
+                require(expr, is_ordered(common), "between needs values with an order", x, bound[1])
             return BOOL
         case "is_in":
             in_type(expr, x)

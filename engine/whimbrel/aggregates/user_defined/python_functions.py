@@ -21,7 +21,7 @@ from whimbrel.errors import ExpressionError
 from whimbrel.expr import loses_nanoseconds
 from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 
-RETURNS = "Declare the type: wb.aggregate(..., returns=pa.float64())."
+RETURNS = "Declare the type of all results, for example returns=pa.list_(pa.float64())."
 
 
 _UNFIT = (TypeError, ValueError, OverflowError, pa.ArrowNotImplementedError)

@@ -40,7 +40,7 @@ def rows_files(folder: Path) -> list[RowsFile]:
     return sorted(RowsFile(int(name[1]), int(name[2]), path) for name, path in named if name is not None)
 
 
-def check_kept(folder: Path, rows: int) -> None:
+def check_kept(folder: Path, rows: int, columns: list[str]) -> None:
     """Refuse a folder in which some of the first `rows` rows are missing or damaged.
 
     Only footers are read.
@@ -50,13 +50,15 @@ def check_kept(folder: Path, rows: int) -> None:
     folder : path
     rows : int
         Number of rows that the run has written, from its checkpoint.
+    columns : list of str
+        Names of the columns that the run writes.
 
     Raises
     ------
     SinkError
         It names the rows and their files.
     """
-    lost = list(_lost(rows_files(folder), rows))
+    lost = list(_lost(rows_files(folder), rows, columns))
     if not lost:
         return
     named = "; ".join(f"rows {first:,} to {stop - 1:,} ({why})" for first, stop, why in lost[:_MAX_NAMED])
@@ -66,7 +68,7 @@ def check_kept(folder: Path, rows: int) -> None:
                     hint="Restore these files from a copy, or start with an empty folder and new checkpoints.")
 
 
-def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
+def _lost(files: list[RowsFile], rows: int, columns: list[str]) -> Iterator[tuple[int, int, str]]:
     """Row ranges that cannot be read, with reasons; rows count from 0."""
     reached = 0
     for first, stop, path in files:
@@ -77,6 +79,8 @@ def _lost(files: list[RowsFile], rows: int) -> Iterator[tuple[int, int, str]]:
         if first < reached:
             yield first, min(reached, stop), f"twice, also in {path.name}"
         why = damage(path, stop - first)
+        if not why and parquet.read_schema(path).names != columns:
+            why = "has other columns"
         if why:
             yield first, stop, f"{path.name} {why}"
         reached = max(reached, stop)

@@ -74,7 +74,7 @@ class ParquetSink(Sink):
         self._owner = owned(self.folder, self.run, begins=rows == 0, has_rows=any(self.folder.glob("rows-*.parquet")))
         if token is not None:
             self.commit(token)
-        check_kept(self.folder, rows)  # before any file is removed: a refused folder must not change
+        check_kept(self.folder, rows, self._schema.names)  # first: a refused folder must not change
         for file in [*self.folder.glob(".rows-*.parquet"), *(file.path for file in rows_files(self.folder)
                                                              if file.first >= rows)]:
             file.unlink()

@@ -76,7 +76,12 @@ def hold_fewer_rows(path: Path) -> None:
     parquet.write_table(parquet.read_table(path).slice(1), path)
 
 
-HARMS = [remove, make_empty, cut_the_end, cut_half, cut_the_middle, fill_with_zeros, hold_fewer_rows]
+def rename_columns(path: Path) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(table.rename_columns([f"{name}_" for name in table.column_names]), path)
+
+
+HARMS = [remove, make_empty, cut_the_end, cut_half, cut_the_middle, fill_with_zeros, hold_fewer_rows, rename_columns]
 
 
 @pytest.mark.parametrize("part", range(3))
@@ -113,7 +118,8 @@ def test_all_ranges_are_named_and_only_few_of_many(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match=r"rows 0 to 9 \(no file\)\."):
         opened(tmp_path, 10, [])
     for first in range(1, 12, 2):
-        parquet.write_table(pa.table({"at": [first]}), tmp_path / f"rows-{first:015}-{first + 1:015}.parquet")
+        parquet.write_table(pa.Table.from_batches([rows(first, 1)]),
+                            tmp_path / f"rows-{first:015}-{first + 1:015}.parquet")
     with pytest.raises(SinkError, match=r"rows 0 to 0 .*rows 2 to 2 .*rows 4 to 4 .*; and 3 more\."):
         opened(tmp_path, 12, [])
 

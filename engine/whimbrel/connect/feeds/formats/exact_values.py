@@ -1,4 +1,4 @@
-"""Exact conversion of Python values to a column's type; Arrow would truncate, wrap or shift them."""
+"""Exact conversion of Python values to the type of a column."""
 
 from __future__ import annotations
 
