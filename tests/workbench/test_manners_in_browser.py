@@ -231,7 +231,7 @@ def test_a_second_output_of_a_cell_is_the_last_frame_and_takes_nothing_with_it(
     notebook.wait_for_change(chart, since=notebook.screenshot(chart))
     notebook.run(1)
     notebook.wait_for_chart(1)
-    notebook.cell(1).get_by_text("Last frame").wait_for(state="hidden")
+    notebook.cell(1).get_by_text("Last frame, running").wait_for(state="hidden")
     assert notebook.problems == []
 
 
