@@ -26,9 +26,17 @@ ENDS = {
 }
 
 
+FIRST = ("01_first_picture", "02_windows_and_lifetimes", "03_late_data", "04_back_test_then_live",
+         "08_progressive_answers")
+"""What a newcomer's change may break; the others run in `make long`."""
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [*([] if name in FIRST else [pytest.mark.long]), *([pytest.mark.spark] if "spark" in name else [])]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.spark, pytest.mark.long] if "spark" in name else []) for name in ENDS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in ENDS])
 def test_a_notebook_runs_and_agrees(name: str) -> None:
     program = [sys.executable, "scripts/run_notebook.py", f"notebooks/{name}.py"]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False,
