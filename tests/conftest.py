@@ -52,8 +52,6 @@ NEEDS = {
 OPTIONAL = {"kafka", "small_disk"}
 """Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so is
 a limit of a file's size. Containers seldom let anybody mount."""
-ALL_CASES = os.environ.get("WHIMBREL_ALL_CASES") == "1"
-"""Whether tests with a share run all their cases, as in `make laws`."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
@@ -81,8 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     What drives another program, or reads a feed by threads of its own, is tried up to twice more when it fails, and
     the summary says so: on a busy machine a browser, a broker or a thread may take longer than a test waits.
     """
-    if not ALL_CASES:
-        _mark_cases_outside_a_share(items)
+    _mark_cases_outside_a_share(items)
     left_out = [] if SHARED_DATA.is_dir() else [item for item in items if item.get_closest_marker("data")]
     for item in items:
         for mark, (program, _, there) in NEEDS.items():

@@ -59,6 +59,7 @@ def test_law(name: str, law: laws.Law) -> None:
     check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
 
 
+@pytest.mark.long
 @given(st.sampled_from(sorted(QUERIES)), strategies.facts(), strategies.facts(max_size=8), st.integers(0, 1000))
 def test_random_streams_in_portions(name: str, s: list[Event], t: list[Event], seed: int) -> None:
     query = Query((QUERIES[name],))

@@ -104,6 +104,7 @@ def test_a_failing_query_shows_what_and_where(open_notebook: Open, tmp_path: Pat
     assert "Traceback" not in shown
 
 
+@pytest.mark.long
 def test_running_a_cell_again_ends_what_it_ran_before(open_notebook: Open) -> None:
     count = "import threading; print([thread.name for thread in threading.enumerate()].count('whimbrel-run'), 'runs')"
     notebook = open_notebook("live", count)
@@ -135,6 +136,7 @@ def test_a_saved_notebook_shows_its_last_frame(open_notebook: Open, tmp_path: Pa
     notebook.picture("saved", tmp_path)
 
 
+@pytest.mark.long
 def test_a_view_moves_while_the_cells_after_it_run_and_after_them(open_notebook: Open, tmp_path: Path) -> None:
     """When all cells ran again, the view's first message waited for them: it showed its last frame until they ended."""
     notebook = open_notebook("live", "import pathlib, time\nwhile not pathlib.Path('over').exists(): time.sleep(0.1)")
@@ -235,6 +237,7 @@ def test_zoom_survives_new_data(open_notebook: Open) -> None:
     assert notebook.page.evaluate(ranges) == held
 
 
+@pytest.mark.long
 def test_several_latencies_are_one_picture(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook('per_hour.at_latencies("15m", "1h", "2h").on(wb.replay(history, speed=20_000, '
                              'reorder_latency="2h"))')

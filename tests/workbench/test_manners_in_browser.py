@@ -145,6 +145,7 @@ def test_a_page_that_the_kernel_does_not_hear_shows_the_last_frame_and_so_when_o
     assert not notebook.cell(1).locator(".bk-Figure").is_visible()
 
 
+@pytest.mark.long
 def test_a_view_whose_kernel_was_restarted_is_the_last_frame(open_notebook: Open, tmp_path: Path) -> None:
     """It said "running", and its buttons could be pressed."""
     notebook = open_notebook("live")

@@ -117,6 +117,7 @@ def test_views_of_one_replay_go_by_one_clock(open_notebook: Open) -> None:
     assert notebook.problems == []
 
 
+@pytest.mark.long
 def test_clicks_and_keys_seek_while_time_advances(open_notebook: Open) -> None:
     """The first click did nothing, and neither did Home where the slider had been let go before."""
     notebook = open_notebook(SHARED.replace("20_000", "2_000, paused=True"),

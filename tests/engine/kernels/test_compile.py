@@ -150,6 +150,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert run(folder, blocked, LOOKUP.format(folder=str(folder))) == "[0, 1, 0]"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("kind", "damage"), [("nbi", b"\0"), ("nbi", b"garbage"), ("nbc", b"garbage")])
 def test_machine_code_that_is_damaged_is_compiled_again(tmp_path: Path, kind: str, damage: bytes) -> None:
     folder = Path(whimbrel.__file__).parents[1]

@@ -245,6 +245,7 @@ def test_points_are_drawn_again_where_the_reader_moves_to(page: Page) -> None:
     page.wait_for_function(f"({IN_SIGHT})() >= {before}")
 
 
+@pytest.mark.long
 def test_panels_fit_narrow_pages_in_the_dark(page: Page, server: Server, tmp_path: Path) -> None:
     narrow = opened_page(page.context.browser, server.exposure.url, 390, "dark")
     for what in ("Source events", "Lateness", "Plan"):

@@ -349,6 +349,7 @@ log.group_by("k").tumbling_window(10).aggregate(n=wb.count())
     assert page.problems == []
 
 
+@pytest.mark.long
 def test_the_demo_is_served(open_page: Open, tmp_path: Path) -> None:
     with command("demo", folder=tmp_path) as url:
         page = open_page(url)
