@@ -71,14 +71,15 @@ long: setup ## Tests that take a minute or more: a Spark cluster, processes that
 drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)
 	@$(BIN)/python -m bench.drift
 
-soak: setup ## Stream to a browser's tab for ten minutes: its memory and the kernel's stay flat
+soak: setup ## Tests that repeat something very often, then ten minutes of a stream in a browser: memory stays flat
+	@sh scripts/test.sh soak
 	@$(BIN)/python -m bench.soak
 
 bench: setup ## Measure against Polars, DuckDB and the limit loop
 	@$(BIN)/python -m bench
 
 bench-quick: setup ## Every benchmark on smaller data; fails where answers differ from those of the peers
-	@$(PYTEST) tests/house/test_bench.py -m "bench or long"
+	@$(PYTEST) tests/house/test_bench.py -m "soak or long"
 
 figures: setup ## Measure the figures of notebook 10 at full size (about an hour, on a machine that does nothing else)
 	@$(BIN)/python -m bench C --json bench/figures/sorting.json

@@ -1,10 +1,13 @@
 #!/bin/sh
-# All tests but the long ones; with the argument `long`, the long ones alone. They run part by part, two parts at a time:
-# whichever process is done takes the next part. Long parts come first, so that both end together. A part leaves out what
-# those before it have; the last one has all that is left. Ends with the ten slowest tests.
+# All tests but the long ones and soaks; with the argument `long` or `soak`, those alone. They run part by part, two parts
+# at a time: whichever process is done takes the next part. Long parts come first, so that both end together. A part leaves
+# out what those before it have; the last one has all that is left. Ends with the ten slowest tests.
 set -u
-which="not long and not bench"
-if [ "${1:-}" = long ]; then which="long and not bench" again=long && shift; fi
+which="not long and not soak"
+case "${1:-}" in
+long) which="long and not soak" again=$1 && shift ;;
+soak) which="soak" again=$1 && shift ;;
+esac
 parts="tests/laws/test_lifetimes.py tests/laws/test_joins.py tests/laws/test_bags.py
 tests/workbench
 tests/laws

@@ -169,7 +169,7 @@ def test_the_command_writes_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.long if name in SHORT else pytest.mark.bench)
+    pytest.param(name, marks=pytest.mark.long if name in SHORT else pytest.mark.soak)
     for name in sorted(set(command.WORKLOADS) - {"I"})])
 def test_answers_of_a_quick_run_are_verified(name: str, tmp_path: Path) -> None:
     """Workload I needs seconds of watching for each of its figures."""

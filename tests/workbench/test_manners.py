@@ -60,7 +60,7 @@ def run(kernel: BlockingKernelClient, code: str, cell: str | None = None) -> str
 
 
 @pytest.mark.filterwarnings("ignore")  # of the client's connection
-@pytest.mark.parametrize("runs", [12, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [12, pytest.param(100, marks=pytest.mark.soak)])
 def test_runs_leave_a_kernel_as_it_was(kernel: BlockingKernelClient, runs: int) -> None:
     run(kernel, SETUP)
     seen = []

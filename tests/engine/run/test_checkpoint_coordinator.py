@@ -299,7 +299,7 @@ def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
 @pytest.mark.redis
 @pytest.mark.postgres
 @pytest.mark.fault("synthetic", "process killed")
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.soak)])
 def test_killed_at_any_moment_the_settled_rows_are_those_of_an_uncut_run(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.redis(tmp_path / "redis")) as red, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post, _cluster() as address:
@@ -330,7 +330,7 @@ def test_killed_at_any_moment_a_kafka_feed_resumes_at_its_offsets(tmp_path: Path
 @pytest.mark.nats
 @pytest.mark.postgres
 @pytest.mark.fault("nats", "process killed")
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.soak)])
 def test_killed_at_any_moment_a_nats_feed_resumes_and_a_table_has_each_row_once(tmp_path: Path, kills: int) -> None:
     with servers.running(servers.nats(tmp_path / "nats")) as nats, \
             servers.running(servers.postgres(tmp_path / "postgres")) as post:

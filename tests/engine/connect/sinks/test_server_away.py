@@ -430,7 +430,7 @@ def test_entries_whose_answer_was_cut_off_are_not_written_again(tmp_path: Path) 
         assert (run.error, redis_rows(server.port), len(relay.cuts)) == (None, list(range(ROWS)), 0)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.mosquitto
 @pytest.mark.parametrize("qos", [1, 2])
 def test_more_rows_at_once_than_an_mqtt_client_has_numbers_for_all_come(qos: Literal[1, 2], tmp_path: Path) -> None:
