@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,21 +21,27 @@ SMALL = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = small_session("2,3")  # a task may fail twice
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    # A test that was killed leaves the files of its table, and the next one could not make it again.
+    start_small({"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))})
+    session = quiet_session("2,3")  # a task may fail twice
     yield session
     session.stop()
 
 
 def small_session(cores: str) -> SparkSession:
-    """A local session for little data; also for the processes that tests start."""
+    """A local session for little data, in a process that a test starts."""
     start_small()
+    return quiet_session(cores)
+
+
+def quiet_session(cores: str) -> SparkSession:
     session = local_session(cores)
     session.sparkContext.setLogLevel("OFF")
     return session
 
 
-def start_small() -> None:
-    """Let Java start as suits little data."""
-    options = " ".join(f'--conf "{name}={value}"' for name, value in SMALL.items())
+def start_small(more: Mapping[str, str] = {}) -> None:
+    """Let Java start as suits little data, with more settings."""
+    options = " ".join(f'--conf "{name}={value}"' for name, value in {**SMALL, **more}.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
