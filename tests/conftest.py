@@ -96,7 +96,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_cases_outside_a_share(items: list[pytest.Item]) -> None:
-    """Of each n cases of a test with a share, one drawn by a fixed seed runs in `make test`; the others are long.
+    """Of each n cases of a test with a share, one drawn by a fixed seed runs in `make test`; the others are long,
+    or what `rest` says.
 
     Every n-th would be the same value of a parameter where a grid has n of them.
     """
@@ -106,7 +107,7 @@ def _mark_cases_outside_a_share(items: list[pytest.Item]) -> None:
             function, (n,) = item.nodeid.partition("[")[0], share.args
             group, place = divmod(cases[function], n)
             if place != random.Random(f"{function} {group}").randrange(n):
-                item.add_marker(pytest.mark.long)
+                item.add_marker(share.kwargs.get("rest", "long"))
             cases[function] += 1
 
 

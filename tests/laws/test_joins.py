@@ -55,7 +55,7 @@ GROWING = ("join_full_itself", "join_full_where", "semi_join", "anti_join_where"
            "asof_forward", "asof_nearest", "asof_strict", "asof_strict_forward", "asof_strict_nearest", "clip_nulls")
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(5, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
