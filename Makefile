@@ -63,7 +63,7 @@ laws: setup ## The laws on 2,000 examples each instead of 100 (make laws SEED=3:
 	@WHIMBREL_HYPOTHESIS=nightly WHIMBREL_EXAMPLES=$(EXAMPLES) $(PYTEST) tests/laws -m "" --timeout=7200 \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
 
-long: setup ## Tests that take a minute or more: a Spark cluster, processes that are killed, more browsers and kernels
+long: setup ## The other tests but soaks: a Spark cluster, processes that are killed, more browsers, notebooks and cases
 	@sh scripts/system.sh
 	@sh scripts/kafka.sh
 	@sh scripts/test.sh long

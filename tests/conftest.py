@@ -96,10 +96,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_cases_outside_a_share(items: list[pytest.Item]) -> None:
-    """Of each n cases of a test with a share, one drawn by a fixed seed runs in `make test`; the others are long,
-    or what `rest` says.
+    """Mark the cases that `make test` leaves out of a test with a share.
 
-    Every n-th would be the same value of a parameter where a grid has n of them.
+    Of each n cases one is drawn by a fixed seed; the others are long, or what `rest` says. Every n-th would be
+    the same value of a parameter where a grid has n of them.
     """
     cases: Counter[str] = Counter()
     for item in items:

@@ -112,14 +112,14 @@ def rows_of(values: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBat
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
     type_ = field.type
-    plain = pa.types.is_int64(type_) and {int, type(None)}.issuperset(map(type, values))  # the common case
+    plain = pa.types.is_integer(type_) and {int, type(None)}.issuperset(map(type, values))  # the common case
     if not plain and may_lose(type_):
         values = [exact_value(value, type_, field.name) for value in values]
     try:
         if pa.types.is_dictionary(type_):  # Arrow makes dictionaries of few types
             return pa.array(values, type_.value_type).dictionary_encode().cast(type_)
         return pa.array(values, type_)
-    except OverflowError:
-        raise UnreadableError(f"{field.name!r} does not fit in {type_}") from None
     except UNREADABLE as error:
+        if plain or isinstance(error, OverflowError):
+            raise UnreadableError(f"{field.name!r} does not fit in {type_}") from None
         raise UnreadableError(f"{field.name!r} must be {type_}: {reason(error)}") from None
