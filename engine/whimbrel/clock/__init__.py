@@ -1,4 +1,4 @@
-"""Ticks, durations and instants, without data."""
+"""Ticks, durations, instants and timebases, without data."""
 
 from whimbrel.clock.duration import (
     Duration,
@@ -15,8 +15,9 @@ from whimbrel.clock.duration import (
 from whimbrel.clock.instant import Instant, format_instant, parse_instant
 from whimbrel.clock.round_durations import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
+from whimbrel.clock.timebase import Timebase
 from whimbrel.clock.units import as_ticks, finest, ticks_in
 
-__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "as_ticks", "check_positive", "duration_seconds",
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "Timebase", "as_ticks", "check_positive", "duration_seconds",
            "duration_ticks", "finest", "format_instant", "grid_offset", "parse_instant", "quote_ticks", "round_spans",
            "show_grid", "show_ticks", "span_words", "tell_ticks", "ticks_in", "ticks_per_second"]
