@@ -24,6 +24,9 @@ QUERIES = {
     "join_full_itself": ".where(col.flag).join(s.sliding_window(4), on='k2', how='full')",
     "cross_join": ".select('x', 'y').cross_join(t)",
     "cross_join_where": ".cross_join(t.select('y'), where=col.y_right > col.y)",
+    "cross_join_left": ".where(col.flag).cross_join(t.select('y'), how='left')",
+    "cross_join_right": ".select('x', 'y').cross_join(t, how='right', suffix='_other')",
+    "cross_join_full_where": ".cross_join(t, how='full', where=col.x < col.x_right)",
     "semi_join": ".semi_join(t, on='key')",
     "semi_join_where": ".semi_join(t, on='key', where=col.x != col.x_right)",
     "anti_join": ".anti_join(t, on=['key', 'k2'])",
@@ -91,7 +94,7 @@ def binary_queries(draw: st.DrawFn) -> Query:
     direction, tolerance = draw(st.sampled_from(("backward", "forward", "nearest"))), draw(st.integers(0, 12))
     nulls, strict = (draw(st.sampled_from(("", f", {option}=True"))) for option in ("nulls_equal", "strict"))
     words = draw(st.sampled_from((
-        f".join({right}, on={key}, how={how!r}{condition}{nulls})", f".cross_join({right}{condition})",
+        f".join({right}, on={key}, how={how!r}{condition}{nulls})", f".cross_join({right}, how={how!r}{condition})",
         f".semi_join({right}, on={key}{condition}{nulls})", f".anti_join({right}, on={key}{condition}{nulls})",
         f".clip_at({right}, on={key}{nulls})", f".clip_at({right})",
         f".asof_join({right}, on={key}, tolerance={tolerance}, direction={direction!r}{strict}{nulls})",

@@ -18,6 +18,7 @@ from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 from whimbrel.clock.timebase import Timebase
 from whimbrel.clock.units import as_ticks, finest, ticks_in
 
-__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "Timebase", "as_ticks", "check_positive", "duration_seconds",
-           "duration_ticks", "finest", "format_instant", "grid_offset", "parse_instant", "quote_ticks", "round_spans",
-           "show_grid", "show_ticks", "span_words", "tell_ticks", "ticks_in", "ticks_per_second"]
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "Timebase", "as_ticks", "check_positive",
+           "duration_seconds", "duration_ticks", "finest", "format_instant", "grid_offset", "parse_instant",
+           "quote_ticks", "round_spans", "show_grid", "show_ticks", "span_words", "tell_ticks", "ticks_in",
+           "ticks_per_second"]

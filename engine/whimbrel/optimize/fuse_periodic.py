@@ -32,6 +32,7 @@ from whimbrel.operators.periodic.steps import (
     PeriodicStep,
     Sampled,
     Slid,
+    Windowed,
     in_order,
     keys_of,
     ticks_of,
@@ -186,6 +187,9 @@ class _Loop:
         if mine is None or theirs is None or pairs != set(zip(mine, theirs, strict=True)):
             return None
         if pairs and (op.how == "left" or op.nulls_equal):
+            return None
+        # A result of windows may outlast several slots, and a loop does not see where its partner ends in between.
+        if op.how == "left" and any(isinstance(step, Windowed) for step in in_order(steps[0])):
             return None
         if op.condition is not None and (op.how != "inner" or not inlinable(op.condition, node.schema)):
             return None

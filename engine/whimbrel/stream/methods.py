@@ -195,13 +195,15 @@ class Methods:
         return self._binary(operators.join, right, on, how=how, where=where, suffix=suffix, nulls_equal=nulls_equal,
                             allow_lookahead=allow_lookahead)
 
-    def cross_join(self, right: Self, *, where: Condition | None = None, suffix: str = "_right",
+    def cross_join(self, right: Self, *, how: How = "inner", where: Condition | None = None, suffix: str = "_right",
                    allow_lookahead: bool = False) -> Self:
         """Pair all events that are active at the same time. See :class:`whimbrel.operators.Join`.
 
         Parameters
         ----------
         right : Stream
+        how : {"inner", "left", "right", "full"}
+            "left", "right" and "full" keep the parts of lifetimes without a partner, with nulls for the other side.
         where : Expr or callable, optional
             Only pairs for which this is true, over the columns of the joined row.
         suffix : str
@@ -209,7 +211,8 @@ class Methods:
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.cross_join, right, where=where, suffix=suffix, allow_lookahead=allow_lookahead)
+        return self._binary(operators.cross_join, right, how=how, where=where, suffix=suffix,
+                            allow_lookahead=allow_lookahead)
 
     def semi_join(self, right: Self, on: On, *, where: Condition | None = None, suffix: str = "_right",
                   nulls_equal: bool = False, allow_lookahead: bool = False) -> Self:

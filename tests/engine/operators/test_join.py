@@ -96,6 +96,22 @@ def test_a_cross_join_needs_common_time_only() -> None:
     assert stream(LEFT, "x").cross_join(right).explain().startswith("cross_join()   [intervals]")
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+@thorough
+@given(ROWS, ROWS)
+def test_a_cross_join_is_a_join_on_one_key_for_all(how: How, left: list[Row], right: list[Row]) -> None:
+    mine, theirs = ([(start, end, "a", x) for start, end, _, x in rows] for rows in (left, right))
+    crossed = stream(mine, "x").select("x").cross_join(stream(theirs, "y").select("y"), how=how)
+    assert answer(crossed) == [(*times, x, y) for *times, _, x, y in reference(mine, theirs, how, anything)]
+
+
+def test_a_cross_join_says_what_it_keeps() -> None:
+    right = stream([(3, 4, "b", 7), (10, 11, "b", 8)], "y").select("y")
+    crossed = stream(LEFT, "x").cross_join(right, how="full", where=col.y > 6)
+    assert answer(crossed) == [(0, 3, "a", 1, None), (3, 4, "a", 1, 7), (4, 10, "a", 1, None), (10, 11, None, None, 8)]
+    assert crossed.explain().startswith("cross_join(how='full', where=col.y > 6)   [")
+
+
 def test_a_part_without_a_match_is_emitted_when_the_watermark_has_passed_its_start() -> None:
     def row(at: int, length: int) -> tuple[int, int, dict[str, object]]:
         return at, at + length, {"time": at, "key": "a", "k2": 0, "x": at, "y": 0.0, "flag": True}
@@ -117,11 +133,12 @@ def test_a_part_without_a_match_is_emitted_when_the_watermark_has_passed_its_sta
 
 @pytest.mark.parametrize(("wrong", "words"), [
     (lambda s: s.join(s, on="key", how="outer"), ["got 'outer'", "join(how='outer')", '"full" to keep both']),
+    (lambda s: s.cross_join(s, how="outer"), ["got 'outer'", "cross_join(how='outer')", '"full" to keep both']),
     (lambda s: s.join(s, on="key", where=col.y > 1), ["There is no column 'y'", "where=col.y > 1"]),
     (lambda s: s.join(s, on="key", where=col.x + 1), ["must be boolean", "Compare it"]),
     (lambda s: s.join(s, on=[]), ["join() needs a key"]),
     (lambda s: s.join(s.with_columns(x_right=1), on="key"), ["Two columns would be named 'x_right'"]),
-], ids=["how", "unknown column", "no condition", "no key", "two of a name"])
+], ids=["how", "how of a cross join", "unknown column", "no condition", "no key", "two of a name"])
 def test_errors(wrong: Callable[[wb.Stream], object], words: list[str]) -> None:
     with pytest.raises(WhimbrelError) as caught:
         wrong(stream(LEFT, "x"))

@@ -71,6 +71,11 @@ QUERIES: dict[str, Query] = {
     "condition of a join": lambda log: means(log, 5).cross_join(means(log, 20), where=col.m > col.m_right),
     "difference": lambda log: log.cross_join(log.select(before=col.x).shift(1)).select(d=col.x - col.before)
     .sliding_window(14).aggregate(up=wb.sum(col.d).where(col.d > 0)),
+    "left without partners": lambda log: log.cross_join(log.where(col.k > 4).select(y=col.x), how="left"),
+    "window of a left join": lambda log: log.cross_join(means(log.where(col.k > 4), 3), how="left").sliding_window(
+        9).aggregate(t=wb.sum(col.m), n=wb.count()),
+    "left join of windows": lambda log: means(log, 5).cross_join(
+        log.where(col.k > 4).select(y=col.x).shift(3), how="left").select(z=col.m * col.y),
     "earlier": lambda log: log.cross_join(log.select(after=col.x).shift(-3), allow_lookahead=True),
     "normalised": normalised,
     "tumbling and imputed": imputed,

@@ -65,6 +65,13 @@ class Join(Operator):
     {'start': 0, 'end': 5, 'k': 'a', 'x': 1, 'y': None}
     {'start': 5, 'end': 10, 'k': 'a', 'x': 1, 'y': 2}
     {'start': 10, 'end': 15, 'k': 'a', 'x': None, 'y': 2}
+
+    Without keys, every event pairs with every other that is active at the same time:
+
+    >>> for row in left.select("x").cross_join(right.select("y"), how="left").collect().to_pylist():
+    ...     print(row)
+    {'start': 0, 'end': 5, 'x': 1, 'y': None}
+    {'start': 5, 'end': 10, 'x': 1, 'y': 2}
     """
 
     arity: ClassVar[int] = 2
@@ -148,24 +155,32 @@ def join(schema: Schema, right: Schema, on: On, *, how: How = "inner", where: Co
     nulls_equal : bool
         True: a null key matches a null key. By default it matches nothing, as in SQL.
     """
-    if how not in _LONELY_SIDES:
-        raise PlanError(f"how must be 'inner', 'left', 'right' or 'full', got {how!r}.", where=f"join(how={how!r})",
-                        hint='Use "full" to keep both sides.' if how in ("outer", "full outer") else
-                        "Use semi_join or anti_join to keep the events of one side.")
+    _check_how(how, "join")
     return Join(on=key_pairs(on, "join"), how=how, condition=traced(where, "join"), suffix=suffix,
                 nulls_equal=nulls_equal)
 
 
 @fluent
-def cross_join(schema: Schema, right: Schema, *, where: Condition | None = None, suffix: str = "_right") -> Join:
+def cross_join(schema: Schema, right: Schema, *, how: How = "inner", where: Condition | None = None,
+               suffix: str = "_right") -> Join:
     """Pair all events that are active at the same time. See :class:`whimbrel.operators.Join`.
 
     Parameters
     ----------
     right : Stream
+    how : {"inner", "left", "right", "full"}
+        "left", "right" and "full" keep the parts of lifetimes without a partner, with nulls for the other side.
     where : Expr or callable, optional
         Only pairs for which this is true, over the columns of the joined row.
     suffix : str
         Added to right columns whose name the left has too.
     """
-    return Join(on=(), condition=traced(where, "cross_join"), suffix=suffix)
+    _check_how(how, "cross_join")
+    return Join(on=(), how=how, condition=traced(where, "cross_join"), suffix=suffix)
+
+
+def _check_how(how: str, method: str) -> None:
+    if how not in _LONELY_SIDES:
+        raise PlanError(f"how must be 'inner', 'left', 'right' or 'full', got {how!r}.", where=f"{method}(how={how!r})",
+                        hint='Use "full" to keep both sides.' if how in ("outer", "full outer") else
+                        "Use semi_join or anti_join to keep the events of one side.")
