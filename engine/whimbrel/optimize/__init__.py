@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from whimbrel.optimize.absorb_panes import absorb_panes
 from whimbrel.optimize.absorb_select import absorb_select
@@ -26,6 +27,9 @@ from whimbrel.plan import Node, rewrite
 RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_session, absorb_panes)
 """Local rewrites of one node, repeated until none of them finds anything to do."""
 
+_MAX_ABSORBED: Final = 64
+"""Most steps that an aggregate absorbs. Each makes its expressions deeper, which are written and typed by recursion."""
+
 
 def optimize(node: Node) -> Node:
     """The optimized plan, which gives the same result as the plan. It is made once."""
@@ -42,17 +46,18 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
-    plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(rewrite(roots, widen_windows))))))
+    plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
     # a periodic loop takes numbers only: columns of text are removed first
     plans = fuse_periodic(prune_columns(plans))
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
 
 
 def _settle(node: Node) -> Node:
-    for rule in RULES:
-        changed = rule(node)
-        if changed is not node:
-            return _settle(changed)
+    for _ in range(_MAX_ABSORBED):
+        changed = next((made for rule in RULES if (made := rule(node)) is not node), None)
+        if changed is None:
+            break
+        node = changed
     return node
 
 

@@ -18,5 +18,4 @@ def _before(node: Node) -> Node:
     if not isinstance(node.op, Operator) or (node.op.accepts_edges and "end_time" not in reads_lifetime(node.op)):
         return node
     inputs = tuple(below if below.properties.intervals_only else Node(Coalesce(), (below,)) for below in node.inputs)
-    changed = any(new is not old for new, old in zip(inputs, node.inputs, strict=True))
-    return Node(node.op, inputs) if changed else node
+    return node.over(inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ from whimbrel.operators.periodic.steps import (
     keys_of,
     ticks_of,
 )
-from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, reads_lifetime
+from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, Source, reads_lifetime, walk
 
 _MAX_SLOTS = 1 << 20
 """Longest window that a loop remembers."""
@@ -45,6 +45,8 @@ _MAX_SLOTS = 1 << 20
 _MAX_HELD = 1 << 14
 """Longest window, of those side by side, whose rows are kept for the sake of a faster loop."""
 
+_MAX_DEPTH = 64
+"""Most steps in a row of one loop: a longer chain is several loops."""
 
 _MAX_BEFORE = 64
 """Most rows of its key that a row may need: they are gone through for each key of a batch."""
@@ -52,24 +54,24 @@ _MAX_BEFORE = 64
 
 def fuse_periodic(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Replace the largest parts of plans that can run as a periodic loop and have a window or a join."""
+    spacings = _spacings(roots)
+    parts: dict[int, tuple[Operator | Source, Sequence[Node]]] = {}
+
+    def inputs(node: Node) -> Sequence[Node]:
+        parts[id(node)] = _fused(node, spacings[id(node)]) or (node.op, node.inputs)
+        return parts[id(node)][1]
+
     done: dict[int, Node] = {}
-
-    def replaced(node: Node) -> Node:
-        if id(node) not in done:
-            fused = _fused(node)
-            if fused is None:
-                inputs = tuple(replaced(below) for below in node.inputs)
-                same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-                done[id(node)] = node if same else Node(node.op, inputs)
-            else:
-                done[id(node)] = Node(fused[0], tuple(replaced(below) for below in fused[1]))
-        return done[id(node)]
-
-    return tuple(replaced(root) for root in roots)
+    for node in walk(roots, inputs):
+        op, before = parts[id(node)]
+        after = tuple(done[id(below)] for below in before)
+        same = op is node.op and all(new is old for new, old in zip(after, before, strict=True))
+        done[id(node)] = node if same else Node(op, after)
+    return tuple(done[id(root)] for root in roots)
 
 
-def _fused(node: Node) -> tuple[PeriodicLoop, list[Node]] | None:
-    for spacing in _spacings(node):
+def _fused(node: Node, spacings: frozenset[_Spacing]) -> tuple[PeriodicLoop, list[Node]] | None:
+    for spacing in sorted(spacings, reverse=True):  # the slowest first, as it has fewest places
         loop = _Loop(spacing)
         last = loop.step(node)
         if last is None or not _worth(in_order(last)):
@@ -99,20 +101,13 @@ _TICKS = _Spacing(1, 1)
 """Every tick is a point."""
 
 
-def _spacings(node: Node) -> Iterator[_Spacing]:
-    """Those on which a loop may run; the slowest first, as it has fewest places."""
-    found: set[int] = set()
-    spacings: set[_Spacing] = set()
-
-    def visit(below: Node) -> None:
-        if id(below) not in found and isinstance(below.op, Operator):
-            found.add(id(below))
-            for each in below.inputs:
-                spacings.update(_spacings_of(each))
-                visit(each)
-
-    visit(node)
-    return iter(sorted(spacings, reverse=True))
+def _spacings(roots: Sequence[Node]) -> dict[int, frozenset[_Spacing]]:
+    """For each node, the spacings of what is below it: a loop may run on one of them."""
+    found: dict[int, frozenset[_Spacing]] = {}
+    for node in walk(roots):
+        below = [found[id(each)].union(_spacings_of(each)) for each in node.inputs]
+        found[id(node)] = below[0].union(*below[1:]) if below else frozenset()
+    return found
 
 
 @dataclass
@@ -123,11 +118,14 @@ class _Loop:
     inputs: list[Node] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     made: dict[int, PeriodicStep | None] = field(default_factory=dict)
+    depth: int = 0
 
     def step(self, node: Node) -> PeriodicStep | None:
         """A node as a step of the loop; None where it cannot be one."""
         if id(node) not in self.made:
-            step = self._operation(node)
+            self.depth += 1
+            step = self._operation(node) if self.depth <= _MAX_DEPTH else None
+            self.depth -= 1
             self.made[id(node)] = self._given(node) if step is None else step
         return self.made[id(node)]
 

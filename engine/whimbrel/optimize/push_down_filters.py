@@ -27,10 +27,12 @@ def push_down(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 def _filters(node: Node, consumers: Mapping[int, Sequence[Node | None]]) -> Iterator[Expr]:
     """The conditions that every row of a node has to meet, since all that is made of it passes through them."""
-    consumer, = consumers[id(node)] if len(consumers[id(node)]) == 1 else [None]
-    if consumer is not None and isinstance(consumer.op, Where):
+    while len(consumers[id(node)]) == 1:
+        consumer, = consumers[id(node)]
+        if consumer is None or not isinstance(consumer.op, Where):
+            break
         yield from _parts(consumer.op.condition)
-        yield from _filters(consumer, consumers)
+        node = consumer
 
 
 def _parts(condition: Expr) -> Iterator[Expr]:

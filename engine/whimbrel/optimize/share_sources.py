@@ -25,7 +25,5 @@ def share_sources(roots: Sequence[Node]) -> tuple[Node, ...]:
             late = Node(replace(node.op, source=source), (raw[id(node.inputs[0])],))
             done[id(node)] = Node(Sort(), (late,))
         else:
-            inputs = tuple(done[id(below)] for below in node.inputs)
-            same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-            done[id(node)] = node if same else Node(node.op, inputs)
+            done[id(node)] = node.over(tuple(done[id(below)] for below in node.inputs))
     return tuple(done[id(root)] for root in roots)

@@ -18,7 +18,6 @@ def share_subplans(roots: Sequence[Node]) -> tuple[Node, ...]:
         inputs = tuple(done[id(below)] for below in node.inputs)
         key = (id(node.op), *map(id, inputs))
         if key not in made:
-            same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-            made[key] = node if same else Node(node.op, inputs)
+            made[key] = node.over(inputs)
         done[id(node)] = made[key]
     return tuple(done[id(root)] for root in roots)

@@ -24,9 +24,8 @@ def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
     ends = {id(segment.last): segment for segment in map(plan.segment, plan.bands)}
     done: dict[int, Node] = {}
     for node in walk(roots):
-        inputs = tuple(done[id(below)] for below in node.inputs)
-        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-        done[id(node)] = plan.answer(ends[id(node)]) if id(node) in ends else node if same else Node(node.op, inputs)
+        done[id(node)] = (plan.answer(ends[id(node)]) if id(node) in ends
+                          else node.over(tuple(done[id(below)] for below in node.inputs)))
     return tuple(done[id(root)] for root in roots)
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from whimbrel.clock import quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.operators import Chop, GroupAggregate, HoppingWindow, LatenessBand
 from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
-from whimbrel.plan import Node, Source
+from whimbrel.plan import Node, Source, rewrite
 
 
-def widen_windows(node: Node) -> Node:
+def widen_windows(roots: Sequence[Node]) -> tuple[Node, ...]:
+    """Apply the rule to every window, where a feed asks for it."""
+    asked = any(source.relief is not None for root in roots for source in root.sources())
+    return rewrite(roots, _widened) if asked else tuple(roots)
+
+
+def _widened(node: Node) -> Node:
     """hopping_window(feed) -> adaptive windows, with a larger hop under overload.
 
     Several latencies of one query stay as they are: each would be widened at another time.

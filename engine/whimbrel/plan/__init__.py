@@ -6,7 +6,7 @@ from whimbrel.plan.explain import explain, explain_together, readable
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.function_errors import StepFailed, failed, leaves_int64
-from whimbrel.plan.graph import Node, rewrite, walk
+from whimbrel.plan.graph import Node, replace_parts, rewrite, walk
 from whimbrel.plan.lineage import EVERYTHING, Exact, KnownInput, LineageRequest, ceil_to, earlier, floor_to, later
 from whimbrel.plan.lookahead_check import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.operator import HIDDEN, Operator
@@ -88,6 +88,7 @@ __all__ = [
     "readable",
     "reads_exactly",
     "reads_lifetime",
+    "replace_parts",
     "rewrite",
     "times_needed",
     "walk",

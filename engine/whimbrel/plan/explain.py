@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from whimbrel.errors import shortened
 from whimbrel.plan.graph import Node, walk
 from whimbrel.plan.source import Source
+
+_WIDEST_INDENT: Final = 120
+"""A subtree that would be indented more is printed after its tree, under a name: 40 operators are one such tree."""
 
 
 def explain(node: Node) -> str:
@@ -23,28 +28,35 @@ def explain_together(roots: Sequence[Node]) -> list[str]:
     """Print several plans; what they share is printed with the first."""
     names = _shared_names(roots)
     done: set[int] = set()
-    texts = []
-    for root in roots:
-        lines: list[str] = []
-        _write(root, "", "", lines, names, done)
-        texts.append("\n".join(lines))
-    return texts
+    return ["\n".join(_lines(root, names, done)) for root in roots]
 
 
-def _write(node: Node, head: str, indent: str, lines: list[str], names: dict[int, str], done: set[int]) -> None:
-    name = names.get(id(node))
-    if name and id(node) in done:
-        lines.append(f"{head}{name}, as above")
-        return
-    done.add(id(node))
-    label = f"{name} = " if name else ""
-    lines.append(f"{head}{label}{_line(node)}")
-    if not isinstance(node.op, Source):
-        bar = "│  " if node.inputs else "   "
-        lines += [f"{indent}{bar}note: {note}" for note in node.op.notes(*(below.schema for below in node.inputs))]
-    for position, below in enumerate(node.inputs):
-        last = position == len(node.inputs) - 1
-        _write(below, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "), lines, names, done)
+def _lines(root: Node, names: dict[int, str], done: set[int]) -> Iterator[str]:
+    """The lines of a tree, and after them those of subtrees that would stand too far to the right."""
+    trees = deque([root])
+    while trees:
+        todo = [(trees.popleft(), "", "")]
+        while todo:
+            node, head, indent = todo.pop()
+            name = names.get(id(node))
+            if name and (id(node) in done or node in trees):
+                yield f"{head}{name}, {'as above' if id(node) in done else 'below'}"
+                continue
+            if node.inputs and len(indent) >= _WIDEST_INDENT:
+                name = names.setdefault(id(node), f"#{len(names) + 1}")
+                trees.append(node)
+                yield f"{head}{name}, below"
+                continue
+            done.add(id(node))
+            label = f"{name} = " if name else ""
+            yield f"{head}{label}{_line(node)}"
+            if not isinstance(node.op, Source):
+                bar = "│  " if node.inputs else "   "
+                for note in node.op.notes(*(below.schema for below in node.inputs)):
+                    yield f"{indent}{bar}note: {note}"
+            for position, below in reversed(list(enumerate(node.inputs, 1))):
+                branch, bar = ("└─ ", "   ") if position == len(node.inputs) else ("├─ ", "│  ")
+                todo.append((below, indent + branch, indent + bar))
 
 
 def _line(node: Node) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from whimbrel.batch import Schema
@@ -28,7 +29,7 @@ class Node:
     """
 
     op: Operator | Source
-    inputs: tuple[Node, ...] = ()
+    inputs: tuple[Node, ...] = field(default=(), repr=False)
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +48,7 @@ class Node:
             in_order = not self.op.edges and disorder.partition is None and disorder.reorder_latency == 0
             return Properties(intervals_only=not self.op.edges, in_order=in_order,
                               points=self.op.longest == 1 and not self.op.edges)
-        known = [node.properties for node in self.inputs]
+        known = [node.properties for node in self._inputs_with("properties")]
         return derived(self.op.properties(*known), known)
 
     @cached_property
@@ -58,7 +59,7 @@ class Node:
         """
         if isinstance(self.op, Source):
             return Reach(longest=self.op.longest)
-        known = [reach for node in self.inputs if (reach := node.reach) is not None]
+        known = [reach for node in self._inputs_with("reach") if (reach := node.reach) is not None]
         return self.op.reach(*known) if len(known) == len(self.inputs) else None
 
     @cached_property
@@ -81,6 +82,20 @@ class Node:
         found: T = self._known[what]
         return found
 
+    def _inputs_with(self, known: str) -> tuple[Node, ...]:
+        """The inputs, with a cached property that follows from that of their own inputs, however long the chain is."""
+        def unknown(node: Node) -> Sequence[Node]:
+            return [below for below in node.inputs if known not in vars(below)]
+
+        for node in walk(unknown(self), unknown):
+            getattr(node, known)
+        return self.inputs
+
+    def over(self, inputs: tuple[Node, ...]) -> Node:
+        """The same operator over other inputs; the node itself where they are its own."""
+        same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
+        return self if same else Node(self.op, inputs)
+
     def walk(self) -> Iterator[Node]:
         """Every node once, inputs before what they feed."""
         return walk((self,))
@@ -98,26 +113,50 @@ class Node:
         return rewrite((self,), rule)[0]
 
 
-def walk(roots: Sequence[Node]) -> Iterator[Node]:
-    """Every node below several roots once, inputs before what they feed."""
+def walk(roots: Iterable[Node], inputs: Callable[[Node], Iterable[Node]] = attrgetter("inputs")) -> Iterator[Node]:
+    """Every node below several roots once, inputs before what they feed, without recursion.
+
+    Parameters
+    ----------
+    roots : iterable of Node
+    inputs : callable
+        The nodes to visit before a node; it is asked once for each, before any of these. By default all its inputs.
+    """
     seen: set[int] = set()
-
-    def visit(node: Node) -> Iterator[Node]:
-        if id(node) not in seen:
-            seen.add(id(node))
-            for below in node.inputs:
-                yield from visit(below)
-            yield node
-
-    for root in roots:
-        yield from visit(root)
+    path: list[Node] = []
+    todo = [iter(roots)]  # of the roots, then of the inputs of each node of the path
+    while todo:
+        for node in todo[-1]:
+            if id(node) not in seen:
+                seen.add(id(node))
+                path.append(node)
+                todo.append(iter(inputs(node)))
+                break
+        else:
+            todo.pop()
+            if path:
+                yield path.pop()
 
 
 def rewrite(roots: Sequence[Node], rule: Callable[[Node], Node]) -> tuple[Node, ...]:
     """Apply a rule to every node below several roots, inputs first; what they share stays shared."""
     done: dict[int, Node] = {}
     for node in walk(roots):
-        inputs = tuple(done[id(below)] for below in node.inputs)
-        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-        done[id(node)] = rule(node if same else Node(node.op, inputs))
+        done[id(node)] = rule(node.over(tuple(done[id(below)] for below in node.inputs)))
     return tuple(done[id(root)] for root in roots)
+
+
+def replace_parts(root: Node, part: Callable[[Node], Node | None]) -> Node:
+    """Replace parts of a plan, from the root down: where `part` gives a node, it stands for all that is below, too."""
+    done: dict[int, Node] = {}
+
+    def inputs(node: Node) -> tuple[Node, ...]:
+        if (made := part(node)) is None:
+            return node.inputs
+        done[id(node)] = made
+        return ()
+
+    for node in walk((root,), inputs):
+        if id(node) not in done:
+            done[id(node)] = node.over(tuple(done[id(below)] for below in node.inputs))
+    return done[id(root)]

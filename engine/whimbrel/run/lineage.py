@@ -242,24 +242,26 @@ class _Segment:
 
 def _segments(node: Node, wanted: LineageRequest, path: Path) -> Iterator[_Segment]:
     """The paths from the wanted rows of a node back to its sources."""
-    chain = _chain(node)
-    if chain and (len(chain) == 1 or _operator(node).suffices(wanted)):
-        yield _Segment(chain, wanted, (*map(_name, chain), *path))
-        return
-    op = _operator(node)
-    for below, needed in zip(node.inputs, op.lineage(wanted, *(below.given for below in node.inputs)), strict=True):
-        yield from _segments(below, needed, (_name(node), *path))
+    todo = [(node, wanted, path)]
+    while todo:
+        node, wanted, path = todo.pop()
+        chain = _chain(node)
+        if chain and (len(chain) == 1 or _operator(node).suffices(wanted)):
+            yield _Segment(chain, wanted, (*map(_name, chain), *path))
+            continue
+        needs = _operator(node).lineage(wanted, *(below.given for below in node.inputs))
+        todo += [(below, needed, (_name(node), *path))
+                 for below, needed in reversed(list(zip(node.inputs, needs, strict=True)))]
 
 
 def _chain(node: Node) -> tuple[Node, ...]:
     """The steps from a source to this node, if each keeps rows of the source one to one; else empty."""
-    if isinstance(node.op, Source | LatenessBand | LateRows):
-        return (node,)
-    if len(node.inputs) != 1:
-        return ()
-    below, = node.inputs
-    before = _chain(below)
-    return (*before, node) if len(before) == 1 or (before and _operator(below).row_by_row) else ()
+    chain = [node]
+    while not isinstance((op := chain[-1].op), Source | LatenessBand | LateRows):
+        if len(chain[-1].inputs) != 1 or (len(chain) > 1 and not op.row_by_row):
+            return ()
+        chain.append(chain[-1].inputs[0])
+    return tuple(reversed(chain))
 
 
 def _operator(node: Node) -> Operator:

@@ -93,6 +93,7 @@ class Pipeline:
         for number in sorted(self._needed(plans)):
             for port, below in enumerate(self.nodes[number].inputs):
                 self._consumers[self._position[id(below)]].append((number, port))
+        self._last_consumer_first = [consumers[::-1] for consumers in self._consumers]
         for root in {self._roots[plan] for plan in plans}:
             if not self._consumers[root]:
                 self._let_stay(root)
@@ -100,11 +101,11 @@ class Pipeline:
     def _let_stay(self, number: int) -> None:
         """A kernel's rows go only to a result; a projection passes columns unchanged."""
         self._kernels[number].storage = Storage()
-        node = self.nodes[number]
-        if isinstance(node.op, Select):
-            below = self._position[id(node.inputs[0])]
-            if len(self._consumers[below]) == 1 and not self._gives[below]:
-                self._let_stay(below)
+        while isinstance(self.nodes[number].op, Select):
+            number = self._position[id(self.nodes[number].inputs[0])]
+            if len(self._consumers[number]) != 1 or self._gives[number]:
+                break
+            self._kernels[number].storage = Storage()
 
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
         """Push rows of a source, in arrival order. Returns each plan's settled result rows."""
@@ -272,28 +273,36 @@ class Pipeline:
             self._out[plan] += batches
 
     def _spread(self, number: int, batches: list[Batch]) -> None:
-        """Send rows, then the watermark, to the consumers of a node."""
-        if self._gives[number] and batches:
-            self._give(number, batches)
-        consumers = self._consumers[number]
-        for batch in batches:
-            for consumer, port in consumers:
+        """Send rows, then the watermark, to the consumers of a node, depth first.
+
+        What a consumer makes of a batch reaches the results before the next batch is sent. A stack holds what is still
+        to send, so that long chains need no recursion.
+        """
+        kernels, work, sent = self._kernels, self.work, self.sent_watermarks
+        todo: list[tuple[int, int, Batch | None, int]] = []  # consumer, port, and a batch or else a watermark
+        while True:
+            if batches and self._gives[number]:
+                self._give(number, batches)
+            consumers, watermark = self._last_consumer_first[number], kernels[number].watermark
+            if watermark > sent[number]:
+                sent[number] = watermark
+                for consumer, port in consumers:
+                    todo.append((consumer, port, None, watermark))
+            if batches:
+                for batch in reversed(batches):
+                    for consumer, port in consumers:
+                        todo.append((consumer, port, batch, watermark))
+            while todo:
+                number, port, rows, watermark = todo.pop()
                 try:
-                    out = self.work[consumer].push(self._kernels[consumer], batch, port)
+                    batches = (work[number].advance(kernels[number], watermark, port) if rows is None
+                               else work[number].push(kernels[number], rows, port))
                 except Exception as error:  # noqa: BLE001
-                    self._fail(consumer, error)
+                    self._fail(number, error)
                 else:
-                    self._spread(consumer, out)
-        watermark = self._kernels[number].watermark
-        if watermark > self.sent_watermarks[number]:
-            self.sent_watermarks[number] = watermark
-            for consumer, port in consumers:
-                try:
-                    out = self.work[consumer].advance(self._kernels[consumer], watermark, port)
-                except Exception as error:  # noqa: BLE001
-                    self._fail(consumer, error)
-                else:
-                    self._spread(consumer, out)
+                    break
+            else:
+                return
 
     def _fail(self, number: int, error: Exception) -> None:
         """Fail the plans that use a kernel. Raise its error when no plan is left."""

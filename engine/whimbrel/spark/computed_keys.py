@@ -10,7 +10,7 @@ from whimbrel.expr import Col, Expr, Keys, lifetime_of
 from whimbrel.operators import HoppingWindow, Select, SlidingWindow
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.two_phase_aggregate import above
-from whimbrel.plan import Node, Operator, Source
+from whimbrel.plan import Node, Operator, replace_parts
 
 
 def keys_as_columns(plan: Node) -> Node | None:
@@ -60,14 +60,12 @@ def computed_first(plan: Node, source_of: Callable[[Node], Node | None]) -> Node
     source_of : callable
         Makes a source of a part that answers each row for itself, or says that it is none.
     """
-    if isinstance(plan.op, Source):
-        return plan
-    computes = isinstance(plan.op, Select) and any(not isinstance(expr, Col) for _, expr in plan.op.columns)
-    if computes and (made := source_of(plan)) is not None:
-        return made
-    inputs = tuple(computed_first(below, source_of) for below in plan.inputs)
-    same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
-    return plan if same else Node(plan.op, inputs)
+    def part(node: Node) -> Node | None:
+        op = node.op
+        computes = isinstance(op, Select) and any(not isinstance(expr, Col) for _, expr in op.columns)
+        return source_of(node) if computes else None
+
+    return replace_parts(plan, part)
 
 
 def _computed(op: Any) -> dict[str, Expr]:

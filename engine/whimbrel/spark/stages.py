@@ -9,7 +9,7 @@ from typing import Literal
 
 from whimbrel.optimize import optimize
 from whimbrel.optimize.two_phase_aggregate import above, states_of_windows, takes_any_order
-from whimbrel.plan import Node, PushSource, Reach, Source, partition_columns
+from whimbrel.plan import Node, PushSource, Reach, Source, partition_columns, replace_parts
 from whimbrel.spark.computed_keys import computed_first, keys_as_columns
 
 Exchange = Literal["key", "time", "order"]
@@ -123,20 +123,18 @@ def _in_order(plan: Node) -> Stage:
 
 def _cut(plan: Node) -> Stage | None:
     """Put a part of the plan that can be partitioned by key into a stage before."""
-    def cut(node: Node) -> Node:
+    def cut(node: Node) -> Node | None:
         if isinstance(node.op, Source):
-            return node
+            return None
         if node is not plan and (stage := _by_key(node)) and not _in_place(node):
             return Node(Before(stage))
         if (split := states_of_windows(node)) is not None:
             below, states, after = split
             if (stage := _by_key(below)) and not _in_place(below):
                 return above(Node(Before(Stage(states, How.KEY, by=stage.by))), after)
-        inputs = tuple(cut(below) for below in node.inputs)
-        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-        return node if same else Node(node.op, inputs)
+        return None
 
-    after = cut(plan)
+    after = replace_parts(plan, cut)
     return None if after is plan else _stage(after)
 
 
