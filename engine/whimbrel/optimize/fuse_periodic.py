@@ -45,6 +45,9 @@ _MAX_SLOTS = 1 << 20
 _MAX_HELD = 1 << 14
 """Longest window, of those side by side, whose rows are kept for the sake of a faster loop."""
 
+_MAX_SPARSE_REACH = 1 << 15
+"""Twice the longest window, as the loop reads it, over points that need not be at every tick: it visits all ticks."""
+
 _MAX_DEPTH = 64
 """Most steps in a row of one loop: a longer chain is several loops."""
 
@@ -75,6 +78,8 @@ def _fused(node: Node, spacings: frozenset[_Spacing]) -> tuple[PeriodicLoop, lis
         loop = _Loop(spacing)
         last = loop.step(node)
         if last is None or not _worth(in_order(last)):
+            continue
+        if loop.sparse and sum(reach_of(last)) > _MAX_SPARSE_REACH:
             continue
         try:
             lasts = ticks_of(last, spacing.period)
@@ -119,6 +124,7 @@ class _Loop:
     shown: list[str] = field(default_factory=list)
     made: dict[int, PeriodicStep | None] = field(default_factory=dict)
     depth: int = 0
+    sparse: bool = False  # whether an input may have no event at a slot
 
     def step(self, node: Node) -> PeriodicStep | None:
         """A node as a step of the loop; None where it cannot be one."""
@@ -136,6 +142,8 @@ class _Loop:
         # Who knows whether the points of two are the same, unless every tick is one?
         if self.spacing in spacings and (self.spacing == _TICKS or not self.inputs):
             self.inputs.append(node)
+            apart = node.properties.apart
+            self.sparse = self.sparse or apart is None or apart.period != self.spacing.period
             return InputStep(node.schema, (), port, self.spacing.ticks, tuple(map(node.schema.index, self.spacing.per)))
         for spacing in spacings:
             if spacing.period == spacing.ticks and not spacing.per and not self.spacing.per:

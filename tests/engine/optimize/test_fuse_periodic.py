@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,25 @@ def test_points_that_are_rare_are_places() -> None:
     fused = query(log.assume(periodic=10_000))
     assert "periodic_loop(10000:" in fused.explain()
     assert rows(fused.collect()) == rows(query(log).collect())
+
+
+@pytest.mark.parametrize(("query", "fused"), [
+    (lambda log: means(log, 1 << 14), [1 << 14]),
+    (lambda log: means(log, (1 << 14) + 1), []),
+    (lambda log: means(log, 9).cross_join(means(log, 1 << 15).select(later=col.m)), [9]),
+])
+def test_a_long_window_over_points_anywhere_needs_a_timeline(query: Query, fused: list[int]) -> None:
+    """A loop visits every tick in reach: one event in 1,000 ticks ran 27 times as slowly."""
+    log = wb.from_arrow({"at": 1_000 * np.arange(60), "x": np.arange(60)}, time="at", name="log")
+
+    def widths(known: Stream) -> list[int]:
+        loops = "".join(line for line in query(known).explain().splitlines() if "periodic_loop(" in line)
+        return sorted(map(int, re.findall(r"sliding_window\((\d+)\)", loops)))
+
+    assert widths(log.assume(non_overlapping=True)) == fused
+    assert widths(log.assume(periodic=1))[-1] >= 1 << 14
+    if 1 << 14 not in fused:
+        assert rows(query(log.assume(non_overlapping=True)).collect()) == rows(query(log).collect())
 
 
 def test_two_inputs() -> None:

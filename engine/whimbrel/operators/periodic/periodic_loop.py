@@ -24,7 +24,8 @@ class PeriodicLoop(Operator):
 
     The planner replaces such steps where a stream is known to be periodic, with at most one event at a time. Events of
     one tick may also meet a stream with another period, which has one event at any time. If each key has its own
-    periodic stream, a row may be compared with a few earlier rows of its key.
+    periodic stream, a row may be compared with a few earlier rows of its key. The loop visits every point, so events of
+    which only is known that they do not overlap need windows of at most 16,384 ticks.
 
     Parameters
     ----------
