@@ -22,7 +22,7 @@ from whimbrel.stream.methods import Methods
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
-    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Assume"),
+    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Assume", "AlignSamples"),
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
                   "Edges"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "Quantize"),

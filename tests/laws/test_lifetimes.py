@@ -32,6 +32,14 @@ QUERIES = {
     "assume_duration": ".set_duration(5).assume(duration=5).group_by('key').aggregate(lo=wb.min(col.x))",
     "assume_apart": ".group_by('key').aggregate(n=wb.count()).assume(non_overlapping=True, per='key')",
     "assume_no_ends": ".set_duration(None).assume(start_edges=True).aggregate(n=wb.count())",
+    "assume_samples": ".set_duration(1).tumbling_window(5).aggregate(n=wb.count())"
+                      ".alter_lifetime(start=col.start + col.n % 3, duration=1)"
+                      ".assume(periodic=5, phase=0, jitter=2, gaps=True).sliding_window(12).aggregate(s=wb.sum(col.n))",
+    "assume_samples_that_last": ".set_duration(1).tumbling_window(5).aggregate(n=wb.count())"
+                                ".alter_lifetime(start=col.start + col.n % 2, duration=5 - col.n % 3)"
+                                ".assume(periodic=5, jitter=1, gaps=True)",
+    "assume_samples_of_keys": ".set_duration(1).group_by('key').tumbling_window(7).aggregate(n=wb.count())"
+                              ".alter_lifetime(duration=1).assume(periodic=7, phase=2, jitter=2, gaps=True, per='key')",
     "edges": ".edges()",
     "edges_of_edges": ".group_by('key').aggregate(n=wb.count()).edges()",
     "edges_of_windows": ".sliding_window(4).select('x').edges().where(col.other.is_null())",

@@ -13,12 +13,13 @@ from whimbrel.clock.duration import (
     tell_ticks,
 )
 from whimbrel.clock.instant import Instant, format_instant, parse_instant
+from whimbrel.clock.rate import Rate, sample_period
 from whimbrel.clock.round_durations import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 from whimbrel.clock.timebase import Timebase
 from whimbrel.clock.units import as_ticks, finest, ticks_in
 
-__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "TickUnit", "Timebase", "as_ticks", "check_positive",
+__all__ = ["INF", "MIN_TIME", "Duration", "Instant", "Rate", "TickUnit", "Timebase", "as_ticks", "check_positive",
            "duration_seconds", "duration_ticks", "finest", "format_instant", "grid_offset", "parse_instant",
-           "quote_ticks", "round_spans", "show_grid", "show_ticks", "span_words", "tell_ticks", "ticks_in",
-           "ticks_per_second"]
+           "quote_ticks", "round_spans", "sample_period", "show_grid", "show_ticks", "span_words", "tell_ticks",
+           "ticks_in", "ticks_per_second"]

@@ -146,7 +146,8 @@ class _Loop:
             self.sparse = self.sparse or apart is None or apart.period != self.spacing.period
             return InputStep(node.schema, (), port, self.spacing.ticks, tuple(map(node.schema.index, self.spacing.per)))
         for spacing in spacings:
-            if spacing.period == spacing.ticks and not spacing.per and not self.spacing.per:
+            gaps = node.properties.apart is not None and node.properties.apart.gaps
+            if spacing.period == spacing.ticks and not spacing.per and not self.spacing.per and not gaps:
                 self.inputs.append(node)
                 return Sampled(node.schema, (), port, spacing.period)
         return None
@@ -241,12 +242,14 @@ def _row_by_row(last: PeriodicStep, lasts: int, period: int) -> bool:
 def _spacings_of(node: Node) -> list[_Spacing]:
     """At which distances the events of a node may begin that never overlap, and how long each then lasts."""
     known = node.properties
-    if known.apart is None or not known.intervals_only or node.reach is None:
+    if known.apart is None or not known.intervals_only:
         return []
-    lasts, period, per = known.duration or node.reach.longest, known.apart.period, tuple(sorted(known.apart.per))
+    lasts = known.duration or (None if node.reach is None else node.reach.longest)
+    period, per = known.apart.period, tuple(sorted(known.apart.per))
     if lasts is None or (lasts > 1 and known.duration is None):  # some may last less
         return []
-    spacings = [] if period is None or lasts > period else [_Spacing(period, lasts, per)]
+    known_places = period is not None and lasts <= period and not (known.apart.gaps and per)
+    spacings = [_Spacing(period, lasts, per)] if period is not None and known_places else []
     return [*spacings, _TICKS] if lasts == 1 and not per and _TICKS not in spacings else spacings
 
 

@@ -61,15 +61,20 @@ class NonOverlapping:
     per : frozenset of str
         The columns; none: at most one event of the whole stream.
     period : int, optional
-        Their starts follow each other at this distance, without a gap.
+        Their starts follow each other at this distance.
+    gaps : bool
+        Their starts follow each other at multiples of the period instead.
     """
 
     per: frozenset[str] = frozenset()
     period: int | None = None
+    gaps: bool = False
 
     def show(self) -> str:
         keys = f" per {', '.join(sorted(self.per))}" if self.per else ""
-        return f"non-overlapping{keys}" if self.period is None else f"every {self.period}{keys}"
+        if self.period is None:
+            return f"non-overlapping{keys}"
+        return f"every {self.period}{keys}{' with gaps' if self.gaps else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ class Properties:
 
     def no_period(self) -> NonOverlapping | None:
         """What is known of overlaps where events may be left out."""
-        return None if self.apart is None else replace(self.apart, period=None)
+        return None if self.apart is None else replace(self.apart, period=None, gaps=False)
 
     def show(self) -> str:
         words = ["starts" if self.starts_only else "intervals" if self.intervals_only else "edges"]

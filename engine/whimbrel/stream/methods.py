@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal, Self
 
-    from whimbrel.clock import Duration
+    from whimbrel.clock import Duration, Instant, Rate
     from whimbrel.expr import Col, Column, Condition, Expr, Keys
     from whimbrel.operators import (
         Beginning,
@@ -344,9 +344,13 @@ class Methods:
                            overlapping=overlapping, simultaneous=simultaneous, output=output,
                            allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
 
-    def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None,
+    def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None, rate: Rate | None = None,
+               phase: Instant | None = None, jitter: Duration | None = None, gaps: bool = False,
                non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Self:
         """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
+
+        With `rate`, `phase`, `jitter` or `gaps`, each row is moved to the exact time of its sample. See
+        :class:`whimbrel.operators.AlignSamples`. Columns keep the measured time.
 
         Parameters
         ----------
@@ -355,6 +359,15 @@ class Methods:
         periodic : str, timedelta or int (ticks), optional
             Distance from one event to the next, without gaps and overlaps. Events with an end column (``end=``) may be
             shorter. Pass `duration`, too, and later operators run as a periodic loop.
+        rate : int, float, str, Fraction or Decimal, optional
+            Samples per second, instead of `periodic`. The period need not be a whole number of ticks: use a str such as
+            ``"24000/1001"`` for a ratio.
+        phase : str, datetime or int (ticks), optional
+            Time of any sample. The default is the first row, of each key. With a phase, ranges of time run in parallel.
+        jitter : str, timedelta or int (ticks), optional
+            Most time between a row and its sample; less than half of the period. The default is one tick with `rate`.
+        gaps : bool
+            Samples may be missing.
         non_overlapping : bool
             No two events are active at one time.
         start_edges : bool
@@ -362,8 +375,8 @@ class Methods:
         per : str or sequence of str
             Key columns: the properties are true for each key.
         """
-        return self._unary(operators.assume, duration=duration, periodic=periodic, non_overlapping=non_overlapping,
-                           start_edges=start_edges, per=per)
+        return self._unary(operators.assume, duration=duration, periodic=periodic, rate=rate, phase=phase,
+                           jitter=jitter, gaps=gaps, non_overlapping=non_overlapping, start_edges=start_edges, per=per)
 
     def drop(self, *names: str) -> Self:
         """Drop columns, and keep all others. See :class:`whimbrel.operators.Select`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -41,8 +42,13 @@ class LifetimeWords:
     def point_at_end(self) -> Self:
         return self._now(lifetimes.point_at_end(self.facts))
 
-    def assume(self, **options: Any) -> Self:
-        return self
+    def assume(self, *, periodic: int | None = None, per: Any = (), **options: Any) -> Self:
+        if not {"phase", "jitter", "gaps"} & options.keys():
+            return self
+        names = [per] if isinstance(per, str) else per
+        assert periodic is not None
+        return self._now(lifetimes.align_samples(self.facts, Fraction(periodic), per=lambda row: tuple(
+            row[name] for name in names), **options))
 
     def edges(self) -> Self:
         return self._now(lifetimes.edges(self.facts))

@@ -87,7 +87,8 @@ def _overlap(rows: list[Batch], apart: NonOverlapping) -> bool:
         each.sort()
         if any(first[1] > second[0] for first, second in itertools.pairwise(each)):
             return True
-        if apart.period is not None and any(second[0] - first[0] != apart.period
-                                            for first, second in itertools.pairwise(each)):
+        if apart.period is not None and any(
+                (second[0] - first[0]) % apart.period if apart.gaps else second[0] - first[0] != apart.period
+                for first, second in itertools.pairwise(each)):
             return True
     return False

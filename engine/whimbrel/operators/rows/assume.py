@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from whimbrel.batch import Batch, Mask, Schema, elapsed, frozen
-from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, check_positive, duration_ticks, quote_ticks
-from whimbrel.errors import KernelError, PlanError
+from whimbrel.clock import (
+    INF,
+    MIN_TIME,
+    Duration,
+    Instant,
+    Rate,
+    TickUnit,
+    check_positive,
+    duration_ticks,
+    parse_instant,
+    quote_ticks,
+    sample_period,
+)
+from whimbrel.errors import PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
+from whimbrel.operators.rows.align_samples import AlignSamples
+from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, fluent
 
 Array = np.ndarray[Any, Any]
@@ -102,8 +116,12 @@ class Assume(Operator):
 
 @fluent
 def assume(schema: Schema, *, duration: Duration | None = None, periodic: Duration | None = None,
-           non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Assume:
+           rate: Rate | None = None, phase: Instant | None = None, jitter: Duration | None = None, gaps: bool = False,
+           non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> list[Operator]:
     """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
+
+    With `rate`, `phase`, `jitter` or `gaps`, each row is moved to the exact time of its sample. See
+    :class:`whimbrel.operators.AlignSamples`. Columns keep the measured time.
 
     Parameters
     ----------
@@ -112,6 +130,15 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
     periodic : str, timedelta or int (ticks), optional
         Distance from one event to the next, without gaps and overlaps. Events with an end column (``end=``) may be
         shorter. Pass `duration`, too, and later operators run as a periodic loop.
+    rate : int, float, str, Fraction or Decimal, optional
+        Samples per second, instead of `periodic`. The period need not be a whole number of ticks: use a str such as
+        ``"24000/1001"`` for a ratio.
+    phase : str, datetime or int (ticks), optional
+        Time of any sample. The default is the first row, of each key. With a phase, ranges of time run in parallel.
+    jitter : str, timedelta or int (ticks), optional
+        Most time between a row and its sample; less than half of the period. The default is one tick with `rate`.
+    gaps : bool
+        Samples may be missing.
     non_overlapping : bool
         No two events are active at one time.
     start_edges : bool
@@ -122,17 +149,50 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
     names = (per,) if isinstance(per, str) else tuple(per)
     for name in names:
         schema.index(name, where=f"assume(per={per!r})")
-    if duration is None and periodic is None and not non_overlapping and not start_edges:
-        raise PlanError("assume() needs at least one assumption.", where="assume()",
-                        hint="Add non_overlapping=True, duration=..., periodic=... or start_edges=True.")
     if start_edges and duration is not None:
         raise PlanError("assume() cannot combine duration= and start_edges=True.", where="assume()",
                         hint="Remove one of the two.")
+    if rate is not None and periodic is not None:
+        raise PlanError("assume() cannot combine rate= and periodic=.", where="assume()", hint="Remove one of the two.")
     spans = [None if span is None else duration_ticks(span, schema.unit, where="assume()")
              for span in (duration, periodic)]
     check_positive(schema.unit, where="assume()", duration=spans[0], periodic=spans[1])
-    apart = NonOverlapping(frozenset(names), spans[1]) if non_overlapping or periodic is not None else None
-    return Assume(duration=spans[0], starts_only=start_edges, apart=apart, unit=schema.unit)
+    samples: list[Operator] = []
+    if rate is not None or phase is not None or jitter is not None or gaps:
+        period = spans[1] if rate is None else sample_period(rate, schema.unit)
+        if period is None:
+            raise PlanError("phase=, jitter= and gaps= need a rate or a period.", where="assume()",
+                            hint="Add rate= or periodic=.")
+        samples, spans[1] = [_samples(schema, Fraction(period), rate, phase, jitter, gaps, names)], None
+    apart = NonOverlapping(frozenset(names), spans[1]) if non_overlapping or spans[1] is not None else None
+    if spans[0] is None and apart is None and not start_edges:
+        if not samples:
+            raise PlanError("assume() needs at least one assumption.", where="assume()",
+                            hint="Add non_overlapping=True, duration=..., periodic=..., rate=... or start_edges=True.")
+        return samples
+    # Samples do not overlap in any case: what is known of them is more.
+    return [*samples, Assume(duration=spans[0], starts_only=start_edges, apart=None if samples else apart,
+                             unit=schema.unit)]
+
+
+def _samples(schema: Schema, period: Fraction, rate: Rate | None, phase: Instant | None, jitter: Duration | None,
+             gaps: bool, per: Sequence[str]) -> AlignSamples:
+    most = min(1, (period.numerator - 1) // (2 * period.denominator)) if rate is not None else 0
+    if jitter is not None:
+        most = duration_ticks(jitter, schema.unit, where=f"assume(jitter={jitter!r})")
+        if not 0 <= 2 * most < period:
+            raise PlanError(f"jitter must be at least 0 and less than half of the period, got {jitter!r}.",
+                            where=f"assume(jitter={jitter!r})",
+                            hint="Use a lower rate if rows are that far from their samples.")
+    at = None if phase is None else parse_instant(phase, schema.unit, schema.zone, name="phase",
+                                                  where=f"assume(phase={phase!r})")
+    words = [f"periodic={quote_ticks(int(period), schema.unit)}" if rate is None else f"rate={rate}"]
+    words += [] if phase is None else [f"phase={phase!r}"]
+    words += [f"jitter={quote_ticks(most, schema.unit)}"] if most else []
+    words += ["gaps=True"] if gaps else []
+    words += [f"per={sorted(per)!r}"] if per else []
+    return AlignSamples(period=period, phase=None if at is None else Fraction(at), jitter=most, gaps=gaps,
+                        per=frozenset(per), words=f"assume({', '.join(words)})", unit=schema.unit)
 
 
 class AssumeKernel(Kernel):
@@ -155,7 +215,7 @@ class AssumeKernel(Kernel):
                                                                f"{quote_ticks(expected, unit)}")
             batch = batch.having(ends=expected)
         if self.assume.starts_only:
-            self._refuse(batch, batch.other != INF, lambda row: f"ends at {self._time(batch, int(batch.other[row]))}")
+            self._refuse(batch, batch.other != INF, lambda row: f"ends at {shown_time(batch, int(batch.other[row]))}")
         if self.assume.apart is not None:
             self._check_apart(batch, self.assume.apart)
         return [batch]
@@ -209,15 +269,7 @@ class AssumeKernel(Kernel):
         if not wrong.any():
             return
         row = int(wrong.argmax())
-        values = [f"{name} = {batch.column(name).slice(row, row + 1).to_arrow().to_pylist()[0]!r}"
-                  for name in self.columns]
-        of = f" of {', '.join(values)}" if values else ""
-        raise KernelError(f"An event{of} at {self._time(batch, int(batch.sync[row]))} {why(row)}.",
-                          where=self.assume.show(),
-                          hint="Remove the assumption, or fix the data.")
-
-    def _time(self, batch: Batch, ticks: int) -> Any:
-        return pa.scalar(ticks).cast(batch.schema.time_type).as_py()
+        raise assumption_error(batch, row, self.columns, why(row), self.assume.show())
 
 
 def _all_apart(batch: Batch, minimum: int, maximum: int) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import floor
 from typing import Literal
 
 from whimbrel.errors import KernelError
@@ -52,6 +54,37 @@ def sliding_window(facts: Iterable[Event], size: int) -> list[Event]:
 def set_duration(facts: Iterable[Event], duration: int | Function | None) -> list[Event]:
     """As named; "non-positive duration deletes the event". A null duration is no known end, as a null end is."""
     return alter_lifetime(facts, duration=duration)
+
+
+def align_samples(facts: Iterable[Event], period: Fraction, *, phase: Time | None = None, jitter: int = 0,
+                  gaps: bool = False, per: Function | None = None) -> list[Event]:
+    """The rule on jitter: a row within `jitter` of a sample's time is that sample, and starts at that time.
+
+    Sample `i` is at ``phase + i * period``, rounded, halves up; without a phase the first row of each key is sample 0.
+    The rest of the lifetime moves along. What lasted until about the next sample lasts until the next sample.
+    """
+    zeros: dict[object, Time] = {}
+    last: dict[object, tuple[int, Time]] = {}
+    out = []
+    for start, end, payload in sorted(facts, key=lambda event: event[0]):
+        key = None if per is None else per(payload)
+        zero = zeros.setdefault(key, start if phase is None else phase)
+        about = floor((start - zero) / period)
+        at = {sample: zero + floor(sample * period + Fraction(1, 2)) for sample in range(about - 2, about + 4)}
+        sample = min(at, key=lambda each: (abs(at[each] - start), -each))
+        before, ended = last.get(key, (None, None))
+        if abs(at[sample] - start) > jitter or (before is not None and sample <= before):
+            raise KernelError("not a sample of its own", where="align_samples", hint="")
+        if before is not None and not gaps and sample != before + 1:
+            raise KernelError("a sample is missing", where="align_samples", hint="")
+        moved = at[sample] + (end - start)  # infinity stays infinity
+        if 2 * (end - start) > period and abs(moved - at[sample + 1]) <= 2 * jitter:
+            moved = at[sample + 1]
+        if ended is not None and ended > at[sample]:
+            raise KernelError("events overlap", where="align_samples", hint="")
+        last[key] = sample, moved
+        out.append((at[sample], moved, payload))
+    return out
 
 
 def shift(facts: Iterable[Event], amount: int) -> list[Event]:

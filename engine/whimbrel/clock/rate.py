@@ -1,0 +1,38 @@
+"""Rate: samples per second, as an exact number of ticks between samples."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from whimbrel.clock.ticks import TickUnit, ticks_per_second
+from whimbrel.errors import PlanError
+
+Rate = int | float | str | Fraction | Decimal
+"""Samples per second; a str may be a ratio."""
+
+
+def sample_period(rate: Rate, unit: TickUnit) -> Fraction:
+    """Ticks from one sample to the next at so many samples a second.
+
+    Examples
+    --------
+    >>> sample_period(360, "us"), sample_period("24000/1001", "ns")
+    (Fraction(25000, 9), Fraction(125125000, 3))
+    """
+    where = f"assume(rate={rate!r})"
+    per_second = ticks_per_second(unit)
+    if per_second is None:
+        raise PlanError("rate= needs times with a unit, but this stream has integer times.", where=where,
+                        hint="Use periodic=, in ticks.")
+    try:
+        exact = Fraction(str(rate)) if isinstance(rate, float | str | Decimal) else Fraction(rate)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        exact = Fraction(-1)
+    if exact <= 0 or isinstance(rate, bool):
+        raise PlanError(f"rate must be a positive number of samples per second, got {rate!r}.", where=where,
+                        hint='Use a number, or a ratio such as "24000/1001".')
+    if exact > per_second:
+        raise PlanError(f"rate={rate} has more than one sample per tick ({unit}).", where=where,
+                        hint="Use a finer unit for the time column, or a lower rate.")
+    return per_second / exact
