@@ -5,11 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from whimbrel.clock.ticks import TickUnit, ticks_per_second
+from whimbrel.clock.ticks import INF, TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
 
 Rate = int | float | str | Fraction | Decimal
 """Samples per second; a str may be a ratio."""
+
+_MAX_PARTS = 2**32
+"""Most parts of a tick: so many fit in int64 with the number of a sample."""
 
 
 def sample_period(rate: Rate, unit: TickUnit) -> Fraction:
@@ -35,4 +38,8 @@ def sample_period(rate: Rate, unit: TickUnit) -> Fraction:
     if exact > per_second:
         raise PlanError(f"rate={rate} has more than one sample per tick ({unit}).", where=where,
                         hint="Use a finer unit for the time column, or a lower rate.")
-    return per_second / exact
+    period = per_second / exact
+    if period.denominator > _MAX_PARTS or period > INF:
+        raise PlanError(f"rate={rate} has too many digits: the period is {period} ticks.", where=where,
+                        hint='Use a ratio of smaller numbers, such as "24000/1001".')
+    return period

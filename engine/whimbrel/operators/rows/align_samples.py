@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
+from whimbrel.kernels.primitives.lifetimes.sample_times import DOUBLE, TOO_FAR, align_to_samples
 from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, earlier, later
 
 Array = np.ndarray[Any, Any]
 
-_until_one_is_wrong = Compiled(until_one_is_wrong)
-_NONE = frozen(np.empty(0, np.int64))
-_TOO_FAR = "Remove the assumption, fix the data, or allow more with jitter=."
-_DOUBLE = "Remove one of the two; if several signals are mixed, name their key in per=."
-_MISSING = "Add gaps=True if samples may be missing."
+_align, _until_one_is_wrong = Compiled(align_to_samples), Compiled(until_one_is_wrong)
+_FAR_HINT = "Remove the assumption, fix the data, or allow more with jitter=."
+_DOUBLE_HINT = "Remove one of the two; if several signals are mixed, name their key in per=."
+_MISSING_HINT = "Add gaps=True if samples may be missing."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +41,7 @@ class AlignSamples(Operator):
     ----------
     period : Fraction
         Ticks from one sample to the next, at least one.
-    phase : Fraction, optional
+    phase : int, optional
         Time of any sample, in ticks. None: the start of the first row, for each key.
     jitter : int
         Most ticks between a row and the time of its sample.
@@ -57,7 +58,7 @@ class AlignSamples(Operator):
     -----
     Shapes: one row out per row in. Columns keep the measured time. The end of an event moves as far as its start. An
     event that lasts more than half of a period, and then ends within twice the jitter of the next sample, lasts until
-    that sample. State: five times a key; with key columns also the rows that
+    that sample. State: six numbers a key; with key columns also the rows that
     later ones may precede. Raises a KernelError that names the row and the sample. Source: XStream (ICDE 2008), section
     3, whose timebases have exact rates here.
 
@@ -75,7 +76,7 @@ class AlignSamples(Operator):
     """
 
     period: Fraction
-    phase: Fraction | None = None
+    phase: int | None = None
     jitter: int = 0
     gaps: bool = False
     per: frozenset[str] = frozenset()
@@ -84,6 +85,11 @@ class AlignSamples(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
+
+    @property
+    def timebase(self) -> Timebase:
+        """Times of samples after sample 0."""
+        return Timebase(self.period, Fraction(), "")
 
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
@@ -123,35 +129,29 @@ class AlignSamples(Operator):
 
 
 class AlignSamplesKernel(Kernel):
-    """Computes the number of each sample, and compares it with the one of its key before it."""
+    """Goes from sample to sample of each key, and holds rows of keys that a later row of another may precede."""
 
     def __init__(self, op: AlignSamples, schema: Schema) -> None:
         self.op = op
         self.columns = tuple(sorted(op.per))
         self.keys = KeyTable([schema.type_of(name) for name in self.columns])
-        whole, part = (0, Fraction()) if op.phase is None else divmod(op.phase, 1)
-        self.timebase = Timebase(op.period, part, "")
-        self.zero = None if op.phase is None else int(whole)
-        self.zeros = np.empty(0, np.int64)  # for each key the tick of sample 0
-        self.last, self.next = self.zeros, self.zeros  # the last sample that came, and the one after it
-        self.started, self.ended = self.zeros, self.zeros  # when the last event that may outlast its sample did
+        self.zero = np.empty(0, np.int64)  # for each key the tick of sample 0
+        # Of the current sample its number, its tick, the rest of its time, and whether it came.
+        self.sample, self.tick, self.rest, self.seen = self.zero, self.zero, self.zero, np.empty(0, np.bool_)
+        self.started, self.ended = self.zero, self.zero  # of the last event that may outlast its sample
         self.sorter = Sorter()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
         if not len(batch):
             return []
-        ids = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
+        ids = frozen(self.keys.ids([batch.column(name) for name in self.columns], len(batch)))
         self._add_keys(batch, ids)
-        zeros = self.zeros[ids] if self.columns else self.zeros[0]
-        self._check_range(batch)
-        samples = self._nearest(batch.sync - zeros)
-        starts = self.timebase.times(samples) + zeros
-        self._check(batch, ids, samples, starts)
+        starts = self._starts(batch, ids)
         if self.op.jitter:
-            ends = self._ends(batch, samples, starts, zeros)
+            ends = self._ends(batch, ids, starts)
             same = np.array_equal(starts, batch.sync)  # a column may share these times
-            batch = batch.having(ends=ends) if same else batch.having(sync=frozen(starts), ends=ends)
+            batch = batch.having(ends=ends) if same else batch.having(sync=starts, ends=ends)
         self._check_ends(batch, ids)
         if not self.columns:
             return [batch]
@@ -174,76 +174,74 @@ class AlignSamplesKernel(Kernel):
 
     def _add_keys(self, batch: Batch, ids: Array) -> None:
         """Sample 0 of a new key is its first row, unless the user said when it is."""
-        extra = len(self.keys) - len(self.zeros)
+        extra = len(self.keys) - len(self.zero)
         if extra > 0:
-            extra = max(extra, len(self.zeros))
-            self.zeros, self.last, self.next, self.started, self.ended = (
+            extra = max(extra, len(self.zero))
+            self.zero, self.sample, self.tick, self.rest, self.started, self.ended = (
                 np.concatenate([known, np.full(extra, MIN_TIME)])
-                for known in (self.zeros, self.last, self.next, self.started, self.ended))
-        new = np.flatnonzero(self.zeros[ids] == MIN_TIME)
-        if len(new):
-            keys, first = np.unique(ids[new], return_index=True)
-            self.zeros[keys] = batch.sync[new[first]] if self.zero is None else self.zero
+                for known in (self.zero, self.sample, self.tick, self.rest, self.started, self.ended))
+            self.seen = np.concatenate([self.seen, np.zeros(extra, np.bool_)])
+        new = np.flatnonzero(self.zero[ids] == MIN_TIME)
+        if not len(new):
+            return
+        timebase, (keys, first) = self.op.timebase, np.unique(ids[new], return_index=True)
+        for key, time in zip(keys.tolist(), batch.sync[new[first]].tolist(), strict=True):
+            self.zero[key] = zero = time if self.op.phase is None else self.op.phase
+            self._check_range(time, zero)
+            self.sample[key] = sample = timebase.first_sample(time - zero) - 1
+            exact = sample * self.op.period + Fraction(1, 2)
+            self.tick[key] = floor(exact) + zero
+            self.rest[key] = (exact - floor(exact)) * self.parts
 
-    def _check_range(self, batch: Batch) -> None:
-        zeros = self.zeros[self.zeros != MIN_TIME]
-        lowest, highest = int(zeros.min()), int(zeros.max())
-        first, last = int(batch.sync.min()), int(batch.sync.max())
-        room = 2 * int(self.op.period) + 2
-        if first - highest < MIN_TIME + room or last - lowest > INF - room or first < MIN_TIME + room:
-            raise KernelError(f"The time {last if last - lowest > INF - room else first} is too far from sample 0.",
-                              where=self.op.show(),
+    def _check_range(self, time: int, zero: int) -> None:
+        room = 4 * int(self.op.period) + 4
+        if not (MIN_TIME + room < time < INF - room and MIN_TIME + room < time - zero < INF - room):
+            raise KernelError(f"The time {time} is too far from sample 0, at {zero}.", where=self.op.show(),
                               hint="Drop such placeholder times with where(...) first.")
 
-    def _nearest(self, times: Array) -> Array:
-        """The sample whose time is nearest to each of these; the later one of two."""
-        first = self.timebase.first_sample(int(times[0]))
-        following = np.arange(first, first + len(times))
-        if not self.columns and np.array_equal(self.timebase.times(following), times):
-            return following
-        after = self.timebase.first_samples(times)
-        before = after - 1
-        nearer = times - self.timebase.times(before) < self.timebase.times(after) - times
-        return after - nearer
+    @property
+    def parts(self) -> int:
+        """Fractions of a tick that times of samples are counted in."""
+        return 2 * self.op.period.denominator
 
-    def _check(self, batch: Batch, ids: Array, samples: Array, starts: Array) -> None:
-        """Raise an error at the first row that is too far from its sample, or whose sample does not follow."""
-        wrong = np.abs(batch.sync - starts) > self.op.jitter
-        row = int(_until_one_is_wrong(frozen(ids), frozen(samples), _NONE, 1, 0 if self.op.gaps else 1, self.last,
-                                      self.next))
-        far = int(wrong.argmax()) if wrong.any() else len(batch)
-        if min(row, far) == len(batch):
-            return
-        at = min(row, far)
-        key, sample, before = int(ids[at]), int(samples[at]), int(self.last[ids[at]])
-        mine = self._sample(batch, key, sample)
-        if far <= row:
-            apart, most = (show_ticks(ticks, self.op.unit) for ticks in (abs(int(batch.sync[at] - starts[at])),
+    def _starts(self, batch: Batch, ids: Array) -> Array:
+        """When the sample of each row is; an error if it is too far away, or does not follow."""
+        last = int(batch.sync[-1])
+        self._check_range(last, int(self.zero[self.zero != MIN_TIME].min()))
+        starts, found = np.empty(len(batch), np.int64), np.zeros(3, np.int64)
+        step, rest = divmod(self.op.period * self.parts, self.parts)
+        row = int(_align(ids, frozen(batch.sync), int(step), int(rest), self.parts, self.op.jitter, self.op.gaps,
+                         self.sample, self.tick, self.rest, self.seen, starts, found))
+        if row == len(batch):
+            return frozen(starts)
+        key, (wrong, sample, tick) = ids[row], map(int, found)
+        mine = f"sample {sample}, at {shown_time(batch, tick)}"
+        if wrong == TOO_FAR:
+            apart, most = (show_ticks(ticks, self.op.unit) for ticks in (abs(int(batch.sync[row]) - tick),
                                                                         self.op.jitter))
-            why, hint = f"is {apart} from {mine}; at most {most} is allowed", _TOO_FAR
-        elif sample <= before:
-            why, hint = f"is {mine}, as an event before it is", _DOUBLE
+            why, hint = f"is {apart} from {mine}; at most {most} is allowed", _FAR_HINT
+        elif wrong == DOUBLE:
+            why, hint = f"is {mine}, as an event before it is", _DOUBLE_HINT
         else:
-            why, hint = f"is {mine}, but {self._sample(batch, key, before + 1)}, is missing", _MISSING
-        raise assumption_error(batch, at, self.columns, why, self.op.show(), hint)
+            missing = int(self.sample[key]) + 1
+            at = shown_time(batch, self.op.timebase.time(missing) + int(self.zero[key]))
+            why, hint = f"is {mine}, but sample {missing}, at {at}, is missing", _MISSING_HINT
+        raise assumption_error(batch, row, self.columns, why, self.op.show(), hint)
 
     def _check_ends(self, batch: Batch, ids: Array) -> None:
         """Raise an error at the first event that starts before the one of its key before it has ended."""
         if isinstance(batch.ends, int) and batch.ends <= self.op.period:
             return
-        row = int(_until_one_is_wrong(frozen(ids), frozen(batch.sync), frozen(batch.other), 0, 0, self.started,
-                                      self.ended))
+        row = int(_until_one_is_wrong(ids, frozen(batch.sync), frozen(batch.other), 0, 0, self.started, self.ended))
         if row < len(batch):
             raise assumption_error(batch, row, self.columns, "begins before the one before it has ended",
                                    self.op.show())
 
-    def _ends(self, batch: Batch, samples: Array, starts: Array, zeros: Array) -> Array | int:
+    def _ends(self, batch: Batch, ids: Array, starts: Array) -> Array | int:
         """The ends of events that start at their samples now."""
         if isinstance(batch.ends, int) and (duration := self.op.duration(batch.ends)) is not None:
             return duration
-        lasts, following = batch.other - batch.sync, self.timebase.times(samples + 1) + zeros
+        timebase, zeros, lasts = self.op.timebase, self.zero[ids], batch.other - batch.sync
+        following = timebase.times(timebase.first_samples(starts - zeros) + 1) + zeros
         held = (2 * lasts > float(self.op.period)) & (np.abs(starts + lasts - following) <= 2 * self.op.jitter)
         return np.where(batch.other == INF, INF, np.where(held, following, starts + lasts))
-
-    def _sample(self, batch: Batch, key: int, sample: int) -> str:
-        return f"sample {sample}, at {shown_time(batch, self.timebase.time(sample) + int(self.zeros[key]))}"

@@ -191,7 +191,7 @@ def _samples(schema: Schema, period: Fraction, rate: Rate | None, phase: Instant
     words += [f"jitter={quote_ticks(most, schema.unit)}"] if most else []
     words += ["gaps=True"] if gaps else []
     words += [f"per={sorted(per)!r}"] if per else []
-    return AlignSamples(period=period, phase=None if at is None else Fraction(at), jitter=most, gaps=gaps,
+    return AlignSamples(period=period, phase=at, jitter=most, gaps=gaps,
                         per=frozenset(per), words=f"assume({', '.join(words)})", unit=schema.unit)
 
 
