@@ -13,7 +13,7 @@ from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.check_latencies import check_latencies
 from whimbrel.optimize.coalesce_edges import join_edges
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
-from whimbrel.optimize.fuse_periodic import fuse_periodic
+from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
 from whimbrel.optimize.share_sources import share_sources
@@ -44,12 +44,20 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
     return (optimize(roots[0]),) if len(roots) == 1 else _together(roots)
 
 
+def notes_on_loops(node: Node) -> list[str]:
+    """Why operators of a plan are not in a periodic loop, where they are over events that never overlap."""
+    return loop_notes(_before_loops((node,)))
+
+
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
+    plans = fuse_periodic(_before_loops(roots))
+    return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
+
+
+def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
-    # a periodic loop takes numbers only: columns of text are removed first
-    plans = fuse_periodic(prune_columns(plans))
-    return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
+    return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 
 
 def _settle(node: Node) -> Node:
@@ -61,4 +69,4 @@ def _settle(node: Node) -> Node:
     return node
 
 
-__all__ = ["RULES", "optimize", "optimize_together"]
+__all__ = ["RULES", "notes_on_loops", "optimize", "optimize_together"]

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from whimbrel.batch import Schema, numpy_type
+from whimbrel.clock import quote_ticks
+from whimbrel.errors import shortened
 from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
 from whimbrel.operators import (
+    AlignSamples,
+    Assume,
     GroupAggregate,
     HoppingWindow,
     Join,
@@ -57,11 +61,22 @@ _MAX_BEFORE = 64
 
 def fuse_periodic(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Replace the largest parts of plans that can run as a periodic loop and have a window or a join."""
+    return _fuse(roots, {})
+
+
+def loop_notes(roots: Sequence[Node]) -> list[str]:
+    """For each operator over events that never overlap, but outside a loop, the reason."""
+    reasons: dict[str, str] = {}
+    _fuse(roots, reasons)
+    return [f"{shown} is not in a periodic loop: {reason}" for shown, reason in reasons.items()]
+
+
+def _fuse(roots: Sequence[Node], reasons: dict[str, str]) -> tuple[Node, ...]:
     spacings = _spacings(roots)
     parts: dict[int, tuple[Operator | Source, Sequence[Node]]] = {}
 
     def inputs(node: Node) -> Sequence[Node]:
-        parts[id(node)] = _fused(node, spacings[id(node)]) or (node.op, node.inputs)
+        parts[id(node)] = _fused(node, spacings[id(node)], reasons) or (node.op, node.inputs)
         return parts[id(node)][1]
 
     done: dict[int, Node] = {}
@@ -73,24 +88,43 @@ def fuse_periodic(roots: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(done[id(root)] for root in roots)
 
 
-def _fused(node: Node, spacings: frozenset[_Spacing]) -> tuple[PeriodicLoop, list[Node]] | None:
+def _fused(node: Node, spacings: frozenset[_Spacing], reasons: dict[str, str]
+           ) -> tuple[PeriodicLoop, list[Node]] | None:
+    found: list[str] = []
     for spacing in sorted(spacings, reverse=True):  # the slowest first, as it has fewest places
         loop = _Loop(spacing)
         last = loop.step(node)
         if last is None or not _worth(in_order(last)):
-            continue
-        if loop.sparse and sum(reach_of(last)) > _MAX_SPARSE_REACH:
+            found += loop.refused.get(id(node), ())
             continue
         try:
-            lasts = ticks_of(last, spacing.period)
-        except ValueError:
+            lasts = _lasting(loop, last)
+        except _OutsideLoopError as why:
+            found.append(str(why))
             continue
-        if lasts is None or (spacing.per and not _row_by_row(last, lasts, spacing.period)):
+        if lasts is None:
             continue
         shown = tuple(dict.fromkeys(loop.shown[::-1]))
         return PeriodicLoop(last=last, period=spacing.period, lasts=lasts, per=spacing.per, shown=shown,
                       causal=node.properties.causal, unit=node.schema.unit), loop.inputs
+    if found and isinstance(node.op, Operator) and found[0] not in reasons.values():
+        reasons[node.op.show()] = found[0]
     return None
+
+
+def _lasting(loop: _Loop, last: PeriodicStep) -> int | None:
+    """How long events of a whole loop last at each place; None where they also change between places."""
+    spacing = loop.spacing
+    if loop.sparse and sum(reach_of(last)) > _MAX_SPARSE_REACH:
+        raise _OutsideLoopError(f"its windows are longer than {_MAX_SPARSE_REACH // 2:,} ticks, and not every tick "
+                                f"needs to have an event")
+    try:
+        lasts = ticks_of(last, spacing.period)
+    except ValueError as error:
+        raise _OutsideLoopError(str(error)) from error
+    if lasts is not None and spacing.per and not _row_by_row(last, lasts, spacing.period):
+        raise _OutsideLoopError(f"for each key a loop looks back at most {_MAX_BEFORE} events, and never ahead")
+    return lasts
 
 
 @dataclass(frozen=True, order=True)
@@ -115,14 +149,19 @@ def _spacings(roots: Sequence[Node]) -> dict[int, frozenset[_Spacing]]:
     return found
 
 
+class _OutsideLoopError(Exception):
+    """Why an operator cannot be a step of a loop."""
+
+
 @dataclass
 class _Loop:
-    """What the rule has found so far for one time grid: inputs and finished steps."""
+    """What the rule has found so far for one time grid: inputs, finished steps, and why others are not part of it."""
 
     spacing: _Spacing
     inputs: list[Node] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     made: dict[int, PeriodicStep | None] = field(default_factory=dict)
+    refused: dict[int, list[str]] = field(default_factory=dict)
     depth: int = 0
     sparse: bool = False  # whether an input may have no event at a slot
 
@@ -154,77 +193,116 @@ class _Loop:
 
     def _operation(self, node: Node) -> PeriodicStep | None:
         op = node.op
-        if not isinstance(op, Operator) or not _fixed(node.schema) or reads_lifetime(op):
+        if not isinstance(op, Operator):
             return None
         before = len(self.inputs), len(self.shown)
-        step = self._of(op, node)
+        window = node.inputs[0] if isinstance(op, GroupAggregate) else None
+        if window is not None and isinstance(window.op, SlidingWindow | HoppingWindow):
+            steps = [self.step(window.inputs[0])]
+        else:
+            window, steps = None, [self.step(each) for each in node.inputs]
+        below = [step for step in steps if step is not None]
+        step = None
+        try:
+            for each in node.inputs if window is None else window.inputs:
+                _require(self.spacing not in _spacings_of(each) or _fixed(each.schema), _not_fixed(each.schema))
+            if len(below) == len(steps):
+                step = self._of(op, node, window, below)
+        except _OutsideLoopError as why:
+            if not isinstance(op, _CHEAP) or any(_worth(in_order(each)) for each in below):
+                self.refused.setdefault(id(node), []).append(str(why))
         if step is None:  # what was found below it is no part of the loop
             del self.inputs[before[0]:], self.shown[before[1]:]
             self.made = {key: made for key, made in self.made.items() if made is not None and _uses(made, before[0])}
-        else:
-            self.shown.append(op.show())
+            return None
+        self.shown.append(op.show())
+        if window is not None and isinstance(window.op, Operator):
+            self.shown.insert(-1, window.op.show())
         return step
 
-    def _of(self, op: Operator, node: Node) -> PeriodicStep | None:
-        below = [self.step(each) for each in node.inputs] if not isinstance(op, GroupAggregate) else []
-        steps = [step for step in below if step is not None]
-        if len(steps) < len(below):
-            return None
+    def _of(self, op: Operator, node: Node, window: Node | None, steps: list[PeriodicStep]) -> PeriodicStep:
+        _require(_fixed(node.schema), _not_fixed(node.schema))
+        _require(not reads_lifetime(op), "it reads when events start or end")
+        schemas = [step.schema for step in steps]
         match op:
-            case Select() if _written([expr for _, expr in op.columns], steps):
+            case Select():
+                _require_inline([expr for _, expr in op.columns], schemas[0])
                 return Mapped(node.schema, tuple(steps), tuple(expr for _, expr in op.columns))
-            case Results() if not op.constants and _reads_columns(op, steps[0].schema) and _written(
-                    [expr for _, expr in op.columns], steps):
+            case Results():
+                _require(not op.constants and _reads_columns(op, schemas[0]), "it uses the bounds of a window")
+                _require_inline([expr for _, expr in op.columns], schemas[0])
                 kept = tuple(Col(name) for name in op.keys)
                 return Mapped(node.schema, tuple(steps), (*kept, *(expr for _, expr in op.columns)))
-            case Where() if _written([op.condition], steps):
+            case Where():
+                _require_inline([op.condition], schemas[0])
                 return FilterStep(node.schema, tuple(steps), op.condition)
-            case Shift() if op.amount % self.spacing.period == 0:
+            case Shift():
+                self._require_whole(op.amount, node)
                 return Moved(node.schema, tuple(steps), op.amount // self.spacing.period)
-            case Join() if op.how in ("inner", "left"):
+            case Join():
                 return self._joined(op, node, steps)
-            case GroupAggregate():
-                return self._windowed(op, node)
-        return None
+            case GroupAggregate() if window is not None:
+                return self._windowed(op, node, window, steps[0])
+        raise _OutsideLoopError("a loop has no such operator")
 
-    def _joined(self, op: Join, node: Node, steps: list[PeriodicStep]) -> PeriodicStep | None:
+    def _require_whole(self, ticks: int, node: Node) -> None:
+        period, unit = self.spacing.period, node.schema.unit
+        _require(ticks % period == 0, f"{quote_ticks(ticks, unit)} is not a multiple of the period, "
+                                      f"{quote_ticks(period, unit)}")
+
+    def _joined(self, op: Join, node: Node, steps: list[PeriodicStep]) -> PeriodicStep:
+        _require(op.how in ("inner", "left"), f"a loop has no {op.how} join")
         left, right = (step.schema for step in steps)
         mine, theirs = map(keys_of, steps)
         pairs = {(left.index(one), right.index(other)) for one, other in op.on or ()}
-        if mine is None or theirs is None or pairs != set(zip(mine, theirs, strict=True)):
-            return None
-        if pairs and (op.how == "left" or op.nulls_equal):
-            return None
+        _require(mine is not None and theirs is not None and pairs == set(zip(mine, theirs, strict=True)),
+                 "it does not join on the keys for which events never overlap")
+        _require(not pairs or (op.how != "left" and not op.nulls_equal),
+                 "with keys a loop has inner joins only, in which null keys meet nothing")
         # A result of windows may outlast several slots, and a loop does not see where its partner ends in between.
-        if op.how == "left" and any(isinstance(step, Windowed) for step in in_order(steps[0])):
-            return None
-        if op.condition is not None and (op.how != "inner" or not inlinable(op.condition, node.schema)):
-            return None
+        _require(op.how != "left" or not any(isinstance(step, Windowed) for step in in_order(steps[0])),
+                 "results of windows on the left may outlast their partners")
+        if op.condition is not None:
+            _require(op.how == "inner", "a loop has conditions for inner joins only")
+            _require_inline([op.condition], node.schema)
         sources = tuple((side, steps[side].schema.index(name)) for side, name, _ in op.row.columns(left, right))
         joined = Joined(node.schema, tuple(steps), sources, op.how == "left")
         return joined if op.condition is None else FilterStep(node.schema, (joined,), op.condition)
 
-    def _windowed(self, op: GroupAggregate, node: Node) -> PeriodicStep | None:
-        window = node.inputs[0]
-        if op.part is not AggregatePhase.WHOLE or op.grid is not None or not op.measures:
-            return None
-        if not isinstance(window.op, SlidingWindow | HoppingWindow) or not _can_slide(op, window.inputs[0].schema):
-            return None
-        step = self.step(window.inputs[0])
-        if step is None or window.op.size % self.spacing.period:
-            return None
+    def _windowed(self, op: GroupAggregate, node: Node, window: Node, step: PeriodicStep) -> PeriodicStep:
+        _require(op.part is AggregatePhase.WHOLE and op.grid is None and bool(op.measures),
+                 "it is computed in two phases")
+        assert isinstance(window.op, SlidingWindow | HoppingWindow)
+        schema = window.inputs[0].schema
+        _require_slidable(op, schema)
+        self._require_whole(window.op.size, node)
         width = window.op.size // self.spacing.period
+        _require(width <= _MAX_SLOTS, f"its window has more than {_MAX_SLOTS:,} places")
         keys = [step.schema.index(expr.name) if isinstance(expr, Col) else -1 for _, expr in op.keys]
-        if width > _MAX_SLOTS or sorted(keys) != sorted(keys_of(step) or ()):
-            return None
-        self.shown.append(window.op.show())
+        _require(sorted(keys) == sorted(keys_of(step) or ()),
+                 "it does not group by the keys for which events never overlap")
         if isinstance(window.op, SlidingWindow):
             return Slid(node.schema, (step,), width, op.measures, op.condition, tuple(keys))
-        tumbling = window.op.size == window.op.hop and window.op.label == "start"
+        _require(window.op.size == window.op.hop and window.op.label == "start",
+                 "its windows overlap, have gaps, or are labelled by their ends")
         # Points lie anywhere between those of a window's grid, unless every tick is one.
-        if not tumbling or self.spacing != _TICKS or any(_timed(op, window.inputs[0].schema)):
-            return None
+        _require(self.spacing == _TICKS, "tumbling windows are in a loop only where every tick may have an event")
+        _require(not any(_timed(op, schema)), "an aggregate of tumbling windows reads the time of events")
         return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
+
+
+_CHEAP = Select | Where | Results | Shift | SlidingWindow | HoppingWindow | Assume | AlignSamples
+"""Operators that gain nothing by themselves: outside a loop they are named only if one ends there."""
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise _OutsideLoopError(otherwise)
+
+
+def _require_inline(exprs: Sequence[Expr], schema: Schema) -> None:
+    for expr in exprs:
+        _require(inlinable(expr, schema), f"{shortened(expr.show())} is not compiled into a loop")
 
 
 def _worth(steps: Sequence[PeriodicStep]) -> bool:
@@ -257,42 +335,37 @@ def _fixed(schema: Schema) -> bool:
     return all(numpy_type(column.type) is not None for column in schema)
 
 
+def _not_fixed(schema: Schema) -> str:
+    words = (f"the column {column.name!r} has the type {column.type}" for column in schema
+             if numpy_type(column.type) is None)
+    return next(words, "")
+
+
 def _reads_columns(op: Results, schema: Schema) -> bool:
     """Whether it reads nothing else, such as the bounds of a window."""
     read = [name for _, expr in op.columns for name in (*columns_of(expr), *(each.show() for each in reduced_in(expr)))]
     return set(read) <= set(schema.names)
 
 
-def _written(exprs: Sequence[Expr], steps: Sequence[PeriodicStep]) -> bool:
-    """Whether expressions can be part of a loop."""
-    return all(inlinable(expr, steps[0].schema) for expr in exprs)
-
-
-def _can_slide(op: GroupAggregate, schema: Schema) -> bool:
-    """Whether all its aggregates are a few numbers that can be merged, computed of values that a loop can compute."""
-    if op.condition is not None and not inlinable(op.condition, schema):
-        return False
+def _require_slidable(op: GroupAggregate, schema: Schema) -> None:
+    """All its aggregates are a few numbers that can be merged, computed of values that a loop can compute."""
+    _require_inline([] if op.condition is None else [op.condition], schema)
     for _, aggregate in op.measures:
         type_ = None if aggregate.expr is None else type_of(aggregate.expr, schema)
+        _require_inline([expr for expr in (aggregate.expr, aggregate.condition) if expr is not None], schema)
+        _require(type_ != pa.uint64(), f"{aggregate.show()} is of unsigned 64-bit integers")
         steps = aggregate.steps(type_, removable=False)
-        if type_ == pa.uint64() or not all(inlinable(expr, schema) for expr in (aggregate.expr, aggregate.condition)
-                                           if expr is not None):
-            return False
-        if not isinstance(steps, AggregateFunctions) or steps.merge is None or steps.columns is not None:
-            return False
-        if not _is_fixed(aggregate.result_type(type_)):
-            return False
-    return True
+        _require(isinstance(steps, AggregateFunctions), f"{aggregate.show()} keeps all values of a window")
+        assert isinstance(steps, AggregateFunctions)
+        _require(steps.merge is not None, f"{aggregate.show()} has no merge=")
+        _require(steps.columns is None and numpy_type(aggregate.result_type(type_)) is not None,
+                 f"{aggregate.show()} is not a number")
 
 
 def _timed(op: GroupAggregate, schema: Schema) -> list[bool]:
     found = [aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
              for _, aggregate in op.measures]
     return [isinstance(steps, AggregateFunctions) and steps.timed for steps in found]
-
-
-def _is_fixed(type_: pa.DataType) -> bool:
-    return numpy_type(type_) is not None
 
 
 def _uses(step: PeriodicStep, ports: int) -> bool:

@@ -13,7 +13,7 @@ from whimbrel import progressive as progressing
 from whimbrel import run as running
 from whimbrel.clock import Duration
 from whimbrel.migration_hints import renamed
-from whimbrel.optimize import optimize
+from whimbrel.optimize import notes_on_loops, optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run
@@ -40,7 +40,8 @@ class Actions:
             from whimbrel.spark import explain_on_spark  # when it is asked for
 
             return explain_on_spark(self.node, on)
-        return readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}")
+        notes = "".join(f"\nnote: {note}" for note in notes_on_loops(self.node))
+        return readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}{notes}")
 
     def kernels(self) -> str:
         """Show the generated source code of the query.
