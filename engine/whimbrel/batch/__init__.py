@@ -6,6 +6,7 @@ from whimbrel.batch.canonical_types import logical_type, plain_array, plain_type
 from whimbrel.batch.column import Column, Mask, frozen, numpy_type
 from whimbrel.batch.decimal_integers import scaled, unscaled
 from whimbrel.batch.memory_budget import SPACIOUS_BYTES, check_memory, out_of_memory
+from whimbrel.batch.pulse import Pulse
 from whimbrel.batch.schema import Field, Schema
 from whimbrel.batch.shared_times import surroundings
 from whimbrel.batch.storage import PreallocatedStorage, Storage, keep_freed_memory
@@ -19,6 +20,7 @@ __all__ = [
     "Field",
     "Mask",
     "PreallocatedStorage",
+    "Pulse",
     "Schema",
     "Storage",
     "Ticks",

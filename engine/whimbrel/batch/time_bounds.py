@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from whimbrel.batch.batch import Batch, Ticks
+from whimbrel.batch.pulse import Pulse
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 
@@ -31,9 +32,8 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False,
     """
     if not len(batch):
         return
-    sync = batch.sync
-    first, last = (sync[0], sync[-1]) if in_order else (sync.min(), sync.max())
-    times = [int(first), int(last)]
+    times = ([batch.time(0), batch.time(-1)] if in_order or isinstance(batch.times, Pulse)
+             else [int(batch.sync.min()), int(batch.sync.max())])
     if ends:
         known = batch.other[batch.other != INF]
         times += [int(known.min()), int(known.max())] if len(known) else []

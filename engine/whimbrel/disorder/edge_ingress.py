@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,7 +126,7 @@ class EdgeIngress(Ingress):
             self.time.count_late(rows.take(np.flatnonzero(counted)))
         if too_soon:
             put_off = rows.take(np.array(too_soon))
-            self.sorter.add(replace(put_off, sync=put_off.sync + 1))
+            self.sorter.add(put_off.having(sync=put_off.sync + 1))
         joined = rows.having(ends=other, ids=ids)
         return joined.take(np.flatnonzero(~removed)) if removed.any() else joined
 

@@ -67,7 +67,7 @@ def _tree(value: Any, name: str, arrays: dict[str, pa.Array]) -> Tree:
                 _keep(arrays, f"{name}.{field}", none)
             return {"schema": [[[field, f"{name}.{field}"] for field in types], value.unit, value.zone]}
         case Batch():
-            parts = {part.name: getattr(value, part.name) for part in fields(Batch)}
+            parts = {part.name: getattr(value, part.name) for part in fields(Batch)} | {"times": value.sync}
             return {"batch": _trees(parts, name, arrays)}
         case ObjectState(parts):
             return {"parts": _trees(parts, name, arrays)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -218,7 +218,7 @@ class ChopKernel(Kernel):
         end = np.minimum(np.repeat(rows.other, count), point + period)
         order = np.argsort(start, kind="stable")
         which = np.repeat(np.arange(len(rows)), count)[order]
-        pieces = replace(rows.take(which), sync=start[order], ends=end[order], ids=None)
+        pieces = rows.take(which).having(sync=start[order], ends=end[order], ids=None)
         left = np.flatnonzero(first_point + count * period < rows.other)
         later = self.rest.take(np.flatnonzero(self.rest.sync >= time))
         begun = rows.having(sync=first_point + count * period).take(left)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, Ticks
+from whimbrel.batch import Batch, Pulse, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
 from whimbrel.errors import KernelError
 from whimbrel.expr import col
@@ -109,7 +109,11 @@ class ShiftKernel(Stateless):
         ends = batch.ends
         if not isinstance(ends, int):
             ends = np.where(ends == INF, INF, self._moved(ends))
-        return batch.having(sync=self._moved(batch.sync), ends=ends, gaps=batch.gaps)
+        times = batch.times
+        if isinstance(times, Pulse):
+            check_reach(batch, abs(self.shift.amount), self.shift.show())
+            return batch.having(sync=times.shifted(self.shift.amount), ends=ends)
+        return batch.having(sync=self._moved(times), ends=ends, gaps=batch.gaps)
 
     def _moved(self, times: Ticks) -> Ticks:
         amount = self.shift.amount

@@ -6,12 +6,13 @@ A column has one entry per slot.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema, check_reach, frozen, numpy_type, surroundings
+from whimbrel.batch import Batch, Column, Pulse, Schema, check_reach, frozen, numpy_type, surroundings
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, marked, spread
@@ -74,7 +75,7 @@ class PeriodicKernel(Kernel):
         if len(batch):
             held.append(batch)
             if port in self.other_periods:
-                self.other_phases[port] = int(batch.sync[0]) % self.other_periods[port]
+                self.other_phases[port] = batch.time(0) % self.other_periods[port]
         return []
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
@@ -82,7 +83,7 @@ class PeriodicKernel(Kernel):
         known = min(self.watermarks)
         out: list[Batch] = []
         if self.phase is None and any(self._at_slots):
-            first = min(int(pieces[0].sync[0]) for pieces in self._at_slots if pieces)
+            first = min(pieces[0].time(0) for pieces in self._at_slots if pieces)
             self.phase = first % self.period
             self.next = first // self.period - self.forward
         if self.phase is not None and known > MIN_TIME:
@@ -112,7 +113,7 @@ class PeriodicKernel(Kernel):
         """The first slot of the result that is provisional."""
         if known < INF:
             return -((self._phase - known) // self.period) - self.forward
-        last = max((int(pieces[-1].sync[-1]) for pieces in self._at_slots if pieces), default=None)
+        last = max((pieces[-1].time(-1) for pieces in self._at_slots if pieces), default=None)
         return self.next if last is None else (last - self._phase) // self.period + self.back + 2
 
     def _output_watermark(self, known: int) -> int:
@@ -120,7 +121,7 @@ class PeriodicKernel(Kernel):
             return known
         if self.phase is None:
             return known - self.forward * self.period
-        begun = INF if self.open is None else int(self.open.sync[0])
+        begun = INF if self.open is None else self.open.time(0)
         return min(begun, self._phase + self.next * self.period, known)
 
     @property
@@ -189,7 +190,7 @@ class PeriodicKernel(Kernel):
         return self.texts[masked, nulls]
 
     def _arguments(self, text: GeneratedLoop, scratch: list[Array], stop: int, given: Sequence[_Given]
-                   ) -> tuple[list[Any], list[Array]]:
+                   ) -> tuple[list[Any], list[Any]]:
         """Arguments of the loop and its output buffers, with space for an earlier row and an end."""
         base, rows = self.next - self.back, stop - self.next
         ranges = [_Range(*each.between(base, stop + self.forward)) for each in given]
@@ -209,24 +210,24 @@ class PeriodicKernel(Kernel):
         return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, outs[0],
                 *(array[1:-1] for array in outs[1:])], outs
 
-    def _times(self, given: Sequence[_Given], stop: int) -> Array:
+    def _times(self, given: Sequence[_Given], stop: int) -> Array | Pulse:
         """Starts of the slots of a range, and of those before and after it; the array of an input if possible."""
         first, rows = self.next - 1, stop - self.next + 2
         for each in given:
             if (known := each.times(first, stop + 1, self.period)) is not None:
-                return known if self.storage is None else self.storage.keep(known)
+                return known if self.storage is None or isinstance(known, Pulse) else self.storage.keep(known)
         times = np.empty(rows, np.int64) if self.storage is None else self.storage.empty(rows, np.int64)
         np.multiply(np.arange(rows), self.period, out=times)
         times += self._phase + first * self.period
         return times
 
-    def _rows(self, text: GeneratedLoop, outs: Sequence[Array]) -> list[Batch]:
+    def _rows(self, text: GeneratedLoop, outs: Sequence[Any]) -> list[Batch]:
         """Events of a range that have ended, and the open one of the range before, if it has."""
         rows, going, changed, first_change = map(int, outs[0])
         out: list[Batch] = []
         first, stop = 1, 1 + rows
         if self.open is not None and changed:
-            if first_change == self.open.sync[0] + self.lasts and _fits(self.open, text):
+            if first_change == self.open.time(0) + self.lasts and _fits(self.open, text):
                 first = 0
                 _put_first(self.open, outs, text)
             else:
@@ -234,7 +235,8 @@ class PeriodicKernel(Kernel):
             self.open = None
         # Few rows do not hold what was made for many, unless they are copied to where they stay at once.
         whole = self.storage is not None or 2 * rows >= len(outs[-1])
-        arrays = iter([array[first:stop] if whole else array[first:stop].copy() for array in outs[1:]])
+        arrays = iter([array[first:stop] if whole or isinstance(array, Pulse) else array[first:stop].copy()
+                       for array in outs[1:]])
         sync, ends = next(arrays), next(arrays) if text.changing else self.lasts
         columns = []
         for field, nullable in zip(self.last.schema, text.nullable, strict=True):
@@ -255,12 +257,12 @@ def _fits(row: Batch, text: GeneratedLoop) -> bool:
                                      for column, nullable in zip(row.columns, text.nullable, strict=True))
 
 
-def _put_first(row: Batch, outs: Sequence[Array], text: GeneratedLoop) -> None:
+def _put_first(row: Batch, outs: Sequence[Any], text: GeneratedLoop) -> None:
     """Write a row in front of those that a loop wrote, without ends; where times are given, its own is there."""
     arrays = iter(outs[1:])
     times = next(arrays)
     if not text.everywhere:
-        times[0] = row.sync[0]
+        times[0] = row.time(0)
     for column, with_nulls in zip(row.columns, text.nullable, strict=True):
         next(arrays)[0] = column.values[0]
         if with_nulls:
@@ -274,7 +276,7 @@ class _Given:
         self.pieces = pieces
         self.slots: list[Slots] = []
         for piece in pieces:
-            first, last = (int(piece.sync[at]) for at in (0, -1))
+            first, last = piece.time(0), piece.time(-1)
             dense = last - first == (len(piece) - 1) * period
             begin = (first - phase) // period
             if dense:
@@ -291,10 +293,13 @@ class _Given:
         """The first place from this one on at which there is an event."""
         return next((int(slots[at]) for slots in self.slots if (at := _position(slots, slot)) < len(slots)), None)
 
-    def times(self, first: int, stop: int, period: int) -> Array | None:
+    def times(self, first: int, stop: int, period: int) -> Array | Pulse | None:
         """When these places begin, of which all but the first and the last have an event, as an input has it."""
         for piece, slots in zip(self.pieces, self.slots, strict=True):
             if isinstance(slots, range) and slots.start <= first + 1 and stop - 1 <= slots.stop:
+                if isinstance(piece.times, Pulse):
+                    return replace(piece.times, first=piece.times.first + first - slots.start, count=stop - first,
+                                   _made=[])
                 inner = piece.sync[first + 1 - slots.start : stop - 1 - slots.start]
                 wide = surroundings(inner, 1, 1)
                 if wide is not None and wide[1] - wide[0] == period == wide[-1] - wide[-2]:
@@ -348,7 +353,7 @@ class _Sampled(_Given):
         """None: nothing is where only it is."""
         return None
 
-    def times(self, first: int, stop: int, period: int) -> Array | None:
+    def times(self, first: int, stop: int, period: int) -> Array | Pulse | None:
         """None: its events begin elsewhere."""
         return None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.batch import Batch, Pulse, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, Timebase, show_ticks
 from whimbrel.disorder import Sorter
 from whimbrel.errors import KernelError
@@ -153,6 +153,7 @@ class AlignSamplesKernel(Kernel):
             same = np.array_equal(starts, batch.sync)  # a column may share these times
             batch = batch.having(ends=ends) if same else batch.having(sync=starts, ends=ends)
         self._check_ends(batch, ids)
+        batch = self._without_times(batch)
         if not self.columns:
             return [batch]
         self.sorter.add(batch)
@@ -236,6 +237,16 @@ class AlignSamplesKernel(Kernel):
         if row < len(batch):
             raise assumption_error(batch, row, self.columns, "begins before the one before it has ended",
                                    self.op.show())
+
+    def _without_times(self, batch: Batch) -> Batch:
+        """The rows on a timebase, where they are consecutive samples of one signal."""
+        if self.columns:
+            return batch
+        zero, last = int(self.zero[0]), int(self.sample[0])
+        pulse = Pulse(Timebase(self.op.period, Fraction(zero), ""), last - len(batch) + 1, len(batch))
+        if pulse.time(0) != batch.time(0):
+            return batch
+        return batch.having(sync=pulse.made_as(batch.sync))
 
     def _ends(self, batch: Batch, ids: Array, starts: Array) -> Array | int:
         """The ends of events that start at their samples now."""

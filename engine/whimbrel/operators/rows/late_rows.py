@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -111,8 +111,8 @@ class LateKernel(AdvancesWhenIdle):
         self.late_dropped += len(rows) - int(np.count_nonzero(adjusted))
         late_by = elapsed(np.maximum(moments.newest[rows], current), late.sync)
         length = self.schema.type_of(LATE_BY)
-        return [replace(late, schema=self.schema, sync=current, ends=1,
-                        columns=(*late.columns, Column(length, late_by), Column(pa.bool_(), adjusted)))]
+        return [late.having(schema=self.schema, sync=current, ends=1,
+                            columns=(*late.columns, Column(length, late_by), Column(pa.bool_(), adjusted)))]
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         if watermark == INF:

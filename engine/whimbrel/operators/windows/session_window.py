@@ -282,7 +282,7 @@ class SessionKernel(Kernel):
     def _emit(self, ended: Batch, of_ended: Array, new: Batch, session: Array,
               closed: Array) -> tuple[list[Batch], Batch]:
         """New rows with the end edges of earlier ones, and the new rows of open sessions."""
-        edges = replace(ended, sync=self.deadline[of_ended], ends=ended.sync)
+        edges = ended.having(sync=self.deadline[of_ended], ends=ended.sync)
         going_on = ~closed[session]
         ids = np.where(going_on, self.ids_given + np.cumsum(going_on), -1)
         self.ids_given += int(np.count_nonzero(going_on))
