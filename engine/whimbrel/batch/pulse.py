@@ -1,4 +1,4 @@
-"""Pulse: the times of consecutive samples of a periodic stream, without an array."""
+"""Times of consecutive samples of a periodic stream, without an array."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Times = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """The times of samples ``first`` to ``first + count - 1``, computed when they are asked for.
+    """Times of consecutive samples, computed when they are read.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Pulse:
 
     @property
     def made(self) -> Times | None:
-        """The array of these times, if somebody asked for it and still has it."""
+        """The array of these times, if it was read and is still in use."""
         return self._made[0]() if self._made else None
 
     def made_as(self, times: Times) -> Pulse:
@@ -78,7 +78,7 @@ class Pulse:
         return Pulse(replace(self.timebase, phase=self.timebase.phase + ticks), self.first, self.count)
 
     def joined(self, other: Pulse) -> Pulse | None:
-        """Both, if the other one goes on where this one ends."""
+        """Both, if the other one continues where this one ends."""
         if self.timebase != other.timebase or self.first + self.count != other.first:
             return None
         return Pulse(self.timebase, self.first, self.count + other.count)

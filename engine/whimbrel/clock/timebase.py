@@ -1,4 +1,4 @@
-"""Timebase: the exact times of a periodic stream's samples, in integers."""
+"""Exact times of a periodic stream's samples, in integers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DIVISORS = 2**60
 
 @dataclass(frozen=True)
 class Timebase:
-    """Number the samples of a periodic stream and give each its tick, exactly.
+    """Exact times of the samples of a periodic stream.
 
     Sample `i` is at the tick nearest to `phase + i * period`; halves round up. All arithmetic is in integers, so
     times do not drift, however long the stream lasts.

@@ -472,33 +472,3 @@ def test_the_bounds_of_windows_are_no_part_of_a_loop() -> None:
     found = windows.aggregate(n=wb.count() * 2, begins=wb.window_start(), long=wb.window_end() - wb.window_start())
     assert found.collect().to_pylist() == [{"start": start, "end": start + 1, "n": 2, "begins": start - 1, "long": 2}
                                            for start in (5, 6)]
-
-
-NOTES = {
-    "all values": (lambda s: s.sliding_window(20).aggregate(m=wb.median(col.x)), "aggregate(m=median(col.x))",
-                   "median(col.x) keeps all values of a window"),
-    "an expression": (lambda s: s.sliding_window(20).aggregate(m=wb.mean(col.x)).select(z=col.m ** 3),
-                      "select(z=col.m ** 3)", "col.m ** 3 is not compiled into a loop"),
-    "a text": (lambda s: s.with_columns(k=wb.lit("a")).group_by("k").sliding_window(20).aggregate(m=wb.sum(col.x)),
-               "group_by(k).aggregate(m=sum(col.x))", "the column 'k' has the type string"),
-    "hops": (lambda s: s.hopping_window(20, 10).aggregate(m=wb.mean(col.x)), "aggregate(m=mean(col.x))",
-             "its windows overlap, have gaps, or are labelled by their ends"),
-    "a join": (lambda s: s.join(s, on="x"), "join(on=['x'])",
-               "it does not join on the keys for which events never overlap"),
-    "another operator": (lambda s: s.sliding_window(20).aggregate(m=wb.mean(col.x)).set_duration(3), "set_duration(3)",
-                         "a loop has no such operator"),
-}
-
-
-@pytest.mark.parametrize("name", NOTES)
-def test_explain_says_why_an_operator_is_not_in_the_loop(name: str) -> None:
-    build, shown, reason = NOTES[name]
-    log = wb.from_arrow({"at": range(50), "x": [1.0] * 50}, time="at", name="log").select("x")
-    assert build(log.assume(periodic=1)).explain().splitlines()[-1] == (
-        f"note: {shown} is not in a periodic loop: {reason}")
-    assert "not in a periodic loop" not in build(log).explain()
-
-
-def test_explain_has_no_note_where_all_is_in_the_loop() -> None:
-    log = wb.from_arrow({"at": range(50), "x": [1.0] * 50}, time="at", name="log").select("x").assume(periodic=1)
-    assert "note:" not in log.where(col.x > 0).sliding_window(20).aggregate(m=wb.mean(col.x)).where(col.m > 1).explain()

@@ -1,4 +1,4 @@
-"""Number the samples of a periodic stream, and move each to its exact time."""
+"""Move the samples of a periodic stream to their exact times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MISSING_HINT = "Add gaps=True if samples may be missing."
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AlignSamples(Operator):
-    """Number the samples of a periodic stream, and move each to the exact time of its number.
+    """Move each row to the exact time of its sample.
 
     Sample `i` is at the tick nearest to ``phase + i * period``. A row is the sample whose time is nearest to its start.
 
@@ -49,7 +49,7 @@ class AlignSamples(Operator):
         Samples may be missing.
     per : frozenset of str
         Key columns: each key has samples of its own.
-    words : str
+    options : str
         The assumption as the user wrote it.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
@@ -80,7 +80,7 @@ class AlignSamples(Operator):
     jitter: int = 0
     gaps: bool = False
     per: frozenset[str] = frozenset()
-    words: str = ""
+    options: str = ""
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
@@ -99,7 +99,7 @@ class AlignSamples(Operator):
                           apart=NonOverlapping(self.per, period, gaps=period is not None and self.gaps))
 
     def duration(self, duration: int | None) -> int | None:
-        """How long an event lasts that lasted so long; None if that depends on the sample."""
+        """Duration of the moved events; None if it depends on the sample."""
         if duration is None or 2 * duration <= self.period or abs(duration - self.period) > 2 * self.jitter + 1:
             return duration
         if self.period.denominator > 1:
@@ -125,7 +125,7 @@ class AlignSamples(Operator):
         return AlignSamplesKernel(self, upstream[0])
 
     def show(self) -> str:
-        return self.words
+        return f"assume({self.options})"
 
 
 class AlignSamplesKernel(Kernel):

@@ -186,13 +186,13 @@ def _samples(schema: Schema, period: Fraction, rate: Rate | None, phase: Instant
                             hint="Use a lower rate if rows are that far from their samples.")
     at = None if phase is None else parse_instant(phase, schema.unit, schema.zone, name="phase",
                                                   where=f"assume(phase={phase!r})")
-    words = [f"periodic={quote_ticks(int(period), schema.unit)}" if rate is None else f"rate={rate}"]
-    words += [] if phase is None else [f"phase={phase!r}"]
-    words += [f"jitter={quote_ticks(most, schema.unit)}"] if most else []
-    words += ["gaps=True"] if gaps else []
-    words += [f"per={sorted(per)!r}"] if per else []
+    options = [f"periodic={quote_ticks(int(period), schema.unit)}" if rate is None else f"rate={rate}"]
+    options += [] if phase is None else [f"phase={phase!r}"]
+    options += [f"jitter={quote_ticks(most, schema.unit)}"] if most else []
+    options += ["gaps=True"] if gaps else []
+    options += [f"per={sorted(per)!r}"] if per else []
     return AlignSamples(period=period, phase=at, jitter=most, gaps=gaps,
-                        per=frozenset(per), words=f"assume({', '.join(words)})", unit=schema.unit)
+                        per=frozenset(per), options=', '.join(options), unit=schema.unit)
 
 
 class AssumeKernel(Kernel):

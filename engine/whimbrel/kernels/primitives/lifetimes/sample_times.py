@@ -1,4 +1,4 @@
-"""Find the sample of a periodic stream that each row is, by key."""
+"""Find the sample of each row of a periodic stream, by key."""
 
 from __future__ import annotations
 
