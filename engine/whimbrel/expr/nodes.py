@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from whimbrel.batch import logical_type
 from whimbrel.clock.duration import exact_nanoseconds
 from whimbrel.clock.instant import exact_seconds
 from whimbrel.errors import ExpressionError
+from whimbrel.expr.temporal_methods import TemporalMethods
 from whimbrel.migration_hints import EXPRESSION, absent
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _CAST_NAMES: dict[Any, str] = {int: "int64", float: "float64", str: "string", bool: "bool"}
 
 
-class Expr:
+class Expr(TemporalMethods):
     """A value computed from one row, written with Python's operators.
 
     Nulls propagate, except through ``&`` and ``|`` (three-valued logic), :meth:`is_null` and :meth:`fill_null`.
@@ -365,6 +366,9 @@ class Reduced(Expr):
 
     The operator that makes it puts a column there, named as it shows.
     """
+
+    kind: ClassVar[Text] = "an aggregate of many rows"
+    computed_by: ClassVar[Text] = "aggregate(...)"
 
     @property
     def made(self) -> Col:

@@ -89,9 +89,8 @@ def _compute_type(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.Dat
     match node(expr):
         case Col(name):
             if name not in schema and isinstance(expr, Reduced):
-                raise ExpressionError(f"{name} is an aggregate of many rows, not a value of one row.",
-                                      where=where or whole.show(),
-                                      hint="Compute it first with aggregate(...).")
+                raise ExpressionError(f"{name} is {expr.kind}, not a value of one row.", where=where or whole.show(),
+                                      hint=f"Compute it first with {expr.computed_by}.")
             return schema.type_of(name, where="" if name in schema else where or whole.show())
         case Lit(value):
             return literal_type(value)

@@ -260,7 +260,7 @@ class _Loop:
         _require(not pairs or (op.how != "left" and not op.nulls_equal),
                  "with keys a loop has inner joins only, in which null keys meet nothing")
         # A result of windows may outlast several slots, and a loop does not see where its partner ends in between.
-        _require(op.how != "left" or not any(isinstance(step, Windowed) for step in in_order(steps[0])),
+        _require(op.how != "left" or not _outlasts_slots(steps[0]),
                  "results of windows on the left may outlast their partners")
         if op.condition is not None:
             _require(op.how == "inner", "a loop has conditions for inner joins only")
@@ -360,6 +360,17 @@ def _require_slidable(op: GroupAggregate, schema: Schema) -> None:
         _require(steps.merge is not None, f"{aggregate.show()} has no merge=")
         _require(steps.columns is None and numpy_type(aggregate.result_type(type_)) is not None,
                  f"{aggregate.show()} is not a number")
+
+
+def _outlasts_slots(step: PeriodicStep) -> bool:
+    """Whether events of a step may last several slots."""
+    match step:
+        case Windowed():
+            return True
+        case Joined(outer=True):
+            return _outlasts_slots(step.inputs[0])
+        case _:
+            return bool(step.inputs) and all(map(_outlasts_slots, step.inputs))
 
 
 def _timed(op: GroupAggregate, schema: Schema) -> list[bool]:

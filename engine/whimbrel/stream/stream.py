@@ -38,6 +38,7 @@ from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
+from whimbrel.stream.temporal_columns import with_temporal_columns
 from whimbrel.stream.time_units import in_one_unit
 
 Query = Callable[["Stream"], "Stream"]
@@ -296,6 +297,8 @@ class Stream(Methods, Actions):
 
     def _followed_by(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Self:
         first, *others = (keeping(op, self.group) for op in ((made,) if isinstance(made, Operator) else made))
+        if (temporal := with_temporal_columns(self, first)) is not None:
+            inputs, (first, *others) = (temporal[0],), temporal[1]
         node = Node(first, inputs)
         if not allow_lookahead:
             check_lookahead(node)

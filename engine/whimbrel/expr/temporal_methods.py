@@ -1,0 +1,132 @@
+"""Methods of expressions that read other times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from whimbrel.clock import Duration
+
+if TYPE_CHECKING:
+    from whimbrel.expr.nodes import Expr
+
+
+class TemporalMethods:
+    """Values of a stream at other times, and over windows around a time.
+
+    They stand in ``select``, ``with_columns`` and ``where`` of streams with one event at a time, and are taken when
+    each event starts. After ``group_by`` they are per key.
+    """
+
+    def ago(self, by: Duration) -> Expr:
+        """The value at an earlier time; null where no event was active.
+
+        Parameters
+        ----------
+        by : str, timedelta or int (ticks)
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> prices = wb.from_arrow({"at": [0, 1, 2], "px": [10.0, 11.0, 9.0]}, time="at").select("px")
+        >>> prices.select(change=col.px - col.px.ago(1)).collect()["change"].to_pylist()
+        [None, 1.0, -2.0]
+        """
+        from whimbrel.expr.temporal import Ago
+
+        return Ago(cast("Expr", self), by)
+
+    def ahead(self, by: Duration) -> Expr:
+        """The value at a later time; null where no event is active.
+
+        The stream then looks ahead: a live answer comes that much later.
+
+        Parameters
+        ----------
+        by : str, timedelta or int (ticks)
+        """
+        from whimbrel.expr.temporal import Ahead
+
+        return Ahead(cast("Expr", self), by)
+
+    def previous(self, events: int = 1) -> Expr:
+        """The value that many events before; null where there were fewer.
+
+        Parameters
+        ----------
+        events : int
+            At least 1.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> payments = wb.from_arrow({"at": [0, 7, 9], "x": [5, 6, 8]}, time="at").select("x")
+        >>> payments.select(before=col.x.previous()).collect()["before"].to_pylist()
+        [None, 5, 6]
+        """
+        from whimbrel.expr.temporal import Previous
+
+        return Previous(cast("Expr", self), events)
+
+    def past(self, back: Duration, *, ahead: Duration = 0, min_rows: int = 0) -> Expr:
+        """Aggregates of the events that are active in ``(t - back, t + ahead]``.
+
+        An event that lasts counts in each window that it touches. ``sliding_window`` counts events that start in the
+        window; for point events both are the same.
+
+        Parameters
+        ----------
+        back, ahead : str, timedelta or int (ticks)
+        min_rows : int
+            Fewest events for a value; otherwise it is null.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> prices = wb.from_arrow({"at": [0, 1, 2, 3], "px": [1.0, 3.0, 2.0, 6.0]}, time="at").select("px")
+        >>> prices.select(m=wb.mean(col.px).past(2)).collect()["m"].to_pylist()
+        [1.0, 2.0, 2.5, 4.0]
+        >>> prices.where(col.px > wb.mean(col.px).past(3, ahead=1)).collect()["px"].to_pylist()
+        [3.0, 6.0]
+        """
+        from whimbrel.expr.temporal import Past
+
+        return Past(cast("Expr", self), back, ahead, min_rows)
+
+    def cell(self, size: Duration, *, offset: Duration | None = None) -> Expr:
+        """Aggregates of the tumbling window that holds the time.
+
+        The stream then looks ahead, up to the end of the window.
+
+        Parameters
+        ----------
+        size, offset : str, timedelta or int (ticks)
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> log = wb.from_arrow({"at": [0, 4, 11], "x": [1.0, 3.0, 5.0]}, time="at").select("x")
+        >>> log.select(d=col.x - wb.mean(col.x).cell(10)).collect()["d"].to_pylist()
+        [-1.0, 1.0, 0.0]
+        """
+        from whimbrel.expr.temporal import Cell
+
+        return Cell(cast("Expr", self), size, offset)
+
+    def so_far(self) -> Expr:
+        """Aggregates of all events that have started.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> log = wb.from_arrow({"at": [0, 4, 11], "x": [1, 3, 5]}, time="at").select("x")
+        >>> log.select(total=wb.sum(col.x).so_far()).collect()["total"].to_pylist()
+        [1, 4, 9]
+        """
+        from whimbrel.expr.temporal import SoFar
+
+        return SoFar(cast("Expr", self))

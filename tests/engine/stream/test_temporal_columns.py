@@ -1,0 +1,217 @@
+"""Values at other times and of windows, in select, with_columns and where."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, col
+from whimbrel.errors import KernelError, WhimbrelError
+from whimbrel.testing.oracle import Event, differences
+from whimbrel.testing.oracle import temporal as oracle
+
+Pair = tuple[Any, oracle.At]
+"""An expression of the engine, and what it means."""
+
+
+def log(*events: tuple[int, int, Any], **columns: Any) -> Stream:
+    rows = {"at": [at for at, _, _ in events], "until": [until for _, until, _ in events],
+            "x": [x for _, _, x in events], **columns}
+    return wb.from_arrow(rows, time="at", end="until", name="log").select("x", *columns)
+
+
+def points(*values: Any, every: int = 1) -> Stream:
+    return wb.from_arrow({"at": [every * row for row in range(len(values))], "x": list(values)}, time="at",
+                         name="log").select("x")
+
+
+def fold(of: Callable[[list[Any]], Any]) -> oracle.Fold:
+    def values(rows: list[dict[str, Any]]) -> Any:
+        there = [row["x"] for row in rows if row["x"] is not None]
+        return of(there) if there else None
+    return values
+
+
+FOLDS: list[tuple[Any, oracle.Fold]] = [
+    (wb.sum(col.x), lambda rows: sum(row["x"] or 0 for row in rows)), (wb.max(col.x), fold(max)), (wb.count(), len),
+    (wb.mean(col.x), fold(lambda there: sum(there) / len(there))),
+    (wb.max(col.x) - wb.min(col.x), fold(lambda there: max(there) - min(there))),
+    (wb.count().where(col.x > 3), lambda rows: sum(row["x"] is not None and row["x"] > 3 for row in rows)),
+]
+
+
+def drawn_part(drawn: random.Random, depth: int) -> Pair:
+    """A random expression, and its meaning."""
+    kinds = ["column", "past", "cell", "so_far"] + (["ago", "ahead", "previous", "both"] if depth else [])
+    match drawn.choice(kinds):
+        case "column":
+            return col.x, oracle.column(lambda row: row["x"])
+        case "past":
+            of, means = drawn.choice(FOLDS)
+            back, ahead, least = drawn.randint(1, 20), drawn.choice([0, 0, 4]), drawn.choice([0, 0, 3])
+            return of.past(back, ahead=ahead, min_rows=least), oracle.past(means, back, ahead, least)
+        case "cell":
+            of, means = drawn.choice(FOLDS)
+            size, offset = drawn.randint(1, 12), drawn.choice([0, 3])
+            return of.cell(size, offset=offset), oracle.cell(means, size, offset)
+        case "so_far":
+            of, means = drawn.choice(FOLDS)
+            return of.so_far(), oracle.so_far(means)
+        case "both":
+            (left, one), (right, other) = drawn_part(drawn, depth - 1), drawn_part(drawn, depth - 1)
+            return left - right, oracle.both(lambda a, b: a - b, one, other)
+        case "previous":
+            of, means = drawn_part(drawn, depth - 1)
+            events = drawn.choice([1, 1, 2])
+            return of.previous(events), oracle.previous(means, events)
+        case kind:
+            (of, means), ticks = drawn_part(drawn, depth - 1), drawn.randint(0, 9)
+            return (of.ago(ticks), oracle.ago(means, ticks)) if kind == "ago" else (
+                of.ahead(ticks), oracle.ago(means, -ticks))
+
+
+def drawn_events(drawn: random.Random, *, lasting: bool, keys: bool) -> list[Event]:
+    out: list[Event] = []
+    for key in (["a", "b"] if keys else ["a"]):
+        time = drawn.randint(-5, 5)
+        for _ in range(drawn.randint(0, 25)):
+            lasts = drawn.choice([1, 2, 5]) if lasting else 1
+            out.append((time, time + lasts, {"x": drawn.choice([None, *range(9)]), "k": key}))
+            time += lasts + drawn.choice([0, 0, 1, 6])
+    return sorted(out, key=lambda event: event[0])
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["one key", "keys"])
+@pytest.mark.parametrize("lasting", [False, True], ids=["points", "lasting"])
+@pytest.mark.parametrize("seed", range(15))
+def test_random_expressions_are_as_the_oracle_says(seed: int, lasting: bool, keys: bool) -> None:
+    drawn = random.Random(seed)
+    events = drawn_events(drawn, lasting=lasting, keys=keys)
+    expr, means = drawn_part(drawn, 2)
+    columns = {"at": [start for start, _, _ in events], "k": [row["k"] for _, _, row in events],
+               "x": [row["x"] for _, _, row in events]}
+    if lasting:
+        columns["until"] = [end for _, end, _ in events]
+    table = pa.table({name: pa.array(values, pa.string() if name == "k" else pa.int64())
+                      for name, values in columns.items()})
+    stream = wb.from_arrow(table, time="at", end="until" if lasting else None, name="log").select("x", "k")
+    stream = stream.group_by("k") if keys else stream
+    names = ["k"] if keys else []
+    expected = oracle.taken_at_starts(events, {"x": oracle.column(lambda row: row["x"]), "z": means}, names)
+    rows = stream.select("x", z=expr).collect().to_pylist()
+    found = [(row["start"], row["end"], {"x": row["x"], "z": row["z"]}) for row in rows]
+    given = [(start, end, {"x": payload["x"], "z": made["z"]}) for (start, end, payload), (_, _, made) in zip(
+        events, expected, strict=True)]
+    assert differences(given, found) == ([], []), expr
+
+
+def test_a_missing_key_meets_nothing() -> None:
+    stream = points(1, 2, 3).with_columns(k=wb.when(col.x == 2).then("a").otherwise(None)).group_by("k")
+    found = stream.select("x", n=wb.count().past(5), before=col.x.previous(), total=wb.sum(col.x).so_far()).collect()
+    assert found.select(["x", "n", "before", "total"]).to_pylist() == [
+        {"x": 1, "n": None, "before": None, "total": None}, {"x": 2, "n": 1, "before": None, "total": 2},
+        {"x": 3, "n": None, "before": None, "total": None}]
+
+
+def test_a_trend_is_one_loop_and_is_what_operators_say() -> None:
+    prices = points(*(np.arange(300) * 7 % 31).tolist()).assume(periodic=1)
+    trend = prices.where(wb.mean(col.x).past(5) > wb.mean(col.x).past(20))
+    short, long = (prices.sliding_window(width).aggregate(m=wb.mean(col.x)) for width in (5, 20))
+    by_hand = prices.cross_join(short.cross_join(long, where=col.m > col.m_right))
+    assert trend.collect()["x"].equals(by_hand.collect().slice(0, trend.collect().num_rows)["x"])
+    assert trend.explain().split("runs as\n")[1].startswith("periodic_loop(")
+    assert "note:" not in trend.explain()
+
+
+def test_where_keeps_the_columns_and_groups_of_the_stream() -> None:
+    stream = points(1, 5, 2, 6).with_columns(k=col.x % 2).group_by("k")
+    kept = stream.where(col.x > wb.mean(col.x).past(10))
+    assert kept.schema.names == ("x", "k")
+    assert [name for name, _ in kept.keys] == ["k"]
+    assert kept.collect()["x"].to_pylist() == [5, 6]
+
+
+def test_with_columns_adds_to_what_is_there() -> None:
+    stream = points(1, 4, 9).with_columns(step=col.x - col.x.previous(), x=col.x * 2)
+    assert stream.select("x", "step").collect().to_pylist() == [
+        {"start": 0, "end": 1, "x": 2, "step": None}, {"start": 1, "end": 2, "x": 8, "step": 3},
+        {"start": 2, "end": 3, "x": 18, "step": 5}]
+
+
+def test_a_part_inside_an_aggregate_is_taken_when_its_event_starts() -> None:
+    gains = wb.sum(col.x - col.x.ago(1)).where(col.x > col.x.ago(1)).past(3)
+    assert points(1, 4, 2, 9, 9).select(z=gains).collect()["z"].to_pylist() == [0, 3, 3, 10, 7]
+
+
+def test_a_relative_strength_index_is_two_lines() -> None:
+    change = col.x - col.x.ago(1)
+    up, down = (wb.sum(sign * change).where(sign * change > 0).past(4).fill_null(0.0) for sign in (1, -1))
+    values = [10.0, 11.0, 10.5, 12.0, 11.0]
+    found = points(*values).select(rsi=100 * up / (up + down)).collect()["rsi"].to_pylist()
+    assert found[-1] == pytest.approx(100 * 2.5 / 4.0)
+
+
+def test_lasting_events_count_in_each_window_that_they_touch() -> None:
+    levels = log((0, 10, 1), (10, 12, 2), (20, 30, 3))
+    assert levels.select(n=wb.count().past(9)).collect()["n"].to_pylist() == [1, 2, 1]
+    assert levels.sliding_window(9).aggregate(n=wb.count()).collect()["n"].to_pylist() == [1, 1, 1]
+
+
+def test_what_looks_ahead_comes_later_and_is_the_same_live() -> None:
+    log = wb.from_arrow({"at": range(50), "x": range(50)}, time="at", name="log")
+    query = log.select(s=wb.sum(col.x).past(3, ahead=4), a=col.x.ahead(2))
+    assert query.collect()["a"].to_pylist() == [*range(2, 50), None, None]
+    assert query.node.properties.causal is False
+    assert query.on(wb.replay(log, speed=float("inf"))).collect().equals(query.collect())
+    came = wb.from_arrow({"at": range(50), "x": range(50), "seen": range(1, 51)}, time="at", arrival="seen",
+                         reorder_latency=2, late="drop", name="log")
+    assert query.certify(log, came).ok
+
+
+def test_events_that_overlap_are_refused_with_their_time() -> None:
+    with pytest.raises(KernelError, match="An event at 5 begins before the one before it has ended"):
+        log((0, 10, 1), (5, 12, 2)).select(z=col.x.ago(1)).collect()
+    with pytest.raises(KernelError, match="An event of k = 'a' at 5 begins"):
+        log((0, 10, 1), (5, 12, 2), k=["a", "a"]).group_by("k").select(z=col.x.ago(1)).collect()
+
+
+WRONG = {
+    "negative": (lambda: col.x.ago(-3), "must not be negative, got -3", "Use ahead() for the other direction."),
+    "negative ahead": (lambda: col.x.ahead(-3), "must not be negative, got -3", "Use ago() for the other direction."),
+    "an empty window": (lambda: wb.sum(col.x).past(0), "needs a window that is longer than 0", 'past("20m")'),
+    "an empty cell": (lambda: wb.sum(col.x).cell(0), "must be positive", ""),
+    "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, got col.x", "wb.mean(col.x)"),
+    "no aggregate so far": ((col.x + 1).so_far, "so_far() follows an aggregate", "wb.mean(col.x)"),
+    "no events": (lambda: col.x.previous(0), "at least 1, got 0", ""),
+    "a unit": (lambda: col.x.ago("5m"), "5m", ""),
+    "an unknown column": (lambda: col.y.ago(3), "y", ""),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_part_is_refused_before_any_row(name: str) -> None:
+    build, words, hint = WRONG[name]
+    with pytest.raises(WhimbrelError) as failed:
+        points(1, 2).select(z=build())
+    assert words in str(failed.value)
+    assert hint in str(failed.value)
+
+
+def test_parts_are_refused_elsewhere() -> None:
+    for query in (lambda s: s.group_by(k=col.x.ago(1)), lambda s: s.aggregate(m=wb.sum(col.x).past(3)),
+                  lambda s: s.set_duration(col.x.ago(1)), lambda s: s.cross_join(s, where=col.x.ago(1) > 3)):
+        with pytest.raises(WhimbrelError, match=r"select\(\), with_columns\(\) or where\(\)"):
+            query(points(1, 2)).collect()
+
+
+def test_parts_are_shown_as_they_were_written() -> None:
+    mean = (wb.mean(col.x) + 3 * wb.std(col.x)).past("10s", ahead="1s", min_rows=5).previous()
+    assert mean.show() == "(mean(col.x) + 3 * std(col.x)).past('10s', ahead='1s', min_rows=5).previous()"
+    assert wb.max(col.x).cell("1d", offset="2h").show() == "max(col.x).cell('1d', offset='2h')"
+    assert col.x.ago(3).ahead(2).show() == "col.x.ago(3).ahead(2)"

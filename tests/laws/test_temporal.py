@@ -1,0 +1,34 @@
+"""Temporal parts of expressions, against the shared laws."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.test_laws import INPUTS
+from whimbrel.testing import Query, check_operator, laws
+
+POINTS = ".set_duration(1).aggregate(x=wb.max(col.x)).set_duration(1)"
+LEVELS = ".clip_duration(9).aggregate(x=wb.max(col.x))"
+OF_KEYS = ".clip_duration(5).group_by('key').aggregate(x=wb.max(col.x)).group_by('key')"
+
+QUERIES = {
+    "ago": POINTS + ".select('x', d=col.x - col.x.ago(3))",
+    "ago_of_levels": LEVELS + ".select('x', d=col.x - col.x.ago(4))",
+    "ahead": POINTS + ".where(col.x.ahead(2).is_null() | (col.x.ahead(2) > col.x))",
+    "previous": LEVELS + ".with_columns(p=col.x.previous(), q=col.x.previous(2))",
+    "past": POINTS + ".select(n=wb.count().past(6), s=(wb.sum(col.x) / wb.count()).past(9, ahead=2, min_rows=2))",
+    "past_of_levels": LEVELS + ".select('x', n=wb.count().past(6), m=wb.max(col.x).past(2, ahead=3))",
+    "cell": POINTS + ".select(z=col.x - wb.min(col.x).cell(7, offset=2))",
+    "so_far": LEVELS + ".where(col.x == wb.max(col.x).so_far())",
+    "mixed": POINTS + ".select(z=(wb.sum(col.x - col.x.ago(1)).past(5) - col.x.previous()).ago(2))",
+    "of_keys": OF_KEYS + ".select('key', 'x', p=col.x.previous(), n=wb.count().past(5), d=col.x.ago(3))",
+}
+
+
+@pytest.mark.share(5, rest="soak")
+@pytest.mark.parametrize("law", [law for law in laws.LAWS if law is not laws.matches_the_reference],
+                         ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", QUERIES)
+def test_law(name: str, law: laws.Law) -> None:
+    query = Query((QUERIES[name],))
+    check_operator(query.build, *INPUTS[:query.arity], laws=[law])
