@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from whimbrel.clock import Duration
-from whimbrel.expr.columns import children, columns_of, substitute
 from whimbrel.expr.nodes import Col, Expr, Reduced
 
 
@@ -38,25 +36,15 @@ class Temporal(Reduced):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ago(Temporal):
-    """The value at an earlier time."""
+class TimeOffset(Temporal):
+    """The value at an earlier or a later time."""
 
     by: Duration
+    method: Literal["ago", "ahead"]
 
     @property
     def call(self) -> str:
-        return f"ago({self.by!r})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Ahead(Temporal):
-    """The value at a later time."""
-
-    by: Duration
-
-    @property
-    def call(self) -> str:
-        return f"ahead({self.by!r})"
+        return f"{self.method}({self.by!r})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,12 +59,12 @@ class Previous(Temporal):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Windowed(Temporal):
+class WindowValue(Temporal):
     """Aggregates over a window."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Past(Windowed):
+class Past(WindowValue):
     """The window from a time back to a time ahead."""
 
     back: Duration
@@ -90,7 +78,7 @@ class Past(Windowed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cell(Windowed):
+class WindowCell(WindowValue):
     """The tumbling window that holds the time."""
 
     size: Duration
@@ -102,39 +90,9 @@ class Cell(Windowed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SoFar(Windowed):
+class SoFar(WindowValue):
     """All events that have started."""
 
     @property
     def call(self) -> str:
         return "so_far()"
-
-
-def temporal_parts(expr: Expr) -> Iterator[Temporal]:
-    """The largest temporal parts of an expression."""
-    if isinstance(expr, Temporal):
-        yield expr
-        return
-    for child in children(expr):
-        yield from temporal_parts(child)
-
-
-def distributed(expr: Expr) -> Expr:
-    """The same, where only columns, windows and earlier events are moved in time.
-
-    >>> from whimbrel import col
-    >>> from whimbrel.expr.temporal import distributed
-    >>> distributed((col.x - col.y.previous()).ago(5))
-    col.x.ago(5) - col.y.previous().ago(5)
-    """
-    mapping: dict[str, Expr] = {}
-    for part in temporal_parts(expr):
-        inner = distributed(part.of)
-        leaves = list(temporal_parts(inner))
-        if isinstance(part, Ago | Ahead) and leaves and not isinstance(inner, Temporal):
-            moved: dict[str, Any] = {leaf.show(): replace(part, of=leaf) for leaf in leaves}
-            moved |= {name: replace(part, of=Col(name)) for name in columns_of(inner)}
-            mapping[part.show()] = substitute(inner, moved)
-        else:
-            mapping[part.show()] = replace(part, of=inner)
-    return substitute(expr, mapping)

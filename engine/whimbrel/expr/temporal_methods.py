@@ -32,22 +32,22 @@ class TemporalMethods:
         >>> prices.select(change=col.px - col.px.ago(1)).collect()["change"].to_pylist()
         [None, 1.0, -2.0]
         """
-        from whimbrel.expr.temporal import Ago
+        from whimbrel.expr.temporal import TimeOffset
 
-        return Ago(cast("Expr", self), by)
+        return TimeOffset(cast("Expr", self), by, "ago")
 
-    def ahead(self, by: Duration) -> Expr:
+    def ahead(self, by: Duration) -> Expr:  # word allowed: the opposite of `ago`
         """The value at a later time; null where no event is active.
 
-        The stream then looks ahead: a live answer comes that much later.
+        The stream then has lookahead: a live answer comes that much later.
 
         Parameters
         ----------
         by : str, timedelta or int (ticks)
         """
-        from whimbrel.expr.temporal import Ahead
+        from whimbrel.expr.temporal import TimeOffset
 
-        return Ahead(cast("Expr", self), by)
+        return TimeOffset(cast("Expr", self), by, "ahead")
 
     def previous(self, events: int = 1) -> Expr:
         """The value that many events before; null where there were fewer.
@@ -69,7 +69,9 @@ class TemporalMethods:
 
         return Previous(cast("Expr", self), events)
 
-    def past(self, back: Duration, *, ahead: Duration = 0, min_rows: int = 0) -> Expr:
+    def past(self, back: Duration, *,
+             ahead: Duration = 0,  # word allowed: as in the method `ahead`
+             min_rows: int = 0) -> Expr:
         """Aggregates of the events that are active in ``(t - back, t + ahead]``.
 
         An event that lasts counts in each window that it touches. ``sliding_window`` counts events that start in the
@@ -98,7 +100,7 @@ class TemporalMethods:
     def cell(self, size: Duration, *, offset: Duration | None = None) -> Expr:
         """Aggregates of the tumbling window that holds the time.
 
-        The stream then looks ahead, up to the end of the window.
+        The stream then has lookahead, up to the end of the window.
 
         Parameters
         ----------
@@ -112,9 +114,9 @@ class TemporalMethods:
         >>> log.select(d=col.x - wb.mean(col.x).cell(10)).collect()["d"].to_pylist()
         [-1.0, 1.0, 0.0]
         """
-        from whimbrel.expr.temporal import Cell
+        from whimbrel.expr.temporal import WindowCell
 
-        return Cell(cast("Expr", self), size, offset)
+        return WindowCell(cast("Expr", self), size, offset)
 
     def so_far(self) -> Expr:
         """Aggregates of all events that have started.

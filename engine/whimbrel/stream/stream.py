@@ -33,6 +33,7 @@ from whimbrel.plan import (
 from whimbrel.run import Run
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.certify import Certificate, certify
+from whimbrel.stream.functions_of_time import hold, over_time
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
@@ -89,6 +90,48 @@ class Stream(Methods, Actions):
             check_name(name, "group_by")
             check_key(name, type_of(expr, self.schema, where=(call := f"group_by({named_words(every)})")), call)
         return replace(self, keys=every)
+
+    def over_time(self, **columns: Column) -> Stream:
+        """Make a stream of functions of time.
+
+        There is a new event wherever a value changes. Temporal parts such as ``wb.mean(col.px).past("20m")`` are there
+        as long as their windows are not empty. In ``select`` they are taken when events start only. After ``group_by``
+        the result has the keys, too.
+
+        Parameters
+        ----------
+        **columns : Expr or callable
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> prices = wb.from_arrow({"at": [0, 3], "px": [10, 20]}, time="at").select("px")
+        >>> prices.over_time(top=wb.max(col.px).past(5)).collect().to_pylist()
+        [{'start': 0, 'end': 3, 'top': 10}, {'start': 3, 'end': 5, 'top': 20}, {'start': 5, 'end': 8, 'top': 20}]
+        """
+        node = over_time(self.node, self.keys, named_columns("over_time", (), columns, self.schema.names))
+        return replace(self, node=node, keys=columns_of_keys(self.group))
+
+    def hold(self, limit: Duration | None = None) -> Stream:
+        """Extend each event until the next one starts.
+
+        After ``group_by`` that is the next one of its key.
+
+        Parameters
+        ----------
+        limit : str, timedelta or int (ticks), optional
+            Longest duration. Without one, the end of the newest event is unknown until the next one comes.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> levels = wb.from_arrow({"at": [0, 3, 20], "v": [1, 2, 3]}, time="at").select("v")
+        >>> levels.hold(limit=10).collect().to_pylist()
+        [{'start': 0, 'end': 3, 'v': 1}, {'start': 3, 'end': 13, 'v': 2}, {'start': 20, 'end': 30, 'v': 3}]
+        """
+        names = tuple(name for name, _ in self.keys)
+        return replace(self, node=hold(self.node, self.keys, limit), keys=columns_of_keys(names))
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
         """Apply a query to each group.
@@ -297,8 +340,8 @@ class Stream(Methods, Actions):
 
     def _followed_by(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Self:
         first, *others = (keeping(op, self.group) for op in ((made,) if isinstance(made, Operator) else made))
-        if (temporal := with_temporal_columns(self, first)) is not None:
-            inputs, (first, *others) = (temporal[0],), temporal[1]
+        if (temporal := with_temporal_columns(inputs[0], self.keys, first)) is not None:
+            inputs, (first, *others) = (temporal[0],), [*temporal[1], *others]
         node = Node(first, inputs)
         if not allow_lookahead:
             check_lookahead(node)

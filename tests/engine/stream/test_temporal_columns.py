@@ -87,6 +87,16 @@ def drawn_events(drawn: random.Random, *, lasting: bool, keys: bool) -> list[Eve
     return sorted(out, key=lambda event: event[0])
 
 
+def stream_of(events: list[Event], *, lasting: bool) -> Stream:
+    columns = {"at": [start for start, _, _ in events], "k": [row["k"] for _, _, row in events],
+               "x": [row["x"] for _, _, row in events]}
+    if lasting:
+        columns["until"] = [end for _, end, _ in events]
+    table = pa.table({name: pa.array(values, pa.string() if name == "k" else pa.int64())
+                      for name, values in columns.items()})
+    return wb.from_arrow(table, time="at", end="until" if lasting else None, name="log").select("x", "k")
+
+
 @pytest.mark.parametrize("keys", [False, True], ids=["one key", "keys"])
 @pytest.mark.parametrize("lasting", [False, True], ids=["points", "lasting"])
 @pytest.mark.parametrize("seed", range(15))
@@ -94,13 +104,7 @@ def test_random_expressions_are_as_the_oracle_says(seed: int, lasting: bool, key
     drawn = random.Random(seed)
     events = drawn_events(drawn, lasting=lasting, keys=keys)
     expr, means = drawn_part(drawn, 2)
-    columns = {"at": [start for start, _, _ in events], "k": [row["k"] for _, _, row in events],
-               "x": [row["x"] for _, _, row in events]}
-    if lasting:
-        columns["until"] = [end for _, end, _ in events]
-    table = pa.table({name: pa.array(values, pa.string() if name == "k" else pa.int64())
-                      for name, values in columns.items()})
-    stream = wb.from_arrow(table, time="at", end="until" if lasting else None, name="log").select("x", "k")
+    stream = stream_of(events, lasting=lasting)
     stream = stream.group_by("k") if keys else stream
     names = ["k"] if keys else []
     expected = oracle.taken_at_starts(events, {"x": oracle.column(lambda row: row["x"]), "z": means}, names)
@@ -215,3 +219,56 @@ def test_parts_are_shown_as_they_were_written() -> None:
     assert mean.show() == "(mean(col.x) + 3 * std(col.x)).past('10s', ahead='1s', min_rows=5).previous()"
     assert wb.max(col.x).cell("1d", offset="2h").show() == "max(col.x).cell('1d', offset='2h')"
     assert col.x.ago(3).ahead(2).show() == "col.x.ago(3).ahead(2)"
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["one key", "keys"])
+@pytest.mark.parametrize("lasting", [False, True], ids=["points", "lasting"])
+@pytest.mark.parametrize("seed", range(8))
+def test_functions_of_time_are_as_the_oracle_says_at_every_tick(seed: int, lasting: bool, keys: bool) -> None:
+    drawn = random.Random(1_000 + seed)
+    events = drawn_events(drawn, lasting=lasting, keys=keys)
+    expr, means = drawn_part(drawn, 1)
+    stream = stream_of(events, lasting=lasting)
+    found = (stream.group_by("k") if keys else stream.select("x")).over_time(z=expr).collect().to_pylist()
+    for key in "ab" if keys else "a":
+        mine = [event for event in events if event[2]["k"] == key]
+        rows = [row for row in found if not keys or row["k"] == key]
+        for time in range(-20, 120):
+            there = [row["z"] for row in rows if row["start"] <= time and (row["end"] is None or time < row["end"])]
+            assert len(there) <= 1
+            assert (there or [None])[0] == means(mine, time), (expr, key, time)
+
+
+def test_a_function_of_time_goes_on_until_its_last_window_is_empty() -> None:
+    found = points(4, 6).over_time(n=wb.count().past(3)).collect().to_pylist()
+    assert [(row["start"], row["end"], row["n"]) for row in found] == [(0, 1, 1), (1, 3, 2), (3, 4, 1)]
+
+
+def test_held_values_last_until_the_next_of_their_key() -> None:
+    stream = points(1, 2, 3, 4, every=10).with_columns(k=col.x % 2)
+    found = stream.group_by("k").hold(limit=25).collect().to_pylist()
+    assert [(row["start"], row["end"], row["x"]) for row in found] == [
+        (0, 20, 1), (10, 30, 2), (20, 45, 3), (30, 55, 4)]
+    assert stream.hold().collect()["end"].to_pylist() == [10, 20, 30, None]
+    means = stream.hold(limit=10).select(m=wb.count().past(15)).collect()["m"].to_pylist()
+    assert means == [1, 2, 3, 3]
+
+
+def test_over_time_needs_a_column() -> None:
+    with pytest.raises(WhimbrelError, match=r"over_time\(\) needs at least one column"):
+        points(1).over_time()
+
+
+def test_parts_are_per_key_within_group_apply() -> None:
+    stream = points(1, 2, 3, 4, 5).with_columns(k=col.x % 2).group_by("k")
+    query = stream.group_apply(lambda group: group.select(step=col.x - col.x.previous()).where(
+        col.step.is_null() | (col.step == col.step.previous())))
+    assert query.collect().select(["start", "k", "step"]).to_pylist() == [
+        {"start": 0, "k": 1, "step": None}, {"start": 1, "k": 0, "step": None}, {"start": 4, "k": 1, "step": 2}]
+
+
+def test_computed_keys_are_keys() -> None:
+    query = points(1, 2, 3, 4).group_by(odd=col.x % 2 == 1).with_columns(before=col.x.previous())
+    assert query.collect()["before"].to_pylist() == [None, None, 1, 2]
+    assert query.schema.names == ("x", "before")
+    assert points(1, 2, 3).group_by(odd=col.x % 2 == 1).over_time(n=wb.count().past(9)).schema.names == ("odd", "n")

@@ -1,4 +1,4 @@
-"""Functions of time, by their definitions: one value for each time, from all events of one key."""
+"""Functions of time, by their definitions."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def previous(of: At, events: int = 1) -> At:
     return at
 
 
-def past(of: Fold, back: int, ahead: int = 0, min_rows: int = 0) -> At:
-    """A fold of the events that are active in ``(t - back, t + ahead]``."""
+def past(of: Fold, back: int, later: int = 0, min_rows: int = 0) -> At:
+    """A fold of the events that are active in ``(t - back, t + later]``."""
     def at(facts: Sequence[Event], time: Time) -> Any:
         rows = [payload for start, end, payload in sorted(facts, key=lambda event: event[0])
-                if start <= time + ahead and end - 1 > time - back]
+                if start <= time + later and end - 1 > time - back]
         return of(rows) if rows and len(rows) >= min_rows else None
     return at
 

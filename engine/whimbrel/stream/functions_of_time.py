@@ -1,0 +1,43 @@
+"""Streams of functions of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from whimbrel import operators
+from whimbrel.clock import Duration
+from whimbrel.errors import PlanError
+from whimbrel.expr import Col, Expr, Keys, columns_of, substitute
+from whimbrel.expr.temporal_parts import distributed, temporal_parts
+from whimbrel.operators import Select
+from whimbrel.plan import Node
+from whimbrel.stream.grouping import with_keys_as_columns
+from whimbrel.stream.temporal_columns import TemporalParts, after, joined, joined_by
+
+
+def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]]) -> Node:
+    """A new event wherever a column or a temporal part of the expressions changes, as long as one of them is there."""
+    if not columns:
+        raise PlanError("over_time() needs at least one column.", where="over_time()",
+                        hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
+    parts = TemporalParts(node, keys)
+    exprs = {name: distributed(expr) for name, expr in columns}
+    found = {part.show(): part for expr in exprs.values() for part in temporal_parts(expr)}
+    mapping = {name: part.made for name, part in found.items()}
+    read = {name: substitute(expr, mapping) for name, expr in exprs.items()}
+    plain = frozenset[str]().union(*map(columns_of, read.values())) - found.keys() - set(parts.keys)
+    functions = [parts.at_any_time(part) for part in found.values()]
+    if plain or not functions:
+        names = (*parts.keys, *(name for name in parts.events.schema.names if name in plain))
+        functions.append(after(operators.select, parts.events, *names))
+    together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), functions)
+    kept = tuple((key, Col(key)) for key in parts.keys if key not in read)
+    return Node(Select(columns=(*kept, *read.items())), (together,))
+
+
+def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
+    """Each event until the next one of its key."""
+    events = with_keys_as_columns(node, keys)
+    return joined_by(operators.clip_at, after(operators.set_duration, events, limit), events,
+                     [name for name, _ in keys] or None)
