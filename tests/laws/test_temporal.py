@@ -18,6 +18,7 @@ QUERIES = {
     "previous": LEVELS + ".with_columns(p=col.x.previous(), q=col.x.previous(2))",
     "past": POINTS + ".select(n=wb.count().past(6), s=(wb.sum(col.x) / wb.count()).past(9, ahead=2, min_rows=2))",
     "past_of_levels": LEVELS + ".select('x', n=wb.count().past(6), m=wb.max(col.x).past(2, ahead=3))",
+    "past_rows": LEVELS + ".select('x', s=wb.sum(col.x).past(rows=3), m=wb.max(col.x).past(rows=2, min_rows=2))",
     "cell": POINTS + ".select(z=col.x - wb.min(col.x).cell(7, offset=2))",
     "so_far": LEVELS + ".where(col.x == wb.max(col.x).so_far())",
     "mixed": POINTS + ".select(z=(wb.sum(col.x - col.x.ago(1)).past(5) - col.x.previous()).ago(2))",

@@ -78,6 +78,18 @@ class Past(WindowValue):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class PastRows(WindowValue):
+    """The last events that have started."""
+
+    rows: int
+    min_rows: int
+
+    @property
+    def call(self) -> str:
+        return f"past(rows={self.rows}{f', min_rows={self.min_rows}' if self.min_rows else ''})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class WindowCell(WindowValue):
     """The tumbling window that holds the time."""
 

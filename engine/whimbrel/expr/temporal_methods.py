@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from whimbrel.clock import Duration
+from whimbrel.errors import PlanError
 
 if TYPE_CHECKING:
     from whimbrel.expr.nodes import Expr
@@ -69,10 +70,10 @@ class TemporalMethods:
 
         return Previous(cast("Expr", self), events)
 
-    def past(self, back: Duration, *,
+    def past(self, back: Duration | None = None, *, rows: int | None = None,
              ahead: Duration = 0,  # word allowed: as in the method `ahead`
              min_rows: int = 0) -> Expr:
-        """Aggregates of the events that are active in ``(t - back, t + ahead]``.
+        """Aggregates of the events that are active in ``(t - back, t + ahead]``, or of the last `rows` events.
 
         An event that lasts counts in each window that it touches. ``sliding_window`` counts events that start in the
         window; for point events both are the same.
@@ -80,6 +81,8 @@ class TemporalMethods:
         Parameters
         ----------
         back, ahead : str, timedelta or int (ticks)
+        rows : int
+            Number of events, instead of `back`. The last one has started at the time or before it.
         min_rows : int
             Fewest events for a value; otherwise it is null.
 
@@ -87,15 +90,19 @@ class TemporalMethods:
         --------
         >>> import whimbrel as wb
         >>> from whimbrel import col
-        >>> prices = wb.from_arrow({"at": [0, 1, 2, 3], "px": [1.0, 3.0, 2.0, 6.0]}, time="at").select("px")
+        >>> prices = wb.from_arrow({"at": [0, 1, 2, 7], "px": [1.0, 3.0, 2.0, 6.0]}, time="at").select("px")
         >>> prices.select(m=wb.mean(col.px).past(2)).collect()["m"].to_pylist()
+        [1.0, 2.0, 2.5, 6.0]
+        >>> prices.select(m=wb.mean(col.px).past(rows=2)).collect()["m"].to_pylist()
         [1.0, 2.0, 2.5, 4.0]
-        >>> prices.where(col.px > wb.mean(col.px).past(3, ahead=1)).collect()["px"].to_pylist()
-        [3.0, 6.0]
         """
-        from whimbrel.expr.temporal import Past
+        from whimbrel.expr.temporal import Past, PastRows
 
-        return Past(cast("Expr", self), back, ahead, min_rows)
+        expr = cast("Expr", self)
+        if (back is None) == (rows is None) or (rows is not None and ahead):
+            raise PlanError("past() needs either a duration or rows=; ahead= goes with a duration.",
+                            where=f"{expr.show()}.past(...)", hint='Use past("20m", ahead="1m") or past(rows=10).')
+        return Past(expr, back, ahead, min_rows) if back is not None else PastRows(expr, cast("int", rows), min_rows)
 
     def cell(self, size: Duration, *, offset: Duration | None = None) -> Expr:
         """Aggregates of the tumbling window that holds the time.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import reduce
 
 from whimbrel import operators
-from whimbrel.clock import Duration
+from whimbrel.clock import Duration, duration_ticks, grid_offset
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, Keys, columns_of, substitute
+from whimbrel.expr import Col, Expr, Keys, columns_of, start_time, substitute
 from whimbrel.expr.temporal_parts import distributed, temporal_parts
 from whimbrel.operators import Select
 from whimbrel.plan import Node
@@ -16,8 +16,11 @@ from whimbrel.stream.grouping import with_keys_as_columns
 from whimbrel.stream.temporal_columns import TemporalParts, after, joined, joined_by
 
 
-def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]]) -> Node:
-    """A new event wherever a column or a temporal part of the expressions changes, as long as one of them is there."""
+def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every: Duration | None) -> Node:
+    """A new event wherever a column or a temporal part of the expressions changes, as long as one of them is there.
+
+    With `every`, there is an event at each of its multiples instead.
+    """
     if not columns:
         raise PlanError("over_time() needs at least one column.", where="over_time()",
                         hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
@@ -32,8 +35,18 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]]) -> No
         names = (*parts.keys, *(name for name in parts.events.schema.names if name in plain))
         functions.append(after(operators.select, parts.events, *names))
     together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), functions)
+    if every is not None:
+        together = _sampled(together, every)
     kept = tuple((key, Col(key)) for key in parts.keys if key not in read)
     return Node(Select(columns=(*kept, *read.items())), (together,))
+
+
+def _sampled(node: Node, every: Duration) -> Node:
+    """What is active at multiples of a duration, until the next one."""
+    pieces = after(operators.chop, node, every)
+    ticks, unit = duration_ticks(every, node.schema.unit, where=f"over_time(every={every!r})"), node.schema.unit
+    since = start_time().cast(int) - grid_offset(ticks, unit)
+    return after(operators.set_duration, after(operators.where, pieces, since % ticks == 0), every)
 
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:

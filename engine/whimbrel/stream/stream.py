@@ -91,7 +91,7 @@ class Stream(Methods, Actions):
             check_key(name, type_of(expr, self.schema, where=(call := f"group_by({named_words(every)})")), call)
         return replace(self, keys=every)
 
-    def over_time(self, **columns: Column) -> Stream:
+    def over_time(self, *, every: Duration | None = None, **columns: Column) -> Stream:
         """Make a stream of functions of time.
 
         There is a new event wherever a value changes. Temporal parts such as ``wb.mean(col.px).past("20m")`` are there
@@ -100,6 +100,8 @@ class Stream(Methods, Actions):
 
         Parameters
         ----------
+        every : str, timedelta or int (ticks), optional
+            Give the values at multiples of this duration only, each until the next one.
         **columns : Expr or callable
 
         Examples
@@ -110,7 +112,8 @@ class Stream(Methods, Actions):
         >>> prices.over_time(top=wb.max(col.px).past(5)).collect().to_pylist()
         [{'start': 0, 'end': 3, 'top': 10}, {'start': 3, 'end': 5, 'top': 20}, {'start': 5, 'end': 8, 'top': 20}]
         """
-        node = over_time(self.node, self.keys, named_columns("over_time", (), columns, self.schema.names))
+        node = over_time(self.node, self.keys, named_columns("over_time", (), columns, self.schema.names),
+                         every)
         return replace(self, node=node, keys=columns_of_keys(self.group))
 
     def hold(self, limit: Duration | None = None) -> Stream:

@@ -10,7 +10,7 @@ from whimbrel import operators
 from whimbrel.clock import Duration, duration_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, columns_of, end_time, start_time, substitute, when
-from whimbrel.expr.temporal import Past, Previous, Temporal, TimeOffset, WindowCell, WindowValue
+from whimbrel.expr.temporal import Past, PastRows, Previous, SoFar, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import distributed, temporal_parts
 from whimbrel.operators import Assume, Select, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in
@@ -18,7 +18,7 @@ from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
 
-_BEFORE, _END = "value before", "end of the value"
+_BEFORE, _END, _NUMBER = "value before", "end of the value", "number of the row"
 
 
 def with_temporal_columns(node: Node, keys: Keys, op: Operator) -> tuple[Node, list[Operator]] | None:
@@ -124,15 +124,27 @@ class TemporalParts:
                                     hint='Use a duration, such as past("20m").')
                 windows = (after(operators.sliding_window, events, width) if self._points
                            else after(operators.extend, events, width - 1))
-                if min_rows:
-                    results = when(count() >= min_rows).then(results).otherwise(None)
-                values = self._aggregated(windows, part, results)
+                values = self._aggregated(windows, part, _of_enough(results, min_rows))
                 return after(operators.shift, values, -ticks) if ticks else values
+            case PastRows(rows=rows, min_rows=min_rows):
+                return self._aggregated(self._until_row(events, rows, part), part, _of_enough(results, min_rows))
             case WindowCell(size=size, offset=offset):
                 self._ticks(size, part, "Use a duration of at least one tick.")
                 pieces = events if self._points else after(operators.chop, events, size, offset=offset)
                 return self._aggregated(after(operators.tumbling_window, pieces, size, offset=offset), part, results)
         return self._aggregated(after(operators.set_duration, events, None), part, results)
+
+    def _until_row(self, events: Node, rows: int, part: Temporal) -> Node:
+        """Each event until the event of its key starts that comes so many rows later."""
+        if not isinstance(rows, int) or rows < 1:
+            raise PlanError(f"rows must be at least 1, got {rows!r}.", where=part.show(), hint="Use past(rows=10).")
+        number = Col(SoFar(count()).show())
+        self.over_columns(SoFar(count()))
+        numbered = self.out
+        later = _select(numbered, {**self._kept_keys, _NUMBER: number - rows})
+        endless = after(operators.set_duration, numbered, None)
+        return joined_by(operators.clip_at, endless, later,
+                         {key: key for key in self.keys} | {number.name: _NUMBER})
 
     def _aggregates(self, part: WindowValue) -> tuple[Expr, Node]:
         """The aggregates of a window, over columns, and the events that have these columns."""
@@ -181,6 +193,10 @@ def joined_by(build: Callable[..., Operators], left: Node, right: Node, *argumen
     made = build(left.schema, right.schema, *arguments, **options)
     assert isinstance(made, Operator)
     return Node(made, (left, right))
+
+
+def _of_enough(results: Expr, min_rows: int) -> Expr:
+    return when(count() >= min_rows).then(results).otherwise(None) if min_rows else results
 
 
 def _one_at_a_time(node: Node, keys: frozenset[str]) -> Node:

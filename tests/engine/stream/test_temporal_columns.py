@@ -48,7 +48,7 @@ FOLDS: list[tuple[Any, oracle.Fold]] = [
 
 def drawn_part(drawn: random.Random, depth: int) -> Pair:
     """A random expression, and its meaning."""
-    kinds = ["column", "past", "cell", "so_far"] + (["ago", "ahead", "previous", "both"] if depth else [])
+    kinds = ["column", "past", "rows", "cell", "so_far"] + (["ago", "ahead", "previous", "both"] if depth else [])
     match drawn.choice(kinds):
         case "column":
             return col.x, oracle.column(lambda row: row["x"])
@@ -56,6 +56,10 @@ def drawn_part(drawn: random.Random, depth: int) -> Pair:
             of, means = drawn.choice(FOLDS)
             back, ahead, least = drawn.randint(1, 20), drawn.choice([0, 0, 4]), drawn.choice([0, 0, 3])
             return of.past(back, ahead=ahead, min_rows=least), oracle.past(means, back, ahead, least)
+        case "rows":
+            of, means = drawn.choice(FOLDS)
+            rows, least = drawn.randint(1, 6), drawn.choice([0, 0, 3])
+            return of.past(rows=rows, min_rows=least), oracle.past_rows(means, rows, least)
         case "cell":
             of, means = drawn.choice(FOLDS)
             size, offset = drawn.randint(1, 12), drawn.choice([0, 3])
@@ -192,6 +196,10 @@ WRONG = {
     "an empty cell": (lambda: wb.sum(col.x).cell(0), "must be positive", ""),
     "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, got col.x", "wb.mean(col.x)"),
     "no aggregate so far": ((col.x + 1).so_far, "so_far() follows an aggregate", "wb.mean(col.x)"),
+    "no rows": (lambda: wb.sum(col.x).past(rows=0), "at least 1, got 0", ""),
+    "rows and a duration": (lambda: wb.sum(col.x).past(3, rows=2), "either a duration or rows=", "past(rows=10)"),
+    "neither": (lambda: wb.sum(col.x).past(), "either a duration or rows=", "past(rows=10)"),
+    "rows ahead": (lambda: wb.sum(col.x).past(rows=2, ahead=1), "ahead= goes with a duration", "past(rows=10)"),
     "no events": (lambda: col.x.previous(0), "at least 1, got 0", ""),
     "a unit": (lambda: col.x.ago("5m"), "5m", ""),
     "an unknown column": (lambda: col.y.ago(3), "y", ""),
@@ -272,3 +280,25 @@ def test_computed_keys_are_keys() -> None:
     assert query.collect()["before"].to_pylist() == [None, None, 1, 2]
     assert query.schema.names == ("x", "before")
     assert points(1, 2, 3).group_by(odd=col.x % 2 == 1).over_time(n=wb.count().past(9)).schema.names == ("odd", "n")
+
+
+@pytest.mark.parametrize("every", [1, 3, 10])
+@pytest.mark.parametrize("seed", range(4))
+def test_values_at_multiples_are_those_of_the_function(seed: int, every: int) -> None:
+    drawn = random.Random(2_000 + seed)
+    events = drawn_events(drawn, lasting=True, keys=False)
+    stream = stream_of(events, lasting=True).select("x")
+    found = stream.over_time(every=every, m=wb.max(col.x).past(7), d=col.x.ago(2)).collect().to_pylist()
+    expected = {time: (oracle.past(fold(max), 7)(events, time), oracle.ago(oracle.column(lambda row: row["x"]), 2)(
+        events, time)) for time in range(-30, 150) if time % every == 0}
+    assert all(row["start"] % every == 0 and row["end"] == row["start"] + every for row in found)
+    assert {row["start"]: (row["m"], row["d"]) for row in found if (row["m"], row["d"]) != (None, None)} == {
+        time: values for time, values in expected.items() if values != (None, None)}
+
+
+def test_values_at_multiples_of_calendar_durations() -> None:
+    at = pa.array(np.arange(0, 86_400 * 3, 7_777), pa.timestamp("s", "Europe/Berlin"))
+    log = wb.from_arrow(pa.table({"at": at, "x": np.arange(len(at))}), time="at").select("x").hold(limit="3h")
+    found = log.over_time(every="6h", x=col.x).collect()
+    assert found["start"].cast(pa.int64()).to_pylist() == list(range(0, 86_400 * 3 + 1, 21_600))
+    assert found["x"].to_pylist() == [start // 7_777 for start in range(0, 86_400 * 3 + 1, 21_600)]

@@ -58,6 +58,9 @@ QUERIES: dict[str, tuple[Callable[[], Stream], Callable[[], Any]]] = {
     "fraud": (lambda: log(card=np.arange(ROWS) % KEYS).group_by("card").where(
         col.x > (wb.mean(col.x) + 2 * wb.std(col.x)).past(10 * KEYS).previous()).select(z=col.x),
               lambda: limit.outliers_of_keys(X, KEYS, 10, 2.0)[1]),
+    "fraud of the last rows": (lambda: log(card=np.arange(ROWS) % KEYS).group_by("card").where(
+        col.x > (wb.mean(col.x) + 2 * wb.std(col.x)).past(rows=10).previous()).select(z=col.x),
+                               lambda: limit.outliers_of_keys(X, KEYS, 10, 2.0)[1]),
 }
 
 

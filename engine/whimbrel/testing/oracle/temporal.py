@@ -60,6 +60,14 @@ def past(of: Fold, back: int, later: int = 0, min_rows: int = 0) -> At:
     return at
 
 
+def past_rows(of: Fold, rows: int, min_rows: int = 0) -> At:
+    """A fold of the last events that have started."""
+    def at(facts: Sequence[Event], time: Time) -> Any:
+        started = [payload for start, _, payload in sorted(facts, key=lambda event: event[0]) if start <= time][-rows:]
+        return of(started) if started and len(started) >= min_rows else None
+    return at
+
+
 def cell(of: Fold, size: int, offset: int = 0) -> At:
     """A fold of the events that are active in the window ``[start, start + size)`` of a grid which holds the time."""
     def at(facts: Sequence[Event], time: Time) -> Any:
