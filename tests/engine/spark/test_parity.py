@@ -40,6 +40,8 @@ QUERIES: dict[str, Callable[[Stream], Stream]] = {
         log.where(col.x > 6).set_duration(9).select("k"), on="k"),
     "a pattern": lambda log: log.where(col.x != 5).select("x", k=col.k % 4).group_by("k").detect(
         wb.sequence(high=col.x > 6, low=col.x < 3), within=60),
+    "other times": lambda log: log.group_by("k").tumbling_window(10).aggregate(n=wb.count(), s=wb.sum(col.x)).group_by(
+        "k").select("k", d=col.s - col.s.previous(), m=wb.max(col.n).past(50), r=wb.sum(col.s).past(rows=3)),
     "user's own": lambda log: log.group_by("k").hopping_window(90, 30).aggregate(s=spread(col.x)),
     "user's own, sliding": lambda log: log.group_by("k").sliding_window(40).aggregate(s=spread(col.x)),
     "top of groups": lambda log: log.group_by("k").tumbling_window(60).aggregate(m=wb.median(col.x)).top_k(2, by=col.m),
