@@ -30,7 +30,7 @@ STREAM: Mapping[str, str] = {
     "resample": 'tumbling_window("1h")', "window": 'tumbling_window("1h")', "tumble": 'tumbling_window("1h")',
     "group_by_dynamic": 'tumbling_window("1h") or hopping_window("1h", "10m")', "hop": 'hopping_window("1h", "10m")',
     "rolling": 'sliding_window("1h")', "session": 'session_window("10m")', "lag": 'shift("1h")',
-    "match_recognize": "detect(...)",
+    "match_recognize": "detect(...)", "ffill": "hold()", "forward_fill": "hold()",
     **dict.fromkeys(("sum", "mean", "avg", "min", "max", "count", "std", "var", "median", "quantile", "nunique",
                      "value_counts", "reduce"), _AGGREGATE),
     **dict.fromkeys(("sort", "order_by", "sort_values"), _ORDER),
@@ -51,9 +51,13 @@ EXPRESSION: Mapping[str, str] = {
     "nunique": "a function: wb.count_distinct(...)", "astype": ".cast(...)", "fillna": ".fill_null(...)",
     "coalesce": ".fill_null(...)", "isna": ".is_null()", "isnull": ".is_null()", "notna": ".is_not_null()",
     "notnull": ".is_not_null()", "isin": ".is_in(...)", "contains": ".str.contains(...)",
-    "rolling": 'a window of the stream: .sliding_window("1h").aggregate(m=wb.mean(col.x))',
-    "rolling_mean": 'a window of the stream: .sliding_window("1h").aggregate(m=wb.mean(col.x))',
-    "shift": 'a step of the stream: .shift("1h")', "alias": "a name in select: select(name=col.x)",
+    **{f"rolling{suffix}": 'wb.mean(col.x).past("1h") or .past(rows=10)' for suffix in (
+        "", "_mean", "_sum", "_min", "_max", "_std", "_var", "_mean_by", "_sum_by", "_min_by", "_max_by")},
+    **dict.fromkeys(("cumsum", "cum_sum", "expanding"), "wb.sum(col.x).so_far()"),
+    "cum_max": "wb.max(col.x).so_far()", "cum_min": "wb.min(col.x).so_far()", "cum_count": "wb.count().so_far()",
+    **dict.fromkeys(("shift", "lag"), '.previous() for the event before, or .ago("1h")'), "lead": '.ahead("1h")',
+    "diff": "col.x - col.x.previous()", "pct_change": "col.x / col.x.previous() - 1",
+    "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
 }
 
