@@ -73,9 +73,9 @@ class TemporalMethods:
     def past(self, back: Duration | None = None, *, rows: int | None = None,
              ahead: Duration = 0,  # word allowed: as in the method `ahead`
              min_rows: int = 0) -> Expr:
-        """Aggregates of the events that are active in ``(t - back, t + ahead]``, or of the last `rows` events.
+        """Aggregates of the window that ends at the time.
 
-        An event that lasts counts in each window that it touches. ``sliding_window`` counts events that start in the
+        It has the events that are active in ``(t - back, t + ahead]``, or the last `rows` events. An event that lasts counts in each window that it touches. ``sliding_window`` counts events that start in the
         window; for point events both are the same.
 
         Parameters
