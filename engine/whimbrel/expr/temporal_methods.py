@@ -75,8 +75,9 @@ class TemporalMethods:
              min_rows: int = 0) -> Expr:
         """Aggregates of the window that ends at the time.
 
-        It has the events that are active in ``(t - back, t + ahead]``, or the last `rows` events. An event that lasts counts in each window that it touches. ``sliding_window`` counts events that start in the
-        window; for point events both are the same.
+        It has the events that are active in ``(t - back, t + ahead]``, or the last `rows` events. An event that lasts
+        counts in each window that it touches. ``sliding_window`` counts events that start in the window; for point
+        events both are the same.
 
         Parameters
         ----------
