@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from whimbrel.expr.columns import children, columns_of, substitute
+from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
+from whimbrel.expr.function_fingerprint import functions_in, identity
 from whimbrel.expr.nodes import Col, Expr
 from whimbrel.expr.temporal import Temporal, TimeOffset
+
+NO_LIFETIMES = "The start and end of events cannot be read inside of this part."
+LIFETIMES_HINT = "Make it a column first: with_columns(began=wb.start_time())."
 
 
 def temporal_parts(expr: Expr) -> Iterator[Temporal]:
@@ -28,13 +33,25 @@ def distributed(expr: Expr) -> Expr:
     col.x.ago(5) - col.y.previous().ago(5)
     """
     mapping: dict[str, Expr] = {}
+    meanings: dict[str, str] = {}
     for part in temporal_parts(expr):
+        check_alike(part, meanings)
         inner = distributed(part.of)
         leaves = list(temporal_parts(inner))
         if isinstance(part, TimeOffset) and leaves and not isinstance(inner, Temporal):
+            if lifetime_of(inner):
+                raise PlanError(NO_LIFETIMES, where=part.show(), hint=LIFETIMES_HINT)
             moved: dict[str, Expr] = {leaf.show(): replace(part, of=leaf) for leaf in leaves}
             moved |= {name: replace(part, of=Col(name)) for name in columns_of(inner)}
             mapping[part.show()] = substitute(inner, moved)
         else:
             mapping[part.show()] = replace(part, of=inner)
     return substitute(expr, mapping)
+
+
+def check_alike(part: Temporal, meanings: dict[str, str]) -> None:
+    """Refuse a part with the text of another one, but with other functions; remember what its text means."""
+    meaning = identity(*functions_in(part))
+    if meanings.setdefault(part.show(), meaning) != meaning:
+        raise ExpressionError("Two different functions have the same text.", where=part.show(),
+                              hint='Name each one, wb.aggregate(..., name="..."), and the functions that it calls.')

@@ -8,11 +8,10 @@ from functools import reduce
 from whimbrel import operators
 from whimbrel.clock import Duration, duration_ticks, grid_offset
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, Keys, columns_of, start_time, substitute
-from whimbrel.expr.temporal_parts import distributed, temporal_parts
+from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, start_time, substitute
+from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed, temporal_parts
 from whimbrel.operators import Select
 from whimbrel.plan import Node
-from whimbrel.stream.grouping import with_keys_as_columns
 from whimbrel.stream.temporal_columns import TemporalParts, after, joined, joined_by
 
 
@@ -26,13 +25,22 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
                         hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
     parts = TemporalParts(node, keys)
     exprs = {name: distributed(expr) for name, expr in columns}
-    found = {part.show(): part for expr in exprs.values() for part in temporal_parts(expr)}
-    mapping = {name: part.made for name, part in found.items()}
-    read = {name: substitute(expr, mapping) for name, expr in exprs.items()}
-    plain = frozenset[str]().union(*map(columns_of, read.values())) - found.keys() - set(parts.keys)
-    functions = [parts.at_any_time(part) for part in found.values()]
+    for name, expr in exprs.items():
+        if lifetime_of(expr):
+            raise PlanError("A function of time has no start and end of events.",
+                            where=f"over_time({name}={expr.show()})",
+                            hint=LIFETIMES_HINT)
+    found = {part.show(): parts.function_of(part) for expr in exprs.values() for part in temporal_parts(expr)}
+    read = {name: substitute(expr, {text: column for text, (_, column) in found.items()})
+            for name, expr in exprs.items()}
+    named = {column.name for _, column in found.values()}
+    plain = frozenset[str]().union(*map(columns_of, read.values())) - named - set(parts.keys)
+    functions = [function for function, _ in found.values()]
     if plain or not functions:
         names = (*parts.keys, *(name for name in parts.events.schema.names if name in plain))
+        if not names:
+            raise PlanError("over_time() needs a column or a temporal part.", where="over_time()",
+                            hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
         functions.append(after(operators.select, parts.events, *names))
     together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), functions)
     if every is not None:
@@ -51,6 +59,6 @@ def _sampled(node: Node, every: Duration) -> Node:
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
     """Each event until the next one of its key."""
-    events = with_keys_as_columns(node, keys)
-    return joined_by(operators.clip_at, after(operators.set_duration, events, limit), events,
-                     [name for name, _ in keys] or None)
+    parts = TemporalParts(node, keys)
+    return joined_by(operators.clip_at, after(operators.set_duration, parts.out, limit), parts.events,
+                     parts.keys or None)

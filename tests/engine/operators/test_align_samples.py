@@ -149,12 +149,22 @@ def test_what_lasts_until_about_the_next_sample_lasts_until_the_next_sample() ->
         (0, 10), (10, 20), (20, 30), (30, 33)]
 
 
-@pytest.mark.parametrize("duration", [1, 4, 9, 10])
+@pytest.mark.parametrize("duration", [1, 4, 10])
 def test_a_known_duration_stays_known_and_true(duration: int) -> None:
     stream = log([0, 11, 19, 30]).set_duration(duration).assume(periodic=10, jitter=1)
-    known = stream.node.properties.duration
-    assert known == (10 if duration > 8 else duration)
-    assert {row["end"] - row["start"] for row in stream.collect().to_pylist()} == {known}
+    assert stream.node.properties.duration == duration
+    assert {row["end"] - row["start"] for row in stream.collect().to_pylist()} == {duration}
+
+
+def test_a_duration_that_may_change_is_not_known() -> None:
+    stream = log([0, 11, 19, 30]).set_duration(9).assume(periodic=10, jitter=1)
+    assert stream.node.properties.duration is None
+    assert stream.collect()["end"].to_pylist() == [10, 20, 29, 40]
+
+
+def test_events_that_touch_still_touch_where_samples_are_missing() -> None:
+    table = log([0, 31], until=[31, 40]).assume(periodic=10, jitter=2, gaps=True).collect()
+    assert list(zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True)) == [(0, 30), (30, 40)]
 
 
 def test_events_that_overlap_are_refused() -> None:

@@ -194,7 +194,8 @@ WRONG = {
     "negative ahead": (lambda: col.x.ahead(-3), "must not be negative, got -3", "Use ago() for the other direction."),
     "an empty window": (lambda: wb.sum(col.x).past(0), "needs a window that is longer than 0", 'past("20m")'),
     "an empty cell": (lambda: wb.sum(col.x).cell(0), "must be positive", ""),
-    "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, got col.x", "wb.mean(col.x)"),
+    "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, or arithmetic of aggregates; x is none",
+                     "wb.mean(col.x).past(3)"),
     "no aggregate so far": ((col.x + 1).so_far, "so_far() follows an aggregate", "wb.mean(col.x)"),
     "no rows": (lambda: wb.sum(col.x).past(rows=0), "at least 1, got 0", ""),
     "rows and a duration": (lambda: wb.sum(col.x).past(3, rows=2), "either a duration or rows=", "past(rows=10)"),
@@ -302,3 +303,59 @@ def test_values_at_multiples_of_calendar_durations() -> None:
     found = log.over_time(every="6h", x=col.x).collect()
     assert found["start"].cast(pa.int64()).to_pylist() == list(range(0, 86_400 * 3 + 1, 21_600))
     assert found["x"].to_pylist() == [start // 7_777 for start in range(0, 86_400 * 3 + 1, 21_600)]
+
+
+def test_columns_of_any_name_keep_their_values() -> None:
+    names = {"value before": [7, 7, 7], "end of the value": [8, 8, 8], "col.x.ago(1)": [9, 9, 9],
+             "col.x.previous()": [6, 6, 6], "number of a later row": [5, 5, 5], "count().so_far()": [4, 4, 4]}
+    for stream in (wb.from_arrow({"at": [0, 1, 2], "x": [1, 2, 3], **names}, time="at").select("x", *names),
+                   log((0, 1, 1), (1, 2, 2), (2, 3, 3), **names)):
+        query = stream.with_columns(a=col.x.ago(1), b=col.x.previous(), c=wb.sum(col.x).past(rows=2))
+        found = query.collect()
+        assert {name: found[name].to_pylist() for name in names} == names
+        assert [found[name].to_pylist() for name in "abc"] == [[None, 1, 2], [None, 1, 2], [1, 3, 5]]
+        assert query.schema.names == ("x", *names, "a", "b", "c")
+
+
+def test_functions_of_the_same_name_are_not_confused() -> None:
+    one, ten = (wb.aggregate(init=0, accumulate=lambda s, x, n=n: s + n * x, result=lambda s: s, name="u",
+                             returns=pa.int64()) for n in (1, 10))
+    for build in (lambda s: s.select(a=one(col.x).so_far(), b=ten(col.x).so_far()),
+                  lambda s: s.select(z=one(col.x).so_far() + ten(col.x).so_far())):
+        with pytest.raises(WhimbrelError, match="Two different functions have the same text"):
+            build(points(1, 2, 4))
+
+
+def test_the_events_own_times_are_read_before_a_window_changes_them() -> None:
+    levels = log((0, 5, 1), (10, 12, 2))
+    for part in (wb.sum(wb.end_time() - wb.start_time()).past(20), wb.max(wb.end_time()).so_far(),
+                 (wb.start_time() - col.x.previous()).ago(1)):
+        with pytest.raises(WhimbrelError, match="The start and end of events cannot be read inside of this part"):
+            levels.select(d=part)
+    lasting = levels.with_columns(d=wb.end_time() - wb.start_time()).select(d=wb.sum(col.d).past(20))
+    assert lasting.collect()["d"].to_pylist() == [5, 7]
+    with pytest.raises(WhimbrelError, match="A function of time has no start and end of events"):
+        levels.over_time(z=wb.start_time(), y=wb.sum(col.x).past(2))
+
+
+def test_events_without_a_key_are_held_and_have_no_parts() -> None:
+    rows = {"at": [0, 1, 2, 2], "x": [1, 2, 3, 4], "k": ["a", None, None, None]}
+    held = wb.from_arrow(rows, time="at").group_by("k").hold(limit=5)
+    assert held.collect()["end"].to_pylist() == [5, 6, 7, 7]
+    found = held.select("x", p=col.x.previous(), n=wb.count().past(3)).collect()
+    assert sorted(found["x"].to_pylist()) == [1, 2, 3, 4]
+    assert found["p"].null_count == 4
+    assert sorted(found["n"].to_pylist(), key=str) == [1, None, None, None]
+
+
+def test_held_events_are_one_at_a_time() -> None:
+    with pytest.raises(KernelError, match="begins before the one before it has ended") as failed:
+        wb.from_arrow({"at": [0, 1, 1], "x": [1, 2, 3]}, time="at").hold(limit=10).collect()
+    assert "group_by(...)" in failed.value.hint
+
+
+def test_many_previous_events_are_traced_in_time() -> None:
+    query = points(*range(30)).select("x", p=col.x.previous(12))
+    found = query.lineage(start=20)
+    assert found.events["log"]["x"].to_pylist()[0] == 0
+    assert len(repr(found)) < 20_000

@@ -57,10 +57,9 @@ class AlignSamples(Operator):
     Notes
     -----
     Shapes: one row out per row in. Columns keep the measured time. The end of an event moves as far as its start. An
-    event that lasts more than half of a period, and then ends within twice the jitter of the next sample, lasts until
-    that sample. State: six numbers a key; with key columns also the rows that
-    later ones may precede. Raises a KernelError that names the row and the sample. Source: XStream (ICDE 2008), section
-    3, whose timebases have exact rates here.
+    event that lasts more than half of a period, and ends within the jitter of a sample, ends at that sample. State: six
+    numbers a key; with key columns also the rows that later ones may precede. Raises a KernelError that names the row
+    and the sample. Source: XStream (ICDE 2008), section 3, whose timebases have exact rates here.
 
     Examples
     --------
@@ -100,11 +99,9 @@ class AlignSamples(Operator):
 
     def duration(self, duration: int | None) -> int | None:
         """Duration of the moved events; None if it depends on the sample."""
-        if duration is None or 2 * duration <= self.period or abs(duration - self.period) > 2 * self.jitter + 1:
+        if duration is None or not self.jitter or 2 * duration <= self.period:
             return duration
-        if self.period.denominator > 1:
-            return None if self.jitter else duration
-        return int(self.period) if abs(duration - self.period) <= 2 * self.jitter else duration
+        return duration if duration == self.period else None  # it then ends at the next sample
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted | self.per,)
@@ -253,6 +250,8 @@ class AlignSamplesKernel(Kernel):
         if isinstance(batch.ends, int) and (duration := self.op.duration(batch.ends)) is not None:
             return duration
         timebase, zeros, lasts = self.op.timebase, self.zero[ids], batch.other - batch.sync
-        following = timebase.times(timebase.first_samples(starts - zeros) + 1) + zeros
-        held = (2 * lasts > float(self.op.period)) & (np.abs(starts + lasts - following) <= 2 * self.op.jitter)
-        return np.where(batch.other == INF, INF, np.where(held, following, starts + lasts))
+        ends = np.where(batch.other == INF, zeros, batch.other) - zeros
+        near = timebase.first_samples(ends - self.op.jitter)
+        sample = timebase.times(near) + zeros
+        held = (2 * lasts > float(self.op.period)) & (np.abs(batch.other - sample) <= self.op.jitter)
+        return np.where(batch.other == INF, INF, np.where(held, sample, starts + lasts))

@@ -53,6 +53,8 @@ class Assume(Operator):
         No event ends.
     apart : NonOverlapping, optional
         Events do not overlap, and may be periodic; per key if it names columns.
+    hint : str
+        What to do about a row that violates one.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 
@@ -77,6 +79,7 @@ class Assume(Operator):
     duration: int | None = None
     starts_only: bool = False
     apart: NonOverlapping | None = None
+    hint: str = "Remove the assumption, or fix the data."
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
@@ -269,7 +272,7 @@ class AssumeKernel(Kernel):
         if not wrong.any():
             return
         row = int(wrong.argmax())
-        raise assumption_error(batch, row, self.columns, why(row), self.assume.show())
+        raise assumption_error(batch, row, self.columns, why(row), self.assume.show(), self.assume.hint)
 
 
 def _all_apart(batch: Batch, minimum: int, maximum: int) -> bool:

@@ -61,7 +61,7 @@ def align_samples(facts: Iterable[Event], period: Fraction, *, phase: Time | Non
     """The rule on jitter: a row within `jitter` of a sample's time is that sample, and starts at that time.
 
     Sample `i` is at ``phase + i * period``, rounded, halves up; without a phase the first row of each key is sample 0.
-    The rest of the lifetime moves along. What lasted until about the next sample lasts until the next sample.
+    The rest of the lifetime moves along. What lasted until about a sample lasts until that sample.
     """
     zeros: dict[object, Time] = {}
     last: dict[object, tuple[int, Time]] = {}
@@ -78,8 +78,10 @@ def align_samples(facts: Iterable[Event], period: Fraction, *, phase: Time | Non
         if before is not None and not gaps and sample != before + 1:
             raise KernelError("a sample is missing", where="align_samples", hint="")
         moved = at[sample] + (end - start)  # infinity stays infinity
-        if 2 * (end - start) > period and abs(moved - at[sample + 1]) <= 2 * jitter:
-            moved = at[sample + 1]
+        if 2 * (end - start) > period and end != INF:
+            about = floor((end - zero) / period)
+            near = [zero + floor(each * period + Fraction(1, 2)) for each in range(about - 1, about + 3)]
+            moved = next((time for time in near if abs(time - end) <= jitter), moved)
         if ended is not None and ended > at[sample]:
             raise KernelError("events overlap", where="align_samples", hint="")
         last[key] = sample, moved
