@@ -11,6 +11,7 @@ from whimbrel.expr import (
     Col,
     Expr,
     Keys,
+    OuterValue,
     columns_of,
     end_time,
     start_time,
@@ -124,7 +125,7 @@ class TemporalParts:
         """A column name that the events do not have."""
         while name in self.out.schema or name in self.events.schema:
             name += "'"
-        return Col(name)
+        return Col(name, OuterValue("rows", name))
 
     def _function(self, part: Temporal) -> Node:
         match part:

@@ -63,7 +63,7 @@ class Shift(Operator):
                                                                            known.time_grid.offset + self.amount)
         return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, time_grid=time_grid,
                           causal=known.causal and self.amount >= 0, starts_only=known.starts_only, apart=known.apart,
-                          points=known.points)
+                          points=known.points, packed=known.packed)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
