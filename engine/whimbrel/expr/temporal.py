@@ -55,7 +55,7 @@ class Previous(Temporal):
 
     @property
     def call(self) -> str:
-        return f"previous({self.events if self.events != 1 else ''})"
+        return f"previous({'' if self.events == 1 else repr(self.events)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

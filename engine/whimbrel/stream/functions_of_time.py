@@ -30,7 +30,7 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
             raise PlanError("A function of time has no start and end of events.",
                             where=f"over_time({name}={expr.show()})",
                             hint=LIFETIMES_HINT)
-    found = {part.show(): parts.function_of(part) for expr in exprs.values() for part in temporal_parts(expr)}
+    found = {part.show(): parts.at_any_time(part) for expr in exprs.values() for part in temporal_parts(expr)}
     read = {name: substitute(expr, {text: column for text, (_, column) in found.items()})
             for name, expr in exprs.items()}
     named = {column.name for _, column in found.values()}

@@ -76,16 +76,12 @@ class TemporalParts:
         columns = {part.show(): self._column(part) for part in temporal_parts(expr)}
         return substitute(expr, columns)
 
-    def function_of(self, part: Temporal) -> tuple[Node, Col]:
-        """The same as :meth:`at_any_time`, of a part that is checked first."""
-        check_alike(part, self._meanings)
-        check_part(part, self.out.schema)
-        return self.at_any_time(part)
-
     def at_any_time(self, part: Temporal) -> tuple[Node, Col]:
         """The key columns and the value of a part, which is one event at a time for each key."""
         text = part.show()
+        check_alike(part, self._meanings)
         if text not in self._functions:
+            check_part(part, self.out.schema)
             self._functions[text] = self._function(part)
         return self._functions[text], Col(self._functions[text].schema.names[-1])
 
@@ -94,7 +90,6 @@ class TemporalParts:
         text = part.show()
         check_alike(part, self._meanings)
         if text not in self._columns:
-            check_part(part, self.out.schema)
             self._columns[text] = self._add_previous(part) if isinstance(part, Previous) else self._add(part)
         return self._columns[text]
 
@@ -113,6 +108,7 @@ class TemporalParts:
         return column
 
     def _add_previous(self, part: Previous) -> Col:
+        check_part(part, self.out.schema)
         value = self.over_columns(part.of)
         column, before = self._new(part.show()), self.out
         for _ in range(part.events):  # each takes the value of the one before from a stream that is not in the next

@@ -193,6 +193,11 @@ WRONG = {
     "negative": (lambda: col.x.ago(-3), "must not be negative, got -3", "Use ahead() for the other direction."),
     "negative ahead": (lambda: col.x.ahead(-3), "must not be negative, got -3", "Use ago() for the other direction."),
     "an empty window": (lambda: wb.sum(col.x).past(0), "needs a window that is longer than 0", 'past("20m")'),
+    "an empty window before": (lambda: wb.sum(col.x).past(0).ago(1), "needs a window that is longer than 0", "past("),
+    "no number": (lambda: wb.sum(col.x).past(3, min_rows="a"), "min_rows must be a number of at least 0, got 'a'", ""),
+    "a bound of a window": (lambda: (wb.sum(col.x) + wb.window_start()).past(2), "window_start() is none", ""),
+    "too far": (lambda: col.x.ago(2**63 - 1), "is too long", "so_far()"),
+    "a duration": (lambda: col.x.previous("1m"), "a number of events of at least 1, got '1m'", 'ago("1m")'),
     "an empty cell": (lambda: wb.sum(col.x).cell(0), "must be positive", ""),
     "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, or arithmetic of aggregates; x is none",
                      "wb.mean(col.x).past(3)"),
@@ -266,6 +271,8 @@ def test_held_values_last_until_the_next_of_their_key() -> None:
 def test_over_time_needs_a_column() -> None:
     with pytest.raises(WhimbrelError, match=r"over_time\(\) needs at least one column"):
         points(1).over_time()
+    with pytest.raises(WhimbrelError, match=r"over_time\(\) needs a column or a temporal part"):
+        points(1).over_time(m=1)
 
 
 def test_parts_are_per_key_within_group_apply() -> None:
