@@ -328,7 +328,9 @@ def _spacings_of(node: Node) -> list[_Spacing]:
         return []
     known_places = period is not None and lasts <= period and not (known.apart.gaps and per)
     spacings = [_Spacing(period, lasts, per)] if period is not None and known_places else []
-    return [*spacings, _TICKS] if lasts == 1 and not per and _TICKS not in spacings else spacings
+    # A loop over all ticks is slow where events are far apart: whoever declares them knows.
+    ticks = lasts == 1 and not per and known.apart.declared and _TICKS not in spacings
+    return [*spacings, _TICKS] if ticks else spacings
 
 
 def _fixed(schema: Schema) -> bool:

@@ -64,11 +64,14 @@ class NonOverlapping:
         Their starts follow each other at this distance.
     gaps : bool
         Their starts follow each other at multiples of the period instead.
+    declared : bool
+        The user said so. Otherwise it is checked for an operator that needs it, and events may be far apart.
     """
 
     per: frozenset[str] = frozenset()
     period: int | None = None
     gaps: bool = False
+    declared: bool = True
 
     def show(self) -> str:
         keys = f" per {', '.join(sorted(self.per))}" if self.per else ""

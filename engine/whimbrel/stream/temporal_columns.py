@@ -219,7 +219,7 @@ def _one_at_a_time(node: Node, keys: list[str]) -> Node:
     known = node.properties.apart
     if known is not None and known.per <= frozenset(keys):
         return _with_keys(node, keys)
-    apart = NonOverlapping(frozenset(keys))
+    apart = NonOverlapping(frozenset(keys), declared=False)
     return Node(Assume(apart=apart, hint=_OVERLAP, unit=node.schema.unit), (_with_keys(node, keys),))
 
 

@@ -35,3 +35,12 @@ def test_explain_says_why_an_operator_is_not_in_the_loop(name: str) -> None:
 def test_explain_has_no_note_where_all_is_in_the_loop() -> None:
     log = wb.from_arrow({"at": range(50), "x": [1.0] * 50}, time="at", name="log").select("x").assume(periodic=1)
     assert "note:" not in log.where(col.x > 0).sliding_window(20).aggregate(m=wb.mean(col.x)).where(col.m > 1).explain()
+
+
+def test_events_that_nobody_declared_dense_are_not_in_a_loop_over_ticks() -> None:
+    log = wb.from_arrow({"at": range(0, 50_000, 1_000), "x": [1.0] * 50}, time="at", name="log").select("x")
+    query = log.select(m=wb.mean(col.x).past(10_000))
+    assert "periodic_loop" not in query.explain()
+    declared = log.assume(non_overlapping=True).select(m=wb.mean(col.x).past(10_000))
+    assert "periodic_loop" in declared.explain()
+    assert query.collect().equals(declared.collect())
