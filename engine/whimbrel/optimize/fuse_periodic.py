@@ -328,7 +328,7 @@ def _spacings_of(node: Node) -> list[_Spacing]:
         return []
     known_places = period is not None and lasts <= period and not (known.apart.gaps and per)
     spacings = [_Spacing(period, lasts, per)] if period is not None and known_places else []
-    # A loop over all ticks is slow where events are far apart: whoever declares them knows.
+    # A loop over all ticks is slow where events are far apart, so the user must have declared them.
     ticks = lasts == 1 and not per and known.apart.declared and _TICKS not in spacings
     return [*spacings, _TICKS] if ticks else spacings
 
