@@ -33,7 +33,7 @@ class TemporalMethods:
         >>> prices.select(change=col.px - col.px.ago(1)).collect()["change"].to_pylist()
         [None, 1.0, -2.0]
         """
-        from whimbrel.expr.temporal import TimeOffset
+        from whimbrel.expr.temporal_nodes import TimeOffset
 
         return TimeOffset(cast("Expr", self), by, "ago")
 
@@ -46,7 +46,7 @@ class TemporalMethods:
         ----------
         by : str, timedelta or int (ticks)
         """
-        from whimbrel.expr.temporal import TimeOffset
+        from whimbrel.expr.temporal_nodes import TimeOffset
 
         return TimeOffset(cast("Expr", self), by, "ahead")
 
@@ -66,7 +66,7 @@ class TemporalMethods:
         >>> payments.select(before=col.x.previous()).collect()["before"].to_pylist()
         [None, 5, 6]
         """
-        from whimbrel.expr.temporal import Previous
+        from whimbrel.expr.temporal_nodes import Previous
 
         return Previous(cast("Expr", self), events)
 
@@ -97,7 +97,7 @@ class TemporalMethods:
         >>> prices.select(m=wb.mean(col.px).past(rows=2)).collect()["m"].to_pylist()
         [1.0, 2.0, 2.5, 4.0]
         """
-        from whimbrel.expr.temporal import Past, PastRows
+        from whimbrel.expr.temporal_nodes import Past, PastRows
 
         expr = cast("Expr", self)
         if (back is None) == (rows is None) or (rows is not None and ahead):
@@ -122,7 +122,7 @@ class TemporalMethods:
         >>> log.select(d=col.x - wb.mean(col.x).cell(10)).collect()["d"].to_pylist()
         [-1.0, 1.0, 0.0]
         """
-        from whimbrel.expr.temporal import WindowCell
+        from whimbrel.expr.temporal_nodes import WindowCell
 
         return WindowCell(cast("Expr", self), size, offset)
 
@@ -137,6 +137,6 @@ class TemporalMethods:
         >>> log.select(total=wb.sum(col.x).so_far()).collect()["total"].to_pylist()
         [1, 4, 9]
         """
-        from whimbrel.expr.temporal import SoFar
+        from whimbrel.expr.temporal_nodes import SoFar
 
         return SoFar(cast("Expr", self))

@@ -9,7 +9,7 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.function_fingerprint import functions_in, identity
 from whimbrel.expr.nodes import Col, Expr
-from whimbrel.expr.temporal import Temporal, TimeOffset
+from whimbrel.expr.temporal_nodes import Temporal, TimeOffset
 
 NO_LIFETIMES = "The start and end of events cannot be read inside of this part."
 LIFETIMES_HINT = "Make it a column first: with_columns(began=wb.start_time())."

@@ -30,6 +30,8 @@ class Actions:
     def explain(self, *, on: Any = None) -> str:
         """Show the plan and the optimized plan.
 
+        Notes at the end say why operators over events that never overlap are not in a periodic loop.
+
         Parameters
         ----------
         on : pyspark.sql.SparkSession, optional

@@ -18,7 +18,7 @@ from whimbrel.expr import (
     substitute,
     when,
 )
-from whimbrel.expr.temporal import Past, PastRows, Previous, SoFar, Temporal, TimeOffset, WindowCell, WindowValue
+from whimbrel.expr.temporal_nodes import Past, PastRows, Previous, SoFar, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
 from whimbrel.operators import Assume, Select, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in

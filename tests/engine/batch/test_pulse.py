@@ -14,7 +14,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Pulse, Schema
 from whimbrel.clock import Timebase
-from whimbrel.operators import AlignSamples, Shift
+from whimbrel.operators import Shift
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
 from whimbrel.run import Pipeline
@@ -153,17 +153,3 @@ def test_operators_do_not_see_whether_times_are_stored(name: str) -> None:
     build = QUERIES[name]
     signal = log(1_200, 300)
     assert build(signal.assume(rate=360)).collect().equals(build(signal).collect())
-
-
-def test_a_run_on_samples_resumes_from_a_checkpoint(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    query = log(2_000, 250).assume(rate=360).sliding_window("1s").aggregate(m=wb.mean(col.x))
-    run = query.start()
-    assert run.wait(60)
-    run.checkpoint(tmp_path / "run")
-    again = wb.restore(tmp_path / "run", query)
-    assert again.wait(60)
-    assert again.error is None
-
-
-def test_align_samples_is_public() -> None:
-    assert wb.operators.AlignSamples is AlignSamples
