@@ -33,20 +33,20 @@ from whimbrel.plan import (
 from whimbrel.run import Run
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.certify import Certificate, certify
-from whimbrel.stream.functions_of_time import hold, over_time
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.temporal_columns import with_temporal_columns
+from whimbrel.stream.time_functions import TimeFunctions
 from whimbrel.stream.time_units import in_one_unit
 
 Query = Callable[["Stream"], "Stream"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream(Methods, Actions):
+class Stream(Methods, TimeFunctions, Actions):
     """A possibly unbounded sequence of events.
 
     An event is a payload with a lifetime ``[start, end)``, in which it is true.
@@ -90,51 +90,6 @@ class Stream(Methods, Actions):
             check_name(name, "group_by")
             check_key(name, type_of(expr, self.schema, where=(call := f"group_by({named_words(every)})")), call)
         return replace(self, keys=every)
-
-    def over_time(self, *, every: Duration | None = None, **columns: Column) -> Stream:
-        """Make a stream of functions of time.
-
-        There is a new event wherever a value changes. Temporal parts such as ``wb.mean(col.px).past("20m")`` are there
-        as long as their windows are not empty. In ``select`` they are taken when events start only. After ``group_by``
-        the result has the keys, too.
-
-        Parameters
-        ----------
-        every : str, timedelta or int (ticks), optional
-            Give the values at multiples of this duration only, each until the next one.
-        **columns : Expr or callable
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> from whimbrel import col
-        >>> prices = wb.from_arrow({"at": [0, 3], "px": [10, 20]}, time="at").select("px")
-        >>> prices.over_time(top=wb.max(col.px).past(5)).collect().to_pylist()
-        [{'start': 0, 'end': 3, 'top': 10}, {'start': 3, 'end': 5, 'top': 20}, {'start': 5, 'end': 8, 'top': 20}]
-        """
-        node = over_time(self.node, self.keys, named_columns("over_time", (), columns, self.schema.names),
-                         every)
-        return replace(self, node=node, keys=columns_of_keys(self.group))
-
-    def hold(self, limit: Duration | None = None) -> Stream:
-        """Extend each event until the next one starts.
-
-        After ``group_by`` that is the next one of its key.
-
-        Parameters
-        ----------
-        limit : str, timedelta or int (ticks), optional
-            Longest duration. Without one, the end of the newest event is unknown until the next one comes.
-
-        Examples
-        --------
-        >>> import whimbrel as wb
-        >>> levels = wb.from_arrow({"at": [0, 3, 20], "v": [1, 2, 3]}, time="at").select("v")
-        >>> levels.hold(limit=10).collect().to_pylist()
-        [{'start': 0, 'end': 3, 'v': 1}, {'start': 3, 'end': 13, 'v': 2}, {'start': 20, 'end': 30, 'v': 3}]
-        """
-        names = tuple(name for name, _ in self.keys)
-        return replace(self, node=hold(self.node, self.keys, limit), keys=columns_of_keys(names))
 
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
         """Apply a query to each group.
@@ -320,6 +275,9 @@ class Stream(Methods, Actions):
     def __repr__(self) -> str:
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return readable(f"{explain(self.node)}{keys}\n{self.schema.show()}")
+
+    def _with(self, node: Node, keys: Keys) -> Self:
+        return replace(self, node=node, keys=keys)
 
     # The methods of operators build the operators for this stream and append them.
 

@@ -1,0 +1,67 @@
+"""Methods of streams that are functions of time."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from whimbrel.clock import Duration
+from whimbrel.expr import Column, Keys, named_columns
+from whimbrel.plan import Node
+from whimbrel.stream.functions_of_time import hold, over_time
+from whimbrel.stream.grouping import columns_of_keys
+
+
+class TimeFunctions:
+    """Hold and sample events, and evaluate functions of time."""
+
+    node: Node
+    keys: Keys
+    group: tuple[str, ...]
+
+    def _with(self, node: Node, keys: Keys) -> Self:
+        raise TypeError(type(self))
+
+    def over_time(self, *, every: Duration | None = None, **columns: Column) -> Self:
+        """Make a stream of functions of time.
+
+        There is a new event wherever a value changes. Temporal parts such as ``wb.mean(col.px).past("20m")`` are there
+        as long as their windows are not empty. In ``select`` they are taken when events start only. After ``group_by``
+        the result has the keys, too.
+
+        Parameters
+        ----------
+        every : str, timedelta or int (ticks), optional
+            Give the values at multiples of this duration only, each until the next one.
+        **columns : Expr or callable
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> prices = wb.from_arrow({"at": [0, 3], "px": [10, 20]}, time="at").select("px")
+        >>> prices.over_time(top=wb.max(col.px).past(5)).collect().to_pylist()
+        [{'start': 0, 'end': 3, 'top': 10}, {'start': 3, 'end': 5, 'top': 20}, {'start': 5, 'end': 8, 'top': 20}]
+        """
+        named = named_columns("over_time", (), columns, self.node.schema.names)
+        node = over_time(self.node, self.keys, named, every)
+        return self._with(node, columns_of_keys(self.group))
+
+    def hold(self, limit: Duration | None = None) -> Self:
+        """Extend each event until the next one starts.
+
+        After ``group_by`` that is the next one of its key.
+
+        Parameters
+        ----------
+        limit : str, timedelta or int (ticks), optional
+            Longest duration. Without one, the end of the newest event is unknown until the next one comes.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> levels = wb.from_arrow({"at": [0, 3, 20], "v": [1, 2, 3]}, time="at").select("v")
+        >>> levels.hold(limit=10).collect().to_pylist()
+        [{'start': 0, 'end': 3, 'v': 1}, {'start': 3, 'end': 13, 'v': 2}, {'start': 20, 'end': 30, 'v': 3}]
+        """
+        names = tuple(name for name, _ in self.keys)
+        return self._with(hold(self.node, self.keys, limit), columns_of_keys(names))
