@@ -30,7 +30,7 @@ TOPICS = {
     "Joins": ("Join", "AsofJoin", "SemiJoin", "Clip"),
     "Patterns": ("Detect",),
     "More": (),
-    "What plans hold besides": ("Results", "Fill", "Coalesce", "FinerUnit", "Sort"),
+    "What plans hold besides": ("Results", "RunningAggregate", "Fill", "Coalesce", "FinerUnit", "Sort"),
 }
 """Operators in an order to read them in; one that no topic names is listed under More."""
 MEASURES = {

@@ -21,6 +21,9 @@ QUERIES = {
     "past_rows": LEVELS + ".select('x', s=wb.sum(col.x).past(rows=3), m=wb.max(col.x).past(rows=2, min_rows=2))",
     "cell": POINTS + ".select(z=col.x - wb.min(col.x).cell(7, offset=2))",
     "so_far": LEVELS + ".where(col.x == wb.max(col.x).so_far())",
+    "reset": LEVELS + ".select(s=wb.sum(col.x).so_far(reset=col.x > 5), m=wb.median(col.x).so_far(reset=col.x < 2))",
+    "so_far_of_keys": OF_KEYS + ".select('key', s=(wb.sum(col.x) * wb.count()).so_far(reset=col.x > col.x.previous()))",
+    "held_so_far": POINTS + ".over_time(s=wb.max(col.x).so_far(reset=col.x < 3), p=wb.count().so_far().ago(2))",
     "mixed": POINTS + ".select(z=(wb.sum(col.x - col.x.ago(1)).past(5) - col.x.previous()).ago(2))",
     "of_keys": OF_KEYS + ".select('key', 'x', p=col.x.previous(), n=wb.count().past(5), d=col.x.ago(3))",
 }

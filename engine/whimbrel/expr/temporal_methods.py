@@ -126,8 +126,19 @@ class TemporalMethods:
 
         return WindowCell(cast("Expr", self), size, offset)
 
-    def so_far(self) -> Expr:
-        """Aggregates of all events that have started.
+    def so_far(self, *, reset: Expr | None = None) -> Expr:
+        """Aggregates of all events that have started, up to and including the one at hand.
+
+            time     0    5    10   15
+            in       a────b─────────c─     (x: 2, 3, 4; c resets)
+            out      2────5─────────4─     (sum(col.x).so_far(reset=col.opens))
+
+        Each row is answered at once, from one state per key.
+
+        Parameters
+        ----------
+        reset : Expr, optional
+            Condition. Where it is true, the state starts again, and the event is taken in after that. Null is false.
 
         Examples
         --------
@@ -136,7 +147,10 @@ class TemporalMethods:
         >>> log = wb.from_arrow({"at": [0, 4, 11], "x": [1, 3, 5]}, time="at").select("x")
         >>> log.select(total=wb.sum(col.x).so_far()).collect()["total"].to_pylist()
         [1, 4, 9]
+        >>> log.select(total=wb.sum(col.x).so_far(reset=col.x == 3)).collect()["total"].to_pylist()
+        [1, 3, 8]
         """
         from whimbrel.expr.temporal_nodes import SoFar
+        from whimbrel.expr.trace import trace
 
-        return SoFar(cast("Expr", self))
+        return SoFar(cast("Expr", self), None if reset is None else trace(reset, where="so_far()"))

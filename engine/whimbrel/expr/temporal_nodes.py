@@ -103,8 +103,10 @@ class WindowCell(WindowValue):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SoFar(WindowValue):
-    """All events that have started."""
+    """All events that have started, or those since the last reset."""
+
+    reset: Expr | None = None
 
     @property
     def call(self) -> str:
-        return "so_far()"
+        return f"so_far({'' if self.reset is None else f'reset={self.reset.show()}'})"

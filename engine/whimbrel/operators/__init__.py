@@ -7,6 +7,7 @@ from whimbrel.operators.aggregation.finalize import Finish
 from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregate
 from whimbrel.operators.aggregation.pivot import Pivot, pivot
 from whimbrel.operators.aggregation.result_expressions import Results, WindowBound
+from whimbrel.operators.aggregation.running_aggregate import RunningAggregate
 from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
 from whimbrel.operators.aggregation.top_k import TopK, top_k
 from whimbrel.operators.joins.asof_join import AsofJoin, Direction, asof_join
@@ -61,11 +62,11 @@ __all__ = [
     "ClipDuration", "Coalesce", "Detect", "Direction", "Edges", "Emit", "Explode", "Extend", "Fill", "FinerUnit",
     "Finish", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label",
     "LateRows", "LatenessBand", "Moment", "On", "Outputs", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "Quantize",
-    "Results", "SampleKeys", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift",
-    "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot", "Where", "WindowBound",
-    "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at", "clip_duration", "cross_join",
-    "detect", "distinct", "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "pivot",
-    "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "semi_join", "sequence",
-    "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "top_k", "tumbling_window",
-    "union", "unpivot", "where", "with_columns",
+    "Results", "RunningAggregate", "SampleKeys", "Select", "SemiJoin", "SessionAggregate", "SessionWindow",
+    "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot",
+    "Where", "WindowBound", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at",
+    "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "explode", "extend",
+    "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select",
+    "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch",
+    "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns",
 ]

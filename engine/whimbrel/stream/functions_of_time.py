@@ -12,7 +12,7 @@ from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, start_time, 
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed, temporal_parts
 from whimbrel.operators import Select
 from whimbrel.plan import Node
-from whimbrel.stream.temporal_columns import TemporalParts, after, joined, joined_by
+from whimbrel.stream.temporal_columns import TemporalParts, after, joined, until_next
 
 
 def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every: Duration | None) -> Node:
@@ -60,5 +60,4 @@ def _sampled(node: Node, every: Duration) -> Node:
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
     """Each event until the next one of its key."""
     parts = TemporalParts(node, keys)
-    return joined_by(operators.clip_at, after(operators.set_duration, parts.out, limit), parts.events,
-                     parts.keys or None)
+    return until_next(parts.out, parts.events, parts.keys, limit)

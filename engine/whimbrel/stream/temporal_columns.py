@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from whimbrel import operators
+from whimbrel.clock import Duration
 from whimbrel.expr import (
     Col,
     Expr,
@@ -18,13 +19,23 @@ from whimbrel.expr import (
     substitute,
     when,
 )
-from whimbrel.expr.temporal_nodes import Past, PastRows, Previous, SoFar, Temporal, TimeOffset, WindowCell, WindowValue
+from whimbrel.expr.temporal_nodes import (
+    Past,
+    PastRows,
+    Previous,
+    SoFar,
+    Temporal,
+    TimeOffset,
+    WindowCell,
+    WindowValue,
+)
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
 from whimbrel.operators import Assume, Select, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
+from whimbrel.stream.running_parts import runs_row_by_row, with_running_values
 from whimbrel.stream.temporal_checks import check_part, offset_ticks
 
 _OVERLAP = "Values at other times need one event at a time: use group_by(...), or aggregate the events of a time first."
@@ -60,13 +71,11 @@ class TemporalParts:
 
     def __init__(self, node: Node, keys: Keys) -> None:
         self.keys = [name for name, _ in keys]
-        self.out = with_keys_as_columns(node, keys)
-        self.events = _one_at_a_time(self.out, self.keys)
-        if not keys:
-            self.out = self.events
+        self.out = _one_at_a_time(with_keys_as_columns(node, keys), self.keys)
+        self.events = _with_keys(self.out, self.keys)
         known = self.events.properties
         self._points = known.points or known.duration == 1
-        self._columns: dict[str, Col] = {}
+        self._columns: dict[str, Expr] = {}
         self._meanings: dict[str, str] = {}
         self._functions: dict[str, Node] = {}
 
@@ -85,13 +94,26 @@ class TemporalParts:
             self._functions[text] = self._function(part)
         return self._functions[text], Col(self._functions[text].schema.names[-1])
 
-    def _column(self, part: Temporal) -> Col:
-        """The column of `out` that has a part; it is added if there is none."""
+    def _column(self, part: Temporal) -> Expr:
+        """A part over columns of `out`, which are added if they are missing."""
         text = part.show()
         check_alike(part, self._meanings)
         if text not in self._columns:
-            self._columns[text] = self._add_previous(part) if isinstance(part, Previous) else self._add(part)
+            if isinstance(part, Previous):
+                self._columns[text] = self._add_previous(part)
+            else:
+                self._columns[text] = self._add_running(part) if self._is_running(part) else self._add(part)
         return self._columns[text]
+
+    def _is_running(self, part: Temporal) -> TypeGuard[SoFar]:
+        """Whether each row has the value of a part as soon as it is read."""
+        if isinstance(part, SoFar):
+            check_part(part, self.out.schema)
+        return runs_row_by_row(part, self.over_columns, lambda: self.out)
+
+    def _add_running(self, part: SoFar) -> Expr:
+        self.out, value = with_running_values(lambda: self.out, self.keys, part, self.over_columns, self._new)
+        return value
 
     def _add(self, part: Temporal) -> Col:
         (there, value), on = self.at_any_time(part), self.keys or None
@@ -130,6 +152,9 @@ class TemporalParts:
                 events, value = (self.at_any_time(of) if isinstance(of, Temporal) else (self._having(of), of))
                 values = self._values(part, value, events)
                 return after(operators.shift, values, ticks if method == "ago" else -ticks)
+            case SoFar() if self._is_running(part):
+                value = self._column(part)
+                return until_next(self._values(part, value, self._having(value)), self.events, self.keys)
             case WindowValue():
                 return self._over_window(part)
         column = self._column(part)
@@ -167,6 +192,7 @@ class TemporalParts:
     def _until_row(self, events: Node, rows: int) -> Node:
         """Each event until the event of its key starts that comes so many rows later."""
         number = self._column(SoFar(count()))
+        assert isinstance(number, Col)
         numbered, later = _with_keys(self.out, self.keys), self._new("number of a later row")
         marks = _select(numbered, {**self._kept_keys, later.name: number - rows})
         return joined_by(operators.clip_at, after(operators.set_duration, numbered, None), marks,
@@ -210,17 +236,22 @@ def joined_by(build: Callable[..., Operators], left: Node, right: Node, *argumen
     return Node(made, (left, right))
 
 
+def until_next(node: Node, events: Node, keys: list[str], limit: Duration | None = None) -> Node:
+    """Each value until the next event of its key."""
+    return joined_by(operators.clip_at, after(operators.set_duration, node, limit), events, keys or None)
+
+
 def _of_enough(results: Expr, min_rows: int) -> Expr:
     return when(count() >= min_rows).then(results).otherwise(None) if min_rows else results
 
 
 def _one_at_a_time(node: Node, keys: list[str]) -> Node:
-    """The events that have a key, which are checked to be one at a time for each, unless that is known."""
+    """The events, which are checked to be one at a time for each key, unless that is known."""
     known = node.properties.apart
     if known is not None and known.per <= frozenset(keys):
-        return _with_keys(node, keys)
+        return node
     apart = NonOverlapping(frozenset(keys), declared=False)
-    return Node(Assume(apart=apart, hint=_OVERLAP, unit=node.schema.unit), (_with_keys(node, keys),))
+    return Node(Assume(apart=apart, hint=_OVERLAP, unit=node.schema.unit, keyless=True), (node,))
 
 
 def _with_keys(node: Node, keys: list[str]) -> Node:

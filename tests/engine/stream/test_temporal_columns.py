@@ -66,6 +66,8 @@ def drawn_part(drawn: random.Random, depth: int) -> Pair:
             return of.cell(size, offset=offset), oracle.cell(means, size, offset)
         case "so_far":
             of, means = drawn.choice(FOLDS)
+            if drawn.random() < 0.5:
+                return of.so_far(reset=col.x > 6), oracle.so_far(means, lambda row: (row["x"] or 0) > 6)
             return of.so_far(), oracle.so_far(means)
         case "both":
             (left, one), (right, other) = drawn_part(drawn, depth - 1), drawn_part(drawn, depth - 1)
@@ -201,6 +203,11 @@ WRONG = {
     "an empty cell": (lambda: wb.sum(col.x).cell(0), "must be positive", ""),
     "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, or arithmetic of aggregates; x is none",
                      "wb.mean(col.x).past(3)"),
+    "a reset that is no condition": (lambda: wb.sum(col.x).so_far(reset=col.x), "reset must be boolean, got col.x of",
+                                     "Compare it with a value"),
+    "a reset of an unknown column": (lambda: wb.sum(col.x).so_far(reset=col.y), "y", ""),
+    "a reset of a sketch": (lambda: wb.approx_quantile(col.x, 0.5).so_far(reset=col.x > 1), "cannot use approx_quant",
+                            "Use an exact aggregate."),
     "no aggregate so far": ((col.x + 1).so_far, "so_far() follows an aggregate", "wb.mean(col.x)"),
     "no rows": (lambda: wb.sum(col.x).past(rows=0), "at least 1, got 0", ""),
     "rows and a duration": (lambda: wb.sum(col.x).past(3, rows=2), "either a duration or rows=", "past(rows=10)"),

@@ -57,6 +57,8 @@ class Assume(Operator):
         What to do about a row that violates one.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
+    keyless : bool
+        Events without a key may overlap.
 
     Notes
     -----
@@ -81,6 +83,7 @@ class Assume(Operator):
     apart: NonOverlapping | None = None
     hint: str = "Remove the assumption, or fix the data."
     unit: TickUnit = None
+    keyless: bool = False
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
@@ -230,6 +233,8 @@ class AssumeKernel(Kernel):
     def _check_apart(self, batch: Batch, apart: NonOverlapping) -> None:
         if not self.columns and self._as_expected(batch, apart.period):
             return
+        if self.assume.keyless and not (there := self._with_key(batch)).all():
+            batch = batch.only(there)
         keys = self.keys.ids([batch.column(name) for name in self.columns], len(batch))
         extra = len(self.keys) - len(self.start)
         if extra > 0:
@@ -248,6 +253,13 @@ class AssumeKernel(Kernel):
         unit = self.assume.unit
         self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row]) - int(self.start[key]), unit)} "
                                               f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")
+
+    def _with_key(self, batch: Batch) -> Mask:
+        """Whether each event has a value in all key columns."""
+        there = np.ones(len(batch), np.bool_)
+        for name in self.columns:
+            there &= batch.column(name).validity()
+        return there
 
     def _as_expected(self, batch: Batch, period: int | None) -> bool:
         """Whether all events follow each other in time, at one distance if any: then nobody need look closer."""

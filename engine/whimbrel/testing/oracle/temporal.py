@@ -78,11 +78,12 @@ def cell(of: Fold, size: int, offset: int = 0) -> At:
     return at
 
 
-def so_far(of: Fold) -> At:
-    """A fold of the events that have started."""
+def so_far(of: Fold, reset: Callable[[Payload], Any] | None = None) -> At:
+    """A fold of the events that have started, since the last one for which `reset` is true."""
     def at(facts: Sequence[Event], time: Time) -> Any:
         rows = [payload for start, _, payload in sorted(facts, key=lambda event: event[0]) if start <= time]
-        return of(rows) if rows else None
+        anew = [number for number, row in enumerate(rows) if reset is not None and reset(row) is True]
+        return of(rows[anew[-1] if anew else 0:]) if rows else None
     return at
 
 

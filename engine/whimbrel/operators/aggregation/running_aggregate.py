@@ -1,0 +1,207 @@
+"""Add the values of aggregates over all rows of a key so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
+from whimbrel.clock import INF, MIN_TIME, TickUnit
+from whimbrel.errors import ExpressionError, KernelError
+from whimbrel.expr import type_of
+from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.operators.aggregation.aggregate import GroupAggregate
+from whimbrel.operators.aggregation.running_column import RunningColumn
+from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues, RunningValues
+from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, reads_exactly
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunningAggregate(Operator):
+    """Add the values of aggregates over the rows of a key so far, up to and including each row.
+
+        time     0    5    10   15
+        in       a────b─────────c─     (x: 2, 3, 4; c resets)
+        out      2────5─────────4─     (sum(col.x) so far)
+
+    Lifetimes do not change. A row without a key meets nothing: its values are null.
+
+    Parameters
+    ----------
+    keys : tuple of str
+        Key columns. None: all rows together.
+    columns : tuple of RunningColumn
+        What is added, after the columns of the input.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Shapes: one row out per row in, at once. State: one state of each aggregate a key, and the values of events whose
+    end is not known yet. Source: the recurrences of TiLT (ASPLOS 2023), section 4; scans of APL.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> from whimbrel import col
+    >>> log = wb.from_arrow({"at": [0, 4, 11], "x": [1, 3, 5], "opens": [True, False, True]}, time="at", name="log")
+    >>> totals = log.select(total=wb.sum(col.x).so_far(reset=col.opens))
+    >>> print(totals.explain().splitlines()[2].split("   ")[0].strip("│└─ "))
+    running(sum(col.x) with reset=col.opens)
+    >>> totals.collect()["total"].to_pylist()
+    [1, 4, 5]
+    """
+
+    accepts_edges: ClassVar[bool] = True
+
+    keys: tuple[str, ...] = ()
+    columns: tuple[RunningColumn, ...]
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        fields = list(upstream[0].fields)
+        for column in self.columns:
+            where = column.show(self.unit)
+            if column.reset is not None and not pa.types.is_boolean(type_of(column.reset, upstream[0], where=where)):
+                raise ExpressionError(f"reset must be boolean, got {column.reset.show()}.", where=where,
+                                      hint="Compare it with a value, such as `> 0`.")
+            rows = GroupAggregate(measures=((column.name, column.of),))
+            fields.append(Field(column.name, rows.result_fields(upstream[0])[0].type))
+        return upstream[0].with_fields(fields, where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], packed=True)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        added = {column.name for column in self.columns}
+        read = (column.reads for column in self.narrowed(wanted).columns)
+        return (frozenset(wanted - added).union(self.keys, *read),)
+
+    def narrowed(self, wanted: frozenset[str]) -> RunningAggregate:
+        columns = tuple(column for column in self.columns if column.name in wanted)
+        return self if len(columns) in (0, len(self.columns)) else replace(self, columns=columns)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        forgets = [column.forgets for column in self.columns]
+        back = max((ticks for ticks in forgets if ticks is not None), default=0)
+        return None if None in forgets else inputs[0].wider(back, 0, inputs[0].longest)
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by[0] in self.keys else None
+
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
+        exact = max(wanted.exact, reads_exactly(self), Exact.STARTS)
+        back = [INF if column.forgets is None else column.forgets for column in self.columns]
+        start = MIN_TIME if INF in back else earlier(wanted.start, max(back))
+        rows = wanted.only(self.keys)
+        return (rows.starts(start, wanted.end, exact) if wanted.starting else rows.during(start, wanted.end, exact),)
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        return list(dict.fromkeys(
+            note for column in self.columns
+            for note in column.of.notes(None if column.of.expr is None else type_of(column.of.expr, upstream[0]))))
+
+    def kernel(self, *upstream: Schema) -> RunningAggregateKernel:
+        return RunningAggregateKernel(self, self.schema(*upstream), upstream[0])
+
+    def show(self) -> str:
+        per = f" per {', '.join(self.keys)}" if self.keys else ""
+        return f"running({', '.join(column.show(self.unit) for column in self.columns)}{per})"
+
+
+class RunningAggregateKernel(Kernel):
+    """Takes in each row and shows the state of its key; end edges repeat the values of their start edges."""
+
+    def __init__(self, op: RunningAggregate, out_schema: Schema, schema: Schema) -> None:
+        self.op, self.out_schema = op, out_schema
+        self.keys = KeyTable([schema.type_of(name) for name in op.keys])
+        self.values: list[RunningValues] = []
+        self.places: list[int] = []
+        """Of each value, in the order of `values`: its place among the columns of the operator."""
+        make = GroupAggregate(measures=()).accumulator
+        measures = [make(column.name, column.of, schema, remembers=False) for column in op.columns]
+        in_loop = [place for place, each in enumerate(measures) if isinstance(each, ScalarAccumulator)]
+        if in_loop:
+            scalars = [each for each in measures if isinstance(each, ScalarAccumulator)]
+            self._add(LoopValues([op.columns[place] for place in in_loop], scalars), in_loop)
+        for place in sorted(set(range(len(measures))) - set(in_loop)):
+            self._add(LoggedValues(op.columns[place], measures[place]), [place])
+        self.open_ids = np.empty(0, np.int64)
+        self.open_values = [Column.nulls(out_schema.type_of(column.name), 0) for column in op.columns]
+
+    def _add(self, values: RunningValues, places: Sequence[int]) -> None:
+        self.values.append(values)
+        self.places.extend(places)
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch = batch.compact()
+        if not len(batch):
+            return []
+        keys = [batch.column(name) for name in self.op.keys]
+        ends = None if isinstance(batch.ends, int) else batch.ends < batch.sync
+        skip = _skipped(keys, ends)
+        groups = self.keys.ids(keys, len(batch), skip if len(skip) else None)
+        if len(skip):
+            groups[skip] = 0
+        rows = batch if not len(skip) else batch.with_absent(skip)
+        columns: list[Column] = []
+        for values in self.values:
+            values.grow_groups(len(self.keys))
+            try:
+                columns += values.take(rows, frozen(groups), skip)
+            except KernelError as error:
+                raise KernelError(error.what, where=error.where.replace("aggregate(", "so_far("),
+                                  hint=error.hint) from error
+        columns = [columns[self.places.index(place)] for place in range(len(columns))]
+        if batch.ids is not None:
+            columns = self._repeated(batch, columns, np.zeros(len(batch), np.bool_) if ends is None else ends)
+        return [batch.having(schema=self.out_schema, columns=(*batch.columns, *columns))]
+
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermark = watermark
+        return []
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(text for values in self.values for text in values.sources)
+
+    def _repeated(self, batch: Batch, columns: list[Column], ends: Mask) -> list[Column]:
+        """The same columns, where an end edge has the values of its start edge."""
+        assert batch.ids is not None
+        begin = (batch.other == INF) & (batch.ids >= 0)
+        if not begin.any() and not ends.any():
+            return columns
+        began = np.flatnonzero(begin)
+        ids = np.concatenate([self.open_ids, batch.ids[began]])
+        known = [Column.concat([old, new.take(began)]) for old, new in zip(self.open_values, columns, strict=True)]
+        order = np.argsort(ids, kind="stable")
+        at = np.flatnonzero(ends)
+        found = order[np.searchsorted(ids[order], batch.ids[at])]
+        rows = np.arange(len(batch))
+        rows[at] = len(batch) + found
+        left = np.ones(len(ids), np.bool_)
+        left[found] = False
+        self.open_ids, self.open_values = ids[left], [column.take(np.flatnonzero(left)) for column in known]
+        if not len(at):
+            return columns
+        return [Column.concat([new, old]).take(rows) for new, old in zip(columns, known, strict=True)]
+
+
+def _skipped(keys: Sequence[Column], ends: Mask | None) -> Mask:
+    """Rows without a key, and end edges; empty if there are none."""
+    skip = NO_MASK if ends is None or not ends.any() else ends
+    for column in keys:
+        if column.valid is not None or not column.fixed:
+            there = column.validity()
+            if not there.all():
+                skip = ~there if not len(skip) else skip | ~there
+    return frozen(skip)
+
+

@@ -1,0 +1,66 @@
+"""Generate the loop of running aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whimbrel.kernels import Compiled, load_text
+from whimbrel.operators.aggregation.aggregate_codegen import (
+    SHOW,
+    Functions,
+    bind_steps,
+    comment,
+    into,
+    literals,
+    stored,
+    tuple_of,
+)
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+
+
+def running_function(measures: Sequence[ScalarAccumulator]) -> Compiled:
+    """The loop that takes in each row, and writes the value of each aggregate after it."""
+    imports: list[str] = []
+    functions: Functions = {}
+    parameters, lines = ["group, skip"], list[str]()
+    for number, measure in enumerate(measures):
+        bound, given = bind_steps(measure.steps, str(number), ("accumulate", "result"))
+        imports += bound
+        functions |= given
+        steps, fields = measure.steps, range(len(measure.steps.init))
+        value, state, out = (f"{name}{number}_" for name in ("value", "state", "out"))
+        outs = range(len(measure.out_dtypes))
+        parameters.append(", ".join([
+            *(f"{value}{column}" for column in range(len(measure.value_dtypes))), f"valid{number}", f"start{number}",
+            f"reset{number}", *(f"{out}{column}" for column in outs), f"shown{number}",
+            *(f"{state}{field}" for field in fields)]))
+        held = tuple_of(state, "mine", fields)
+        given_row = into(value, "row", range(steps.inputs)) + (f", start{number}[row]" if steps.timed else "")
+        lines += [
+            f"if reset{number}.shape[0] and reset{number}[row]:",
+            f"    {into(state, 'mine', fields)} = {literals(steps)}",
+            f"if valid{number}.shape[0] == 0 or valid{number}[row]:",
+            f"    {stored(state, 'mine', fields, f'accumulate{number}({held}, {given_row})')}",
+        ]
+        if steps.columns is not None:
+            lines += [f"{into(out, 'row', outs)} = {into(state, 'mine', fields)}", f"shown{number}[row] = True"]
+        else:
+            lines.append(f"shown{number}[row] = show(result{number}({held}), {out}0, row)")
+    text = "\n".join([
+        comment(f"Running values of {', '.join(each.aggregate.show() for each in measures)}"),
+        "",
+        "import numpy as np",
+        *imports,
+        SHOW,
+        "from whimbrel.kernels.primitives.hashing.hash_table import index",
+        "",
+        "",
+        f"def run({', '.join(parameters)}):",
+        "    for row in range(group.shape[0]):",
+        "        if skip.shape[0] and skip[row]:",
+        "            continue",
+        "        mine = index(group[row])",
+        *(f"        {line}" for line in lines),
+        "",
+    ])
+    return load_text(text, "run", functions)

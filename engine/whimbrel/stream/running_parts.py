@@ -1,0 +1,85 @@
+"""Columns for parts of expressions that depend on all events so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from whimbrel.errors import PlanError
+from whimbrel.expr import Col, Expr, substitute, type_of, when
+from whimbrel.expr.temporal_nodes import SoFar, Temporal
+from whimbrel.operators import RunningAggregate
+from whimbrel.operators.aggregation.result_expressions import reduced_in
+from whimbrel.operators.aggregation.running_column import RunningColumn
+from whimbrel.plan import Aggregate, Node, Sketch
+
+OverColumns = Callable[[Expr], Expr]
+"""An expression over columns of a stream, which get its temporal parts."""
+
+NewName = Callable[[str], Col]
+"""A column that the stream does not have, named after a text."""
+
+
+def runs_row_by_row(part: Temporal, over_columns: OverColumns, node: Callable[[], Node]) -> bool:
+    """Whether the value of a part is known at each row from one state per key."""
+    if not isinstance(part, SoFar):
+        return False
+    sketches = [each for each in aggregates_of(part) if _is_sketch(each, over_columns, node)]
+    if sketches and part.reset is not None:
+        raise PlanError(f"so_far(reset=...) cannot use {sketches[0].show()}: it has no value at each row.",
+                        where=part.show(), hint="Use an exact aggregate.")
+    return not sketches
+
+
+def aggregates_of(part: SoFar) -> list[Aggregate]:
+    """The aggregates of a part."""
+    return [each for each in reduced_in(part.of) if isinstance(each, Aggregate)]
+
+
+def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: SoFar, over_columns: OverColumns,
+                        new_name: NewName) -> tuple[Node, Expr]:
+    """A stream with the running values that a part is made of, and the value of the part.
+
+    Parameters
+    ----------
+    node : callable
+        The stream now: it gets columns as `over_columns` adds them.
+    keys : sequence of str
+    part : SoFar
+    over_columns, new_name : callable
+    """
+    reset = None if part.reset is None else over_columns(part.reset)
+    aggregates = {each.show(): _over(each, over_columns) for each in aggregates_of(part)}
+    below = node()
+    if reset is not None and not pa.types.is_boolean(found := type_of(reset, below.schema, where=part.show())):
+        raise PlanError(f"reset must be boolean, got {part.reset} of type {found}.", where=part.show(),
+                        hint="Compare it with a value, such as `> 0`.")
+    columns = {text: RunningColumn(new_name(text if reset is None else f"{text} since a reset").name, each, reset)
+               for text, each in aggregates.items()}
+    out = added(below, keys, list(columns.values()))
+    value = substitute(part.of, {text: Col(column.name) for text, column in columns.items()})
+    for key in keys if not isinstance(value, Col) else ():
+        value = when(Col(key).is_not_null()).then(value).otherwise(None)
+    return out, value
+
+
+def added(node: Node, keys: Sequence[str], columns: Sequence[RunningColumn]) -> Node:
+    """A stream with further running values: in the loop of the ones before where they need none of these."""
+    match node.op:
+        case RunningAggregate(columns=before) if not {each.name for each in before} & frozenset[str]().union(
+                *(column.reads for column in columns)):
+            return Node(replace(node.op, columns=(*before, *columns)), node.inputs)
+    return Node(RunningAggregate(keys=tuple(keys), columns=tuple(columns), unit=node.schema.unit), (node,))
+
+
+def _over(aggregate: Aggregate, over_columns: OverColumns) -> Aggregate:
+    expr, condition = (None if each is None else over_columns(each) for each in (aggregate.expr, aggregate.condition))
+    return replace(aggregate, expr=expr, condition=condition)
+
+
+def _is_sketch(aggregate: Aggregate, over_columns: OverColumns, node: Callable[[], Node]) -> bool:
+    expr = None if aggregate.expr is None else over_columns(aggregate.expr)
+    type_ = None if expr is None else type_of(expr, node().schema)
+    return isinstance(aggregate.steps(type_, removable=False), Sketch)
