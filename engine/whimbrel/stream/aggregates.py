@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -33,6 +34,7 @@ from whimbrel.aggregates import (
     Var,
     check_installed,
 )
+from whimbrel.clock import Duration
 from whimbrel.errors import PlanError, near_match
 from whimbrel.expr import Expr, identity, trace
 from whimbrel.migration_hints import USER_AGGREGATE, renamed
@@ -40,7 +42,7 @@ from whimbrel.operators.aggregation.result_expressions import WindowBound
 
 Value = Expr | Callable[[Any], Any]
 
-_MEMBERS = ("init", "accumulate", "result", "merge", "remove", "difference", "save", "load", "returns")
+_MEMBERS = ("init", "accumulate", "result", "merge", "remove", "difference", "save", "load", "returns", "forgets")
 """Public members of a class of functions."""
 
 
@@ -313,7 +315,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
               result: Callable[..., Any] | None = None, merge: Callable[..., Any] | None = None,
               remove: Callable[..., Any] | None = None, difference: Callable[..., Any] | None = None,
               name: str | None = None, returns: pa.DataType | None = None, save: Callable[[Any], Any] | None = None,
-              load: Callable[[Any], Any] | None = None) -> UserFunctions:
+              load: Callable[[Any], Any] | None = None, forgets: Duration | None = None) -> UserFunctions:
     """Create a user-defined aggregate from plain Python functions.
 
     Call it with one or several expressions.
@@ -355,6 +357,9 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     save, load : callable, optional
         How a state is written to a checkpoint and read again: to and from None, bools, numbers, texts, times, lists,
         tuples, dicts, sets or arrays. States made of these alone need neither. Nothing is pickled.
+    forgets : str, timedelta or int (ticks), optional
+        For ``so_far()``: events that started longer ago than this no longer change the value. Threads then work on
+        ranges of time, each with so much history. If it is not true, values depend on the ranges.
 
     Examples
     --------
@@ -389,6 +394,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
         merge, remove = getattr(steps, "merge", None), getattr(steps, "remove", None)
         difference = getattr(steps, "difference", None)
         save, load = getattr(steps, "save", None), getattr(steps, "load", None)
+        forgets = getattr(steps, "forgets", None) if forgets is None else forgets
         returns = returns or getattr(steps, "returns", None)
         name = name or steps.__name__
     start = init() if callable(init) else init
@@ -405,6 +411,9 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     if returns is not None and not isinstance(returns, pa.DataType):
         raise PlanError(f"returns must be an Arrow type, got {returns!r}.", where=f"aggregate({name or ''})",
                         hint="Pass an Arrow type: returns=pa.float64(), or returns=pa.list_(pa.string()).")
+    if forgets is not None and not isinstance(forgets, str | int | timedelta):
+        raise PlanError(f"forgets must be a duration, got {forgets!r}.", where=f"aggregate({name or ''})",
+                        hint='Use a duration, such as forgets="10m".')
     if (save is None) != (load is None):
         raise PlanError("save and load must be given together.", where=f"aggregate({name or ''})",
                         hint="Pass both: load makes the state that save has written.")
@@ -415,7 +424,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
     if name == "<lambda>":  # two of them in one query need different names
         name = f"aggregate_{identity(start, accumulate, result, merge, remove, difference)}"
     return UserFunctions(name, start, accumulate, result, merge, remove, difference,
-                         fresh=init if callable(init) else None, returns=returns, save=save, load=load)
+                         fresh=init if callable(init) else None, returns=returns, save=save, load=load, forgets=forgets)
 
 
 def _check_members(steps: type) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from whimbrel.aggregates import UserAggregate
+from whimbrel.clock import TickUnit
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, substitute, type_of, when
 from whimbrel.expr.temporal_nodes import SoFar, Temporal
@@ -14,6 +16,7 @@ from whimbrel.operators import RunningAggregate
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.operators.aggregation.running_column import RunningColumn
 from whimbrel.plan import Aggregate, Node, Sketch
+from whimbrel.stream.temporal_checks import offset_ticks
 
 OverColumns = Callable[[Expr], Expr]
 """An expression over columns of a stream, which get its temporal parts."""
@@ -56,7 +59,8 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: SoF
     if reset is not None and not pa.types.is_boolean(found := type_of(reset, below.schema, where=part.show())):
         raise PlanError(f"reset must be boolean, got {part.reset} of type {found}.", where=part.show(),
                         hint="Compare it with a value, such as `> 0`.")
-    columns = {text: RunningColumn(new_name(text if reset is None else f"{text} since a reset").name, each, reset)
+    columns = {text: RunningColumn(new_name(text if reset is None else f"{text} since a reset").name, each, reset,
+                                   forgets=_forgets(each, part, below.schema.unit))
                for text, each in aggregates.items()}
     out = added(below, keys, list(columns.values()))
     value = substitute(part.of, {text: Col(column.name) for text, column in columns.items()})
@@ -72,6 +76,13 @@ def added(node: Node, keys: Sequence[str], columns: Sequence[RunningColumn]) -> 
                 *(column.reads for column in columns)):
             return Node(replace(node.op, columns=(*before, *columns)), node.inputs)
     return Node(RunningAggregate(keys=tuple(keys), columns=tuple(columns), unit=node.schema.unit), (node,))
+
+
+def _forgets(aggregate: Aggregate, part: SoFar, unit: TickUnit) -> int | None:
+    """Ticks after which an event no longer changes the value of an aggregate, as its user says."""
+    if not isinstance(aggregate, UserAggregate) or aggregate.functions.forgets is None:
+        return None
+    return offset_ticks(aggregate.functions.forgets, unit, part)
 
 
 def _over(aggregate: Aggregate, over_columns: OverColumns) -> Aggregate:

@@ -19,6 +19,9 @@ ROWS = 4_000
 
 Query = Callable[[Stream], Stream]
 
+LAST_FULL = wb.aggregate(init=(-1000, 0), accumulate=lambda s, n, start: (start if n > 2 else s[0], start),
+                         result=lambda s: s[1] - s[0] if s[1] - s[0] <= 20 else None, forgets=20, name="last_full")
+
 CUT: dict[str, Query] = {
     "rows": lambda log: log.where(col.x > 3).select("k", y=col.x * 2),
     "tumbling": lambda log: log.group_by("k").tumbling_window(50).aggregate(n=wb.count(), total=wb.sum(col.x)),
@@ -41,10 +44,13 @@ CUT: dict[str, Query] = {
         log.tumbling_window(20).aggregate(n=wb.count()), log.select(n=col.x)),
     "chop": lambda log: log.set_duration(30).chop(8),
     "computed": lambda log: log.tumbling_window(50).aggregate(m=wb.sum(col.x) / wb.count(), begin=wb.window_start()),
+    "so far, which forgets": lambda log: log.set_duration(1).aggregate(n=wb.count()).set_duration(1).select(
+        s=LAST_FULL(col.n).so_far()),
     "emit": lambda log: log.group_by("k").hopping_window(60, 20).aggregate(n=wb.count(), emit="close"),
 }
 WHOLE: dict[str, Query] = {
     "sessions": lambda log: log.session_window(5).aggregate(n=wb.count()),
+    "so far": lambda log: log.set_duration(1).aggregate(n=wb.count()).set_duration(1).select(s=wb.sum(col.n).so_far()),
     "unbounded": lambda log: log.set_duration(None).aggregate(n=wb.count()),
     "computed duration": lambda log: log.set_duration(col.x + 1).aggregate(n=wb.count()),
     "beats that never meet": lambda log: log.tumbling_window(50).aggregate(n=wb.count()).union(

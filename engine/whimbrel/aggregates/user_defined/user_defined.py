@@ -14,6 +14,7 @@ from whimbrel.aggregates.user_defined.numeric_functions import Roles, number_ste
 from whimbrel.aggregates.user_defined.python_functions import RETURNS, PythonSteps, foreseen, python_steps
 from whimbrel.aggregates.user_defined.value_kinds import Kind, NotCompiled
 from whimbrel.batch import numpy_type
+from whimbrel.clock import Duration
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import Call, Expr, trace
 from whimbrel.kernels import captured
@@ -39,6 +40,8 @@ class UserFunctions:
         Makes a state of no rows.
     returns : pyarrow.DataType, optional
     save, load : callable, optional
+    forgets : str, timedelta or int (ticks), optional
+        After which time an event no longer changes the value.
     """
 
     name: str
@@ -52,6 +55,7 @@ class UserFunctions:
     returns: pa.DataType | None = None
     save: Function | None = None
     load: Function | None = None
+    forgets: Duration | None = None
 
     def __call__(self, *values: Expr | Function) -> UserAggregate:
         inputs = tuple(trace(each, where=f"{self.name}()") for each in values)

@@ -53,7 +53,7 @@ class RunningAggregate(Operator):
     >>> from whimbrel import col
     >>> log = wb.from_arrow({"at": [0, 4, 11], "x": [1, 3, 5], "opens": [True, False, True]}, time="at", name="log")
     >>> totals = log.select(total=wb.sum(col.x).so_far(reset=col.opens))
-    >>> print(totals.explain().splitlines()[2].split("   ")[0].strip("│└─ "))
+    >>> print(totals.explain().splitlines()[1].split("   ")[0].strip("└─ "))
     running(sum(col.x) with reset=col.opens)
     >>> totals.collect()["total"].to_pylist()
     [1, 4, 5]
