@@ -18,13 +18,14 @@ import whimbrel.operators
 from whimbrel.plan import FLUENT, Aggregate, Operator
 from whimbrel.stream import aggregates as measures
 from whimbrel.stream.methods import Methods
+from whimbrel.stream.time_functions import FunctionsOfTime
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
     "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Assume", "AlignSamples"),
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
-                  "Edges"),
+                  "Edges", "Resample"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "Quantize"),
     "Groups": ("GroupAggregate", "TopK", "Pivot"),
     "Joins": ("Join", "AsofJoin", "SemiJoin", "Clip"),
@@ -86,7 +87,9 @@ class Page:
 
 def files() -> dict[Path, str]:
     """What is to be in which file."""
-    operators = {each: Page(each, {f"Stream.{name}": getattr(Methods, name) for name, build in FLUENT.items()
+    methods = {name: (build, getattr(Methods, name)) for name, build in FLUENT.items()}
+    methods |= {name: (method, method) for name, method in vars(FunctionsOfTime).items() if inspect.isfunction(method)}
+    operators = {each: Page(each, {f"Stream.{name}": method for name, (build, method) in methods.items()
                                    if _made_by(build) == each.__name__})
                  for each in _public(whimbrel.operators, Operator)}
     functions = {name: function for name, function in vars(measures).items()

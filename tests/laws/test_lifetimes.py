@@ -40,6 +40,11 @@ QUERIES = {
                                 ".assume(periodic=5, jitter=1, gaps=True)",
     "assume_samples_of_keys": ".set_duration(1).group_by('key').tumbling_window(7).aggregate(n=wb.count())"
                               ".alter_lifetime(duration=1).assume(periodic=7, phase=2, jitter=2, gaps=True, per='key')",
+    "resample_hold": ".set_duration(1).aggregate(x=wb.max(col.x)).resample(3, how='hold', limit=8, offset=1)",
+    "resample_linear": ".set_duration(1).group_by('key').aggregate(x=wb.max(col.x), y=wb.min(col.y)).group_by('key')"
+                       ".resample(2, how='linear', limit=7).sliding_window(5).aggregate(n=wb.count(col.x))",
+    "resample_nearest": ".set_duration(1).group_by('k2').aggregate(x=wb.max(col.x)).group_by('k2')"
+                        ".resample(4, how='nearest', limit=5)",
     "edges": ".edges()",
     "edges_of_edges": ".group_by('key').aggregate(n=wb.count()).edges()",
     "edges_of_windows": ".sliding_window(4).select('x').edges().where(col.other.is_null())",

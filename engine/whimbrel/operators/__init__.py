@@ -23,6 +23,7 @@ from whimbrel.operators.lifetimes.edges import Edges, edges
 from whimbrel.operators.lifetimes.extend import Extend, extend
 from whimbrel.operators.lifetimes.lifetime import Span
 from whimbrel.operators.lifetimes.point_at_end import PointAtEnd, point_at_end
+from whimbrel.operators.lifetimes.resample import Resample, SampleMethod
 from whimbrel.operators.lifetimes.set_duration import SetDuration, set_duration
 from whimbrel.operators.lifetimes.shift import Shift, shift
 from whimbrel.operators.lifetimes.stitch import Stitch, stitch
@@ -62,10 +63,10 @@ __all__ = [
     "ClipDuration", "Coalesce", "Detect", "Direction", "Edges", "Emit", "Explode", "Extend", "Fill", "FinerUnit",
     "Finish", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label",
     "LateRows", "LatenessBand", "Moment", "On", "Outputs", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "Quantize",
-    "Results", "RunningAggregate", "SampleKeys", "Select", "SemiJoin", "SessionAggregate", "SessionWindow",
-    "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union", "Unpivot",
-    "Where", "WindowBound", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at",
-    "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "explode", "extend",
+    "Resample", "Results", "RunningAggregate", "SampleKeys", "SampleMethod", "Select", "SemiJoin", "SessionAggregate",
+    "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span", "Stitch", "TopK", "Union",
+    "Unpivot", "Where", "WindowBound", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "chop",
+    "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "explode", "extend",
     "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select",
     "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch",
     "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns",

@@ -11,6 +11,7 @@ from whimbrel.optimize.absorb_session import absorb_session
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.check_latencies import check_latencies
+from whimbrel.optimize.check_limits import check_limits
 from whimbrel.optimize.coalesce_edges import join_edges
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
@@ -56,6 +57,7 @@ def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
+    check_limits(roots)
     plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
     return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Literal, get_args
 
 from whimbrel import operators
 from whimbrel.clock import Duration, duration_ticks, grid_offset
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, start_time, substitute
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed, temporal_parts
-from whimbrel.operators import Select
+from whimbrel.expr.type_predicates import is_number
+from whimbrel.operators import GroupAggregate, Resample, Select
 from whimbrel.plan import Node
+from whimbrel.stream.aggregates import mean
+from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
 from whimbrel.stream.temporal_columns import TemporalParts, after, joined, until_next
+
+ResampleMethod = Literal["hold", "linear", "nearest", "mean"]
+"""How the value at a grid point is found."""
 
 
 def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every: Duration | None) -> Node:
@@ -61,3 +68,34 @@ def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
     """Each event until the next one of its key."""
     parts = TemporalParts(node, keys)
     return until_next(parts.out, parts.events, parts.keys, limit)
+
+
+def resample(node: Node, keys: Keys, period: Duration, how: ResampleMethod, limit: Duration | None,
+             offset: Duration | None) -> Node:
+    """One event at each multiple of a period, for each key."""
+    where = f"resample({period!r}, how={how!r})"
+    if how not in get_args(ResampleMethod):
+        raise PlanError(f"how must be one of {', '.join(map(repr, get_args(ResampleMethod)))}, got {how!r}.",
+                        where=where, hint='Use how="linear".')
+    if how == "mean" and limit is not None:
+        raise PlanError('how="mean" takes no limit: a mean is of the samples in its own period.', where=where,
+                        hint="Remove limit=.")
+    node, names = with_keys_as_columns(node, keys), tuple(name for name, _ in keys)
+    if names:
+        node = after(operators.where, node, *(Col(name).is_not_null() for name in names))
+    unit = node.schema.unit
+    ticks = duration_ticks(period, unit, where=where)
+    if how != "mean":
+        most = None if limit is None else duration_ticks(limit, unit, where=f"resample(limit={limit!r})")
+        op = Resample(period=ticks, how=how, limit=most, offset=grid_offset(period, unit, offset, where=where),
+                      keys=names, unit=unit)
+        return Node(op, (node,))
+    columns = {field.name: field for field in node.schema if field.name not in names}
+    wrong = next((field for field in columns.values() if not is_number(field.type)), None)
+    if wrong is not None:
+        raise SchemaError(f'how="mean" needs columns of numbers, got {wrong.name!r} of type {wrong.type}.', where=where,
+                          hint='Select the numbers first: select("x").resample(...).')
+    windows = after(operators.tumbling_window, node, period, offset=offset)
+    measures = tuple((name, mean(Col(name))) for name in columns)
+    means = Node(GroupAggregate(keys=columns_of_keys(names), measures=measures), (windows,))
+    return Node(Select(columns=columns_of_keys(node.schema.names)), (means,))

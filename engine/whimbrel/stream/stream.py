@@ -39,14 +39,14 @@ from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, mer
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.temporal_columns import with_temporal_columns
-from whimbrel.stream.time_functions import TimeFunctions
+from whimbrel.stream.time_functions import FunctionsOfTime
 from whimbrel.stream.time_units import in_one_unit
 
 Query = Callable[["Stream"], "Stream"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream(Methods, TimeFunctions, Actions):
+class Stream(Methods, FunctionsOfTime, Actions):
     """A possibly unbounded sequence of events.
 
     An event is a payload with a lifetime ``[start, end)``, in which it is true.

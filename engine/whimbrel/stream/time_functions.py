@@ -7,11 +7,11 @@ from typing import Self
 from whimbrel.clock import Duration
 from whimbrel.expr import Column, Keys, named_columns
 from whimbrel.plan import Node
-from whimbrel.stream.functions_of_time import hold, over_time
+from whimbrel.stream.functions_of_time import ResampleMethod, hold, over_time, resample
 from whimbrel.stream.grouping import columns_of_keys
 
 
-class TimeFunctions:
+class FunctionsOfTime:
     """Hold and sample events, and evaluate functions of time."""
 
     node: Node
@@ -65,3 +65,34 @@ class TimeFunctions:
         """
         names = tuple(name for name, _ in self.keys)
         return self._with(hold(self.node, self.keys, limit), columns_of_keys(names))
+
+    def resample(self, period: Duration, *, how: ResampleMethod, limit: Duration | None = None,
+                 offset: Duration | None = None) -> Self:
+        """Give one event at each multiple of a period, as long as the period.
+
+        Events are samples at their starts. After ``group_by`` each key has samples of its own; rows without a key are
+        left out. See :class:`whimbrel.operators.Resample`.
+
+        Parameters
+        ----------
+        period : str, timedelta or int (ticks)
+        how : {"hold", "linear", "nearest", "mean"}
+            "hold" is the last sample, "nearest" the nearer one (the earlier one of two). "linear" is on the line
+            between the two samples, of columns of numbers. "mean" is the mean of the samples in ``[t, t + period)``,
+            and there is no event where there is none.
+        limit : str, timedelta or int (ticks), optional
+            Most time from a sample to a value; with "linear", between two samples: farther apart, values are null. A
+            stream with a feed needs a limit. Without one, events go from the first to the last sample of each key.
+        offset : str, timedelta or int (ticks), optional
+            Shifts the multiples. They begin at the epoch, and those of weeks on a Monday.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> signal = wb.from_arrow({"at": [0, 4, 12], "x": [0.0, 8.0, 24.0]}, time="at").select("x")
+        >>> signal.resample(3, how="linear", limit=8).collect().select(["start", "x"]).to_pylist()
+        [{'start': 0, 'x': 0.0}, {'start': 3, 'x': 6.0}, {'start': 6, 'x': 12.0}, {'start': 9, 'x': 18.0},
+         {'start': 12, 'x': 24.0}, {'start': 15, 'x': None}, {'start': 18, 'x': None}]
+        """
+        names = tuple(name for name, _ in self.keys)
+        return self._with(resample(self.node, self.keys, period, how, limit, offset), columns_of_keys(names))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, Self
 
-from whimbrel.testing.oracle import Event, Payload, Term, lifetimes, stateless
+from whimbrel.testing.oracle import Event, Payload, Term, lifetimes, stateless, temporal
 
 
 class LifetimeWords:
@@ -49,6 +49,9 @@ class LifetimeWords:
         assert periodic is not None
         return self._now(lifetimes.align_samples(self.facts, Fraction(periodic), per=lambda row: tuple(
             row[name] for name in names), **options))
+
+    def resample(self, period: int, **options: Any) -> Self:
+        return self._now(temporal.resample(self.facts, period, keys=tuple(self.keys), **options))
 
     def edges(self) -> Self:
         return self._now(lifetimes.edges(self.facts))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from whimbrel.errors import KernelError
@@ -101,3 +103,53 @@ def taken_at_starts(facts: Iterable[Event], columns: Mapping[str, At], keys: Seq
             mine = []
         out.append((start, end, {name: at(mine, start) for name, at in columns.items()}))
     return out
+
+
+def resample(facts: Iterable[Event], period: int, how: str, *, limit: int | None = None, offset: int = 0,
+             keys: Sequence[str] = ()) -> list[Event]:
+    """One event at each multiple of a period, for each key: "never extrapolated; null across more than `limit`".
+
+    The last sample is at most `limit` old; without a limit, times are between the first and the last sample.
+    """
+    by_key: dict[Any, list[Event]] = {}
+    for event in sorted(facts, key=lambda event: event[0]):
+        if all(event[2][key] is not None for key in keys):
+            by_key.setdefault(tuple(event[2][key] for key in keys), []).append(event)
+    out: list[Event] = []
+    for samples in by_key.values():
+        if any(later[0] < earlier[1] for earlier, later in pairwise(samples)):
+            raise KernelError("samples overlap", where="resample", hint="")
+        around = limit or 0
+        since = floor_to(samples[0][0] - around, period, offset)
+        for time in range(int(since), int(samples[-1][0]) + around + 1, period):
+            before = [event for event in samples if event[0] <= time]
+            after = [event for event in samples if event[0] >= time]
+            payload = _at_grid_point(how, time, before[-1:], after[:1], limit, set(keys))
+            if payload is not None:
+                out.append((time, time + period, payload))
+    return out
+
+
+def _at_grid_point(how: str, time: int, before: list[Event], after: list[Event], limit: int | None,
+                   keys: set[str]) -> Payload | None:
+    def near(event: Event) -> bool:
+        return abs(event[0] - time) <= limit if limit is not None else bool(before and after)
+
+    if how == "nearest":
+        nearest = min((*before, *after), key=lambda event: (abs(event[0] - time), event[0]))
+        return nearest[2] if near(nearest) else None
+    if not before or not near(before[0]):
+        return None
+    if how == "hold":
+        return before[0][2]
+    (start, _, low), (end, _, high) = before[0], after[0] if after else (time + 1, 0, None)
+
+    def on_line(name: str) -> Any:
+        if name in keys:
+            return low[name]
+        if high is None or None in (low[name], high[name]) or (limit is not None and end - start > limit):
+            return None
+        if start == end:
+            return float(low[name])
+        return float(low[name] + (Fraction(high[name]) - Fraction(low[name])) * (time - start) / (end - start))
+    return {name: on_line(name) for name in low}
