@@ -84,6 +84,13 @@ class Column:
         values = self.values[rows] if storage is None else storage.take(self.values, rows)
         return Column(self.type, values, None if self.valid is None else self.valid[rows])
 
+    def take_or_null(self, rows: np.ndarray[Any, Any], there: Mask) -> Column:
+        """The rows at these positions, in this order; null where they are not there."""
+        if not isinstance(self.values, np.ndarray):
+            return Column(self.type, self.values.take(Column(pa.int64(), rows, there).to_arrow()))
+        valid = there if self.valid is None else there & self.valid[rows]
+        return Column(self.type, self.values[rows], valid)
+
     def to_arrow(self) -> pa.Array:
         """As an Arrow array of the logical type; without a copy where the layouts agree."""
         if not isinstance(self.values, np.ndarray):

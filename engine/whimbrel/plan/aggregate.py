@@ -102,6 +102,8 @@ class AggregateFunctions:
         How whole columns become these inputs, and states become values; then there is no `result`.
     timed : bool
         Whether accumulate and remove take one argument more: the start of the row, in ticks.
+    spans : bool
+        Whether accumulate takes two arguments more: when the part of the event inside the window starts and ends.
     in_order : bool
         Whether rows must be accumulated in the order of their start, before any window rounded it.
     spoiled : callable, optional
@@ -119,6 +121,7 @@ class AggregateFunctions:
     inputs: int = 1
     columns: ByColumns | None = None
     timed: bool = False
+    spans: bool = False
     in_order: bool = False
     additive: bool = False
     always: bool = False

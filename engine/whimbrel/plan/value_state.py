@@ -116,6 +116,8 @@ class Objects:
         A state that can be changed, and the given one stays as it is.
     timed : bool
         Whether the start of the row, in ticks, follows the values.
+    spans : bool
+        Whether the start and the end of the part of the event inside the window follow the values.
     in_order : bool
         Whether rows must be accumulated in the order of their start, before any window rounded it.
     """
@@ -131,4 +133,5 @@ class Objects:
     load_row: Callable[[str], tuple[Any, ...]]
     copied: Callable[[Any], Any]
     timed: bool = False
+    spans: bool = False
     in_order: bool = False

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from whimbrel import operators
-from whimbrel.clock import Duration
+from whimbrel.clock import Duration, grid_offset
 from whimbrel.expr import (
     Col,
     Expr,
@@ -30,8 +30,10 @@ from whimbrel.expr.temporal_nodes import (
     WindowValue,
 )
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
-from whimbrel.operators import Assume, Select, Where
+from whimbrel.operators import Assume, Select, TemporalColumns, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in
+from whimbrel.operators.temporal.parts import CellWindow, EventValue, Part, RowWindow, TimeWindow, WindowFold
+from whimbrel.operators.temporal.window_folds import fold_steps
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
@@ -99,10 +101,7 @@ class TemporalParts:
         text = part.show()
         check_alike(part, self._meanings)
         if text not in self._columns:
-            if isinstance(part, Previous):
-                self._columns[text] = self._add_previous(part)
-            else:
-                self._columns[text] = self._add_running(part) if self._is_running(part) else self._add(part)
+            self._columns[text] = self._add_running(part) if self._is_running(part) else self._add_part(part)
         return self._columns[text]
 
     def _is_running(self, part: Temporal) -> TypeGuard[SoFar]:
@@ -114,6 +113,57 @@ class TemporalParts:
     def _add_running(self, part: SoFar) -> Expr:
         self.out, value = with_running_values(lambda: self.out, self.keys, part, self.over_columns, self._new)
         return value
+
+    def _add_part(self, part: Temporal) -> Col:
+        read = self._as_read(part) if self._reads_rows(part) else None
+        return self._add(part) if read is None else self._add_read(part, *read)
+
+    def _reads_rows(self, part: Temporal) -> bool:
+        """Whether events read others of their key; otherwise parts are streams, which fuse into a periodic loop."""
+        apart = self.events.properties.apart
+        fuses = not self.keys and apart is not None and apart.declared and apart.period is not None
+        return not fuses or isinstance(part, Previous | PastRows)
+
+    def _as_read(self, part: Temporal) -> tuple[EventValue | WindowFold, int] | None:
+        """What is read of other events, and how many ticks before; None for what needs a stream of its own."""
+        check_part(part, self.out.schema)
+        match part:
+            case TimeOffset(of=of, by=by, method=method):
+                ticks = offset_ticks(by, self.out.schema.unit, part) * (1 if method == "ago" else -1)
+                read = self._as_read(of) if isinstance(of, Temporal) else (EventValue(of), 0)
+                return None if read is None else (read[0], read[1] + ticks)
+            case Previous(of=of, events=events):
+                return EventValue(self.over_columns(of), events), 0
+            case SoFar():
+                return (EventValue(self.over_columns(part), held=True), 0) if self._is_running(part) else None
+            case WindowValue():
+                results, _ = self._aggregates(part)
+                aggregates = (each for each in reduced_in(results) if isinstance(each, Aggregate))
+                if all(fold_steps(each, self.out.schema) is not None for each in aggregates):
+                    return WindowFold(self._window(part), results, max(1, getattr(part, "min_rows", 1))), 0
+        return None
+
+    def _window(self, part: WindowValue) -> TimeWindow | RowWindow | CellWindow:
+        unit = self.out.schema.unit
+        match part:
+            case Past(back=back, later=later):
+                return TimeWindow(offset_ticks(back, unit, part), offset_ticks(later, unit, part))
+            case PastRows(rows=rows):
+                return RowWindow(rows)
+        assert isinstance(part, WindowCell)
+        offset = grid_offset(part.size, unit, part.offset, where=part.show())
+        return CellWindow(offset_ticks(part.size, unit, part), offset)
+
+    def _add_read(self, part: Temporal, of: EventValue | WindowFold, lag: int) -> Col:
+        column, op = self._new(part.show()), self.out.op
+        made = Part(column.name, of, lag)
+        if isinstance(op, TemporalColumns) and not any(
+                columns_of(expr) & {other.name for other in op.parts} for expr in made.exprs):
+            self.out = Node(replace(op, parts=(*op.parts, made)), self.out.inputs)
+        else:
+            added = TemporalColumns(parts=(made,), keys=tuple(self.keys), unit=self.out.schema.unit)
+            self.out = Node(added, (self.out,))
+        return column
 
     def _add(self, part: Temporal) -> Col:
         (there, value), on = self.at_any_time(part), self.keys or None
@@ -127,16 +177,6 @@ class TemporalParts:
         matched = joined_by(operators.asof_join, self.out, there, on=on)
         active = when(end.is_null() | (end > start_time())).then(column).otherwise(None)
         self.out = _select(matched, {**_kept(self.out), column.name: active})
-        return column
-
-    def _add_previous(self, part: Previous) -> Col:
-        check_part(part, self.out.schema)
-        value = self.over_columns(part.of)
-        column, before = self._new(part.show()), self.out
-        for _ in range(part.events):  # each takes the value of the one before from a stream that is not in the next
-            there = _select(_with_keys(before, self.keys), {**self._kept_keys, column.name: value})
-            before, value = joined_by(operators.asof_join, self.out, there, on=self.keys or None, strict=True), column
-        self.out = before
         return column
 
     def _new(self, name: str) -> Col:

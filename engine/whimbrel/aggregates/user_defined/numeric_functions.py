@@ -40,7 +40,7 @@ class Roles(NamedTuple):
 
 
 def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
-                 timed: bool) -> tuple[AggregateFunctions, Kind]:
+                 times: int) -> tuple[AggregateFunctions, Kind]:
     """The algebra, and the kind of its result; every function has a form that is compiled.
 
     Raises
@@ -55,9 +55,8 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
     if any(isinstance(part, int) and not -(2**63) < part < 2**63 for part in first):
         raise NotCompiled("its first state leaves int64")
     shape = _Shape(isinstance(start, tuple), tuple(kind_of(part) for part in first))
-    given: list[Kind] = [*values]
-    if timed:
-        given.append("int")
+    ticks: Kind = "int"
+    given = [*values, *[ticks] * times]
     with _of_role("accumulate"):
         shape = _settled(shape, first, roles.accumulate, given)
     with _of_role("result"):
@@ -76,7 +75,7 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
         result=writing.result(roles.result, result),
         remove=None if taken is None else writing.step(
             "remove" if roles.remove is not None else "difference", taken),
-        inputs=len(values), timed=timed, in_order=roles.merge is None)
+        inputs=len(values), timed=times == 1, spans=times == 2, in_order=roles.merge is None)
     return steps, "float" if result == "either" else result
 
 

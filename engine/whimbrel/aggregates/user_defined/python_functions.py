@@ -43,7 +43,7 @@ class PythonSteps:
     roles: Roles
     save: Callable[[Any], Any] | None
     load: Callable[[Any], Any] | None
-    timed: bool
+    times: int
 
     def opened(self) -> Any:
         """A new state of no rows."""
@@ -107,7 +107,7 @@ def python_steps(user: PythonSteps, type_: pa.DataType, *, written: bool) -> Obj
         merge=None if roles.merge is None or not written else user.state("merge", roles.merge),
         remove=None if taken is None else user.state(role, taken),
         save=user.written, load=user.read, save_row=user.row_written, load_row=from_text,
-        copied=copy.deepcopy, timed=user.timed, in_order=roles.merge is None)
+        copied=copy.deepcopy, timed=user.times == 1, spans=user.times == 2, in_order=roles.merge is None)
 
 
 def _without(difference: Callable[..., Any], accumulate: Callable[..., Any],
@@ -184,7 +184,7 @@ def foreseen(user: PythonSteps, inputs: Sequence[pa.DataType], where: str) -> Fo
     for index, sample in enumerate([None, *samples]):
         try:
             if sample is not None:
-                state = accumulate(state, *sample, *([index] if user.timed else []))
+                state = accumulate(state, *sample, *range(index, index + user.times))
         except WrongState as error:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
         except StepFailed as error:  # these are not the user's values: what fails on them may be right

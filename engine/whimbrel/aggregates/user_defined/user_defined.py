@@ -154,17 +154,17 @@ class Understood:
 
 @functools.lru_cache(maxsize=256)
 def _understood(user: UserFunctions, inputs: tuple[pa.DataType, ...], where: str, _: tuple[Any, ...]) -> Understood:
-    timed = _takes_time(user.accumulate, len(inputs))
+    times = _times_taken(user.accumulate, len(inputs))
     kind, why = None, None
     try:
         values = [_kind(type_) for type_ in inputs]
-        steps, kind = number_steps(user.name, user.init, user.roles, values, timed=timed)
+        steps, kind = number_steps(user.name, user.init, user.roles, values, times=times)
         if user.returns in (None, _RESULTS[kind]):
             return Understood(steps, _RESULTS[kind], None)
         why = f"its result is to be {user.returns}"
     except NotCompiled as left:
         why, kind = str(left), left.result
-    python = PythonSteps(user.name, user.init, user.fresh, user.roles, user.save, user.load, timed=timed)
+    python = PythonSteps(user.name, user.init, user.fresh, user.roles, user.save, user.load, times=times)
     seen, unwritten = foreseen(python, inputs, where)
     type_ = user.returns or (_RESULTS["float"] if kind in ("float", "either") else seen)
     if type_ is None:
@@ -182,10 +182,11 @@ def _kind(type_: pa.DataType) -> Kind:
     return "int"
 
 
-def _takes_time(accumulate: Function, inputs: int) -> bool:
-    """Whether a function takes the start of the event after the values, by a parameter of that name."""
+def _times_taken(accumulate: Function, inputs: int) -> int:
+    """How many times of the event a function takes after the values, by parameters ``start``, or ``start, end``."""
     try:
         names = list(inspect.signature(accumulate).parameters)
     except (TypeError, ValueError):
-        return False
-    return len(names) == inputs + 2 and names[-1] == "start"
+        return 0
+    rest = names[inputs + 1:]
+    return len(rest) if rest in (["start"], ["start", "end"]) else 0

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage
 
@@ -77,15 +76,9 @@ class RowStore:
         if not there.any():
             return tuple(Column.nulls(field.type, len(slots)) for field in self.schema)
         index = np.where(there, np.cumsum(there) - 1, 0)
-        return tuple(_spread(column, index, there) for column in self.columns(slots[there], self.schema.names))
+        return tuple(column.take_or_null(index, there) for column in self.columns(slots[there], self.schema.names))
 
     def fork(self) -> RowStore:
         clone = RowStore(self.schema)
         clone.chunks = list(self.chunks)
         return clone
-
-
-def _spread(column: Column, index: Array, there: Mask) -> Column:
-    if not column.fixed:
-        return Column(column.type, column.values.take(Column(pa.int64(), index, there).to_arrow()))
-    return Column(column.type, column.values[index], there & column.validity()[index])

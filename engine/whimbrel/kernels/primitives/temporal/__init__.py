@@ -1,0 +1,1 @@
+"""Loops over the events of each key around the times of others."""

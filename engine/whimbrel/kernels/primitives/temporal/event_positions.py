@@ -1,0 +1,114 @@
+"""Find events that have started or ended at given times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def count_until(times: Array, begins: Array, at: Array, marks: Array, found: Array) -> None:
+    """For each time write the position after the last event of its key whose time is not later.
+
+    Keys lie one after the other. Times ascend within a key.
+
+    Parameters
+    ----------
+    times : array of int64
+        Of the events: their starts or their ends.
+    begins : array of int64
+        Where the events of each key begin; the last entry is the end of the last key.
+    at : array of int64
+        The times that are looked up.
+    marks : array of int64
+        Where those of each key begin; the last entry is the end of the last key.
+    found : array of int64
+        One entry for each of `at`.
+    """
+    for key in range(marks.shape[0] - 1):
+        if marks[key] < marks[key + 1]:
+            stop = begins[key + 1]
+            position = first_after(times, begins[key], stop, at[marks[key]])
+            for mark in range(marks[key], marks[key + 1]):
+                while position < stop and times[position] <= at[mark]:
+                    position += 1
+                found[mark] = position
+
+
+def time_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Array, back: int, lookahead: int,
+                 low: Array, cut: Array, high: Array) -> None:
+    """Write the positions of the events that are active in ``(t - back, t + lookahead]``, and of a cut between.
+
+    At the cut the first event has started at the last multiple of the width, or after it.
+
+    Parameters
+    ----------
+    starts, ends : array of int64
+        Lifetimes of the events, key by key; none begins before the one before it has ended.
+    begins, at, marks : array of int64
+        As in :func:`count_until`.
+    back, lookahead : int
+    low, cut, high : array of int64
+        The result, one entry for each of `at`.
+    """
+    width = back + lookahead
+    for key in range(marks.shape[0] - 1):
+        if marks[key] < marks[key + 1]:
+            begin, stop, first = begins[key], begins[key + 1], at[marks[key]]
+            oldest = first_after(ends, begin, stop, first - back + 1)
+            newest = first_after(starts, begin, stop, first + lookahead)
+            multiple = first + lookahead - (first + lookahead) % width
+            middle = first_after(starts, begin, stop, multiple - 1)
+            for mark in range(marks[key], marks[key + 1]):
+                time = at[mark]
+                while oldest < stop and ends[oldest] <= time - back + 1:
+                    oldest += 1
+                while newest < stop and starts[newest] <= time + lookahead:
+                    newest += 1
+                if time + lookahead - multiple >= width:
+                    multiple = time + lookahead - (time + lookahead) % width
+                    while middle < stop and starts[middle] < multiple:
+                        middle += 1
+                low[mark], cut[mark], high[mark] = oldest, middle, newest
+
+
+def cell_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Array, size: int, offset: int, low: Array,
+                 high: Array) -> None:
+    """Write the positions of the events that are active in the window of a grid that holds a time.
+
+    Parameters
+    ----------
+    starts, ends, begins, at, marks : array of int64
+        As in :func:`time_windows`.
+    size, offset : int
+        Windows begin at ``offset + k * size``.
+    low, high : array of int64
+        The result, one entry for each of `at`.
+    """
+    for key in range(marks.shape[0] - 1):
+        if marks[key] < marks[key + 1]:
+            stop, first = begins[key + 1], at[marks[key]]
+            cell = first - (first - offset) % size
+            oldest = first_after(ends, begins[key], stop, cell)
+            newest = first_after(starts, begins[key], stop, cell + size - 1)
+            for mark in range(marks[key], marks[key + 1]):
+                if at[mark] - cell >= size:
+                    cell = at[mark] - (at[mark] - offset) % size
+                    while oldest < stop and ends[oldest] <= cell:
+                        oldest += 1
+                    while newest < stop and starts[newest] - cell < size:
+                        newest += 1
+                low[mark], high[mark] = oldest, newest
+
+
+def first_after(times: Array, low: int, high: int, time: int) -> int:
+    """The first position of a range whose time is later than this one, by bisection."""
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low

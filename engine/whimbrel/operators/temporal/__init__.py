@@ -1,0 +1,1 @@
+"""Values of other events as columns."""

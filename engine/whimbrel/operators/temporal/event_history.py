@@ -1,0 +1,184 @@
+"""Remember the events that later ones may read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.primitives.temporal.events_by_key import gather_by_key, link_events, needed_events
+from whimbrel.operators.joins.row_store import RowStore
+
+Array = np.ndarray[Any, Any]
+
+_link, _gather, _needed = Compiled(link_events), Compiled(gather_by_key), Compiled(needed_events)
+_SLOTS_AT_FIRST, _KEYS_AT_FIRST = 1_024, 64
+_CROWDED = 65_536
+
+
+@dataclass(frozen=True)
+class KeyedEvents:
+    """Events key by key, and which of them are asked for.
+
+    Parameters
+    ----------
+    events : Batch
+    ends : array of int64
+        When they end.
+    begins : array of int64
+        Where the events of each key begin; the last entry is the end of the last key.
+    numbers : array of int64
+        The number of the first of these events among all events of its key.
+    asked : array of int64, or slice
+        Positions of the events that are asked for.
+    marks : array of int64
+        Where those of each key begin; the last entry is the end of the last key.
+    rows : array of int64, optional
+        Which of the range that was asked for they are; None: all, in this order.
+    """
+
+    events: Batch
+    ends: Array
+    begins: Array
+    numbers: Array
+    asked: Array | slice
+    marks: Array
+    rows: Array | None
+
+    def of_key(self, values: Array) -> Array:
+        """For each event that is asked for the value of its key."""
+        return np.repeat(values, np.diff(self.marks))
+
+
+class EventHistory:
+    """Events in the order of time, one slot each. They are all of one key.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns that are kept.
+    back : int
+        Events that ended so many ticks before another one are not needed for it, but the last `kept` of its key.
+    kept : int
+    """
+
+    def __init__(self, schema: Schema, back: int, kept: int) -> None:
+        self.back, self.kept = back, kept
+        self.events = Batch.empty(schema)
+        self.new: list[Batch] = []
+        self.size = self.dropped = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    def append(self, batch: Batch, ids: Array, keys: int) -> None:
+        """Add events.
+
+        Parameters
+        ----------
+        batch : Batch
+        ids : array of int32
+            Keys of the events; negative where a key is missing. Not used where there is one key.
+        keys : int
+            How many keys there are.
+        """
+        self.new.append(batch)
+        self.size += len(batch)
+
+    def around(self, first: int, bound: int) -> KeyedEvents:
+        """The events in the slots of a range, and all events that they may read, key by key."""
+        if self.new:
+            self.events, self.new = Batch.concat([self.events, *self.new] if len(self.events) else self.new), []
+        asked = np.array([0, bound - first])
+        return KeyedEvents(self.events, frozen(self.events.other), np.array([0, self.size]), np.array([self.dropped]),
+                           slice(first, bound), asked, None)
+
+    def forget(self, time: int, first: int) -> int:
+        """Drop events that no event in the slot `first` or later, from `time` on, needs; the new `first`."""
+        done = self.events.slice(0, min(first, len(self.events)))
+        horizon = max(MIN_TIME, time - self.back)
+        drop = max(0, int(np.searchsorted(done.other, horizon, "right")) - self.kept)
+        self.events = self.events.slice(drop, len(self.events))
+        self.size, self.dropped = self.size - drop, self.dropped + drop
+        return first - drop
+
+    @property
+    def nbytes(self) -> int:
+        return self.events.nbytes + sum(batch.nbytes for batch in self.new)
+
+    def fork(self) -> EventHistory:
+        clone = object.__new__(type(self))
+        clone.__dict__.update(vars(self))
+        clone.new = list(self.new)
+        return clone
+
+
+class KeyedHistory(EventHistory):
+    """The same of many keys: events of one key hang together."""
+
+    def __init__(self, schema: Schema, back: int, kept: int) -> None:
+        super().__init__(schema, back, kept)
+        self.store = RowStore(schema)
+        self.start, self.end, self.previous, self.number = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))
+        self.key = np.zeros(_SLOTS_AT_FIRST, np.int32)
+        self.last, self.total, self.dense = (np.full(_KEYS_AT_FIRST, value, np.int64) for value in (-1, 0, -1))
+        self.crowded = _CROWDED
+
+    def append(self, batch: Batch, ids: Array, keys: int) -> None:
+        base, self.size = self.size, self.size + len(batch)
+        self.store.append(batch)
+        if self.size > len(self.start):
+            arrays = (extend(each, 2 * self.size, 0) for each in (self.start, self.end, self.previous, self.number))
+            self.start, self.end, self.previous, self.number = arrays
+            self.key = extend(self.key, 2 * self.size, 0)
+        if keys > len(self.last):
+            self.last, self.total, self.dense = (extend(array, 2 * keys, value) for array, value in (
+                (self.last, -1), (self.total, 0), (self.dense, -1)))
+        self.start[base:self.size], self.end[base:self.size], self.key[base:self.size] = batch.sync, batch.other, ids
+        _link(base, frozen(ids), self.previous, self.last, self.number, self.total)
+
+    def around(self, first: int, bound: int) -> KeyedEvents:
+        rows = bound - first
+        heads, begins, marks = (np.zeros(min(rows, len(self.last)) + 1, np.int64) for _ in range(3))
+        slots, at = np.empty(self.size, np.int64), np.empty(rows, np.int64)
+        keys = int(_gather(self.key, first, bound, self.size, self.start, self.end, self.previous, self.back, self.kept,
+                           self.dense, heads, begins, marks, slots, at))
+        begin, at, begins, marks = int(begins[0]), at[:marks[keys]], begins[:keys + 1], marks[:keys + 1]
+        numbers, rows_asked = self.number[slots[begins[:-1]]], slots[at] - first
+        slots = slots[begin:]
+        return KeyedEvents(self.store.take(slots), frozen(self.end[slots]), begins - begin, numbers, at - begin, marks,
+                           rows_asked)
+
+    def forget(self, time: int, first: int) -> int:
+        if self.size < self.crowded and time < INF:
+            return first
+        needed = np.ones(self.size, np.bool_)
+        _needed(self.key[:first], self.end[:first], max(MIN_TIME, time - self.back), self.kept,
+                np.zeros(len(self.last), np.int64), needed[:first])
+        slots = np.flatnonzero(needed)
+        if len(slots) < self.size:
+            self._keep(slots)
+        self.crowded = max(_CROWDED, 2 * self.size)
+        return first - int(np.count_nonzero(~needed[:first]))
+
+    def _keep(self, slots: Array) -> None:
+        events, ids, numbers, total = self.store.take(slots), self.key[slots], self.number[slots], self.total.copy()
+        self.store, self.size, self.last[:] = RowStore(self.store.schema), 0, -1
+        self.append(events, ids, 0)
+        self.number[:self.size], self.total = numbers, total
+
+    @property
+    def nbytes(self) -> int:
+        return sum(batch.nbytes for batch in self.store.chunks)
+
+    def fork(self) -> KeyedHistory:
+        clone = object.__new__(type(self))
+        clone.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value
+                               for name, value in vars(self).items()})
+        clone.store = self.store.fork()
+        return clone

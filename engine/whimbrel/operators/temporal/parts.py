@@ -1,0 +1,159 @@
+"""Values of other events that a column can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from whimbrel.clock import TickUnit, show_ticks
+from whimbrel.expr import Expr
+from whimbrel.operators.aggregation.result_expressions import reduced_in
+from whimbrel.plan import Aggregate, floor_to
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """Events that are active in ``(t - back, t + lookahead]``."""
+
+    back: int
+    lookahead: int = 0
+
+    def show(self, unit: TickUnit) -> str:
+        lookahead = f" + {show_ticks(self.lookahead, unit)}" if self.lookahead else ""
+        return f"t - {show_ticks(self.back, unit)} : t{lookahead}"
+
+
+@dataclass(frozen=True)
+class RowWindow:
+    """The last events that have started at t."""
+
+    rows: int
+
+    def show(self, unit: TickUnit) -> str:
+        return f"last {self.rows} rows"
+
+
+@dataclass(frozen=True)
+class CellWindow:
+    """Events that are active in the window of a grid that holds t."""
+
+    size: int
+    offset: int
+
+    def show(self, unit: TickUnit) -> str:
+        return f"cell of {show_ticks(self.size, unit)}"
+
+
+@dataclass(frozen=True, eq=False)
+class EventValue:
+    """The value of the event that is active, or of the one that many before it.
+
+    Parameters
+    ----------
+    expr : Expr
+    before : int
+    held : bool
+        The last event that has started counts, if it has ended, too.
+    """
+
+    expr: Expr
+    before: int = 0
+    held: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class WindowFold:
+    """Aggregates of a window.
+
+    Parameters
+    ----------
+    window : TimeWindow, RowWindow or CellWindow
+    results : Expr
+        An expression of aggregates.
+    min_rows : int
+        Fewest events for a value, at least one.
+    """
+
+    window: TimeWindow | RowWindow | CellWindow
+    results: Expr
+    min_rows: int
+
+    @property
+    def aggregates(self) -> dict[str, Aggregate]:
+        """Each aggregate once, by its text."""
+        return {each.show(): each for each in reduced_in(self.results) if isinstance(each, Aggregate)}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One column.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    of : EventValue or WindowFold
+        What it is at a time t.
+    lag : int
+        It is read so many ticks before the start of each event; a negative lag reads later values.
+    """
+
+    name: str
+    of: EventValue | WindowFold
+    lag: int = 0
+
+    @property
+    def exprs(self) -> Iterator[Expr]:
+        """What it computes from each event."""
+        if isinstance(self.of, EventValue):
+            yield self.of.expr
+            return
+        for each in self.of.aggregates.values():
+            yield from (expr for expr in (each.expr, each.condition) if expr is not None)
+
+    @property
+    def back(self) -> int:
+        """Events that ended so many ticks before a time do not matter, but the last :attr:`kept` of them."""
+        match self.of:
+            case WindowFold(window=TimeWindow(back=back)):
+                return max(0, self.lag + back)
+            case WindowFold(window=CellWindow(size=size)):
+                return max(0, self.lag + size)
+        return max(0, self.lag)
+
+    @property
+    def kept(self) -> int:
+        """Events of a key that are needed, however long ago they were."""
+        match self.of:
+            case WindowFold(window=RowWindow(rows=rows)):
+                return rows
+            case EventValue(before=before, held=held):
+                return before + held
+        return 0
+
+    @property
+    def lookahead(self) -> int:
+        """Lookahead in ticks."""
+        match self.of:
+            case WindowFold(window=TimeWindow(lookahead=lookahead)):
+                return max(0, lookahead - self.lag)
+            case WindowFold(window=CellWindow(size=size)):
+                return max(0, size - 1 - self.lag)
+        return max(0, -self.lag)
+
+    def known_until(self, watermark: int) -> int:
+        """Values before this tick depend on no event from the watermark on."""
+        if isinstance(self.of, WindowFold) and isinstance(self.of.window, CellWindow):
+            return floor_to(watermark, self.of.window.size, self.of.window.offset) + self.lag
+        return watermark - self.lookahead
+
+    def show(self, unit: TickUnit) -> str:
+        """In the notation of the TiLT paper."""
+        at = f" - {show_ticks(self.lag, unit)}" if self.lag > 0 else (
+            f" + {show_ticks(-self.lag, unit)}" if self.lag < 0 else "")
+        name = f"~{self.name}[t]"
+        if isinstance(self.of, EventValue):
+            before = f"previous {self.of.before} at " if self.of.before else ""
+            return f"{name} = ~{self.of.expr.show()}[{before}t{at}]"
+        window = self.of.window.show(unit)
+        return f"{name} = ⊕({self.of.results.show()}, ~[{window}]){at and f', t{at}'}"

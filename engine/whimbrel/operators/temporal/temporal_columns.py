@@ -1,0 +1,123 @@
+"""Add values of other events of the same key as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from whimbrel.batch import Field, Schema
+from whimbrel.clock import MIN_TIME, TickUnit
+from whimbrel.expr import columns_of, type_of
+from whimbrel.kernels import Kernel
+from whimbrel.operators.temporal.kernel import TemporalKernel
+from whimbrel.operators.temporal.parts import EventValue, Part
+from whimbrel.plan import (
+    Exact,
+    KnownInput,
+    LineageRequest,
+    Operator,
+    Properties,
+    Reach,
+    earlier,
+    later,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TemporalColumns(Operator):
+    """Add columns with values at other times and of windows, taken when each event starts.
+
+        time     0    5    10   15
+        in       2────4─────────6──      (x)
+        out      2────4─────────6──      (x)
+                 2    6         6        (sum(col.x).past(6))
+
+    Events of one key must be one at a time. A missing key meets nothing: its columns are null.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        The columns.
+    keys : tuple of str
+        Key columns.
+    unit : {"s", "ms", "us", "ns"} or None
+        What a tick is, for printing.
+
+    Notes
+    -----
+    Shapes: one row out per row in, in the same order. State: the events that later ones may read, by key. With
+    lookahead a row waits until the events that it reads are known. Source: Jayarajan et al., TiLT (ASPLOS 2023),
+    section 4, evaluated where an event starts.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> from whimbrel import col
+    >>> log = wb.from_arrow({"at": [0, 5, 15], "x": [2, 4, 6]}, time="at").select("x")
+    >>> log.with_columns(s=wb.sum(col.x).past(6)).collect()["s"].to_pylist()
+    [2, 6, 6]
+    """
+
+    parts: tuple[Part, ...]
+    keys: tuple[str, ...] = ()
+    unit: TickUnit = None
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return upstream[0].with_fields((*upstream[0].fields, *(
+            Field(part.name, part_type(part, upstream[0])) for part in self.parts)), where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return replace(upstream[0], packed=True, causal=upstream[0].causal and not self._lookahead)
+
+    @property
+    def _back(self) -> int:
+        return max(part.back for part in self.parts)
+
+    @property
+    def _lookahead(self) -> int:
+        return max(part.lookahead for part in self.parts)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        longest = inputs[0].longest
+        if longest is None or any(part.kept for part in self.parts):
+            return None
+        return inputs[0].wider(self._back + longest, self._lookahead, longest)
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by[0] in self.keys else None
+
+    def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
+        start = earlier(wanted.start, self._back)
+        near = wanted.only(self.keys).during(start, later(wanted.end, self._lookahead), Exact.LIFETIMES)
+        if not any(part.kept for part in self.parts):
+            return (near,)
+        return (wanted.only(self.keys).during(MIN_TIME, near.end, Exact.LIFETIMES),)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        read = (columns_of(expr) for part in self.narrowed(wanted).parts for expr in part.exprs)
+        return ((wanted - {part.name for part in self.parts}).union(self.keys, *read),)
+
+    def narrowed(self, wanted: frozenset[str]) -> TemporalColumns:
+        parts = tuple(part for part in self.parts if part.name in wanted)
+        return self if len(parts) in (0, len(self.parts)) else replace(self, parts=parts)
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        return [part.show(self.unit) for part in self.parts]
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return TemporalKernel(self.parts, self.keys, upstream[0], self.schema(*upstream))
+
+    def show(self) -> str:
+        keys = f" per {', '.join(self.keys)}" if self.keys else ""
+        return f"temporal_columns({', '.join(part.name for part in self.parts)}{keys})"
+
+
+def part_type(part: Part, schema: Schema) -> pa.DataType:
+    """Type of the column of a part."""
+    if isinstance(part.of, EventValue):
+        return type_of(part.of.expr, schema)
+    fields = [Field(name, aggregate.result_type(None if aggregate.expr is None else type_of(aggregate.expr, schema)))
+              for name, aggregate in part.of.aggregates.items()]
+    return type_of(part.of.results, replace(schema, fields=tuple(fields)))
