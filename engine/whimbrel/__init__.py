@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whimbrel import display
 from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, PartitionWatermarks, ReplayClock
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import col, end_time, first_of, last_of, lit, register, start_time, when
+from whimbrel.expr import col, end_time, first_of, greatest, last_of, least, lit, register, start_time, when
 from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
@@ -99,10 +99,12 @@ __all__ = [
     "from_edges",
     "from_pandas",
     "from_spark",
+    "greatest",
     "last",
     "last_of",
     "late_rows",
     "lateness",
+    "least",
     "lit",
     "max",
     "mean",

@@ -57,6 +57,8 @@ EXPRESSION: Mapping[str, str] = {
     "cum_max": "wb.max(col.x).so_far()", "cum_min": "wb.min(col.x).so_far()", "cum_count": "wb.count().so_far()",
     **dict.fromkeys(("shift", "lag"), '.previous() for the event before, or .ago("1h")'), "lead": '.ahead("1h")',
     "diff": "col.x - col.x.previous()", "pct_change": "col.x / col.x.previous() - 1",
+    **dict.fromkeys(("pow", "power"), "an operator: col.x ** 3"), "ln": ".log()", "exp2": "an operator: 2.0 ** col.x",
+    "clip": "wb.least(wb.greatest(col.x, low), high)",
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
 }
@@ -68,6 +70,7 @@ PACKAGE: Mapping[str, str] = {
     "from_polars": "from_arrow(frame, time=...)", "from_dict": "from_arrow(columns, time=...)",
     "Bands": "LatencyBands", "Partitions": "PartitionWatermarks", "Progress": "ProgressiveQuery",
     "all_at_once": "simultaneous(...)",
+    "max_horizontal": "greatest(...)", "min_horizontal": "least(...)",
     "DataFrame": "from_arrow(columns, time=...)", "table": "from_arrow(columns, time=...)",
 }
 

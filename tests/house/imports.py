@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 
 Graph = dict[str, set[str]]
-ALLOWED = [{f"whimbrel.expr.{name}" for name in ("nodes", "functions", "format", "temporal_nodes", "temporal_methods")}]
+ALLOWED = [{f"whimbrel.expr.{name}" for name in ("nodes", "functions", "format", "numeric_methods",
+                                              "temporal_nodes", "temporal_methods")}]
 """A node knows the functions that it offers and how it is shown; the set of nodes is closed."""
 
 

@@ -1,6 +1,6 @@
 """Scalar expressions: a closed set of nodes, and passes over them."""
 
-from whimbrel.expr.build import col, end_time, lit, start_time, when
+from whimbrel.expr.build import col, end_time, greatest, least, lit, start_time, when
 from whimbrel.expr.codegen import can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
@@ -72,10 +72,12 @@ __all__ = [
     "evaluate",
     "first_of",
     "functions_in",
+    "greatest",
     "identity",
     "inlinable",
     "key_of",
     "last_of",
+    "least",
     "lifetime_of",
     "lift",
     "lit",

@@ -1,10 +1,11 @@
-"""Build expressions: ``col.name``, ``lit(3)``, ``when(...)``."""
+"""Build expressions: ``col.name``, ``lit(3)``, ``when(...)``, ``greatest(...)``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Col, Expr, When, by_name, lift
 
 
@@ -69,6 +70,48 @@ def end_time() -> Expr:
     It is a time of the stream, and null where none is known. See :func:`start_time`.
     """
     return Call("end_time", ())
+
+
+def greatest(*values: Any) -> Expr:
+    """Greatest of several values of a row; nulls are left out.
+
+    It is null where all of them are null. NaN counts as greater than every number, as in :func:`whimbrel.max`.
+
+    Parameters
+    ----------
+    values : expressions or literals
+        Numbers, strings, times, dates or durations that can be compared with each other.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1, 2, 3], "a": [1, 5, None], "b": [4, 2, 3]}, time="at")
+    >>> events.select(most=wb.greatest(wb.col.a, wb.col.b)).collect()["most"].to_pylist()
+    [4, 5, 3]
+    >>> events.select(b=wb.least(wb.col.b, 3)).collect()["b"].to_pylist()
+    [3, 2, 3]
+    """
+    return _extreme("greatest", values)
+
+
+def least(*values: Any) -> Expr:  # word allowed: the function of SQL
+    """Least of several values of a row; nulls are left out.
+
+    It is null where all of them are null. NaN counts as greater than every number. See :func:`greatest`.
+
+    Parameters
+    ----------
+    values : expressions or literals
+        Numbers, strings, times, dates or durations that can be compared with each other.
+    """
+    return _extreme("least", values)
+
+
+def _extreme(function: str, values: tuple[Any, ...]) -> Expr:
+    if not values:
+        raise ExpressionError(f"{function}() needs at least one value.", where=f"{function}()",
+                              hint=f"Name the values: {function}(col.a, col.b).")
+    return Call(function, tuple(map(lift, values)))
 
 
 def when(condition: Any) -> Choice:

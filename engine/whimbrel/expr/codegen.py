@@ -18,8 +18,10 @@ from pyarrow import types as t
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.clock import ticks_per_second
 from whimbrel.expr.columns import children
+from whimbrel.expr.function_source import at_precision, extreme_source, function_source, power_source
 from whimbrel.expr.literals import physical
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.numeric_functions import C_FUNCTIONS
 from whimbrel.expr.type_predicates import is_plain, is_text
 from whimbrel.expr.types import (
     BOOL,
@@ -44,7 +46,7 @@ _INT_CALLS = {"+": "checked_add", "-": "checked_sub", "*": "checked_mul", "//": 
 _TRUTH_CALLS = {"&": "truth_and", "|": "truth_or"}
 _LONGEST_IN = 16
 _NEVER_FAIL = ("is_null", "is_not_null", "is_in", "between", "fill_null", "start_time", "end_time", "log", "exp",
-               "str.", "dt.")
+               "sin", "cos", "sign", "str.", "dt.")
 
 
 def to_source(expr: Expr, schema: Schema, bind: Bind) -> Text:
@@ -133,11 +135,9 @@ def _writable(expr: Expr, schema: Schema) -> bool:
             return numpy_type(schema.type_of(name)) is not None
         case Lit(value):
             return not isinstance(value, str | Decimal)
-        case Binary(op, left, right) as binary:
-            left_type, right_type, result = binary_types(
+        case Binary(_, left, right) as binary:
+            left_type, right_type, _ = binary_types(
                 binary, (left, type_of(left, schema)), (right, type_of(right, schema)))
-            if op == "**":
-                return t.is_integer(result) and isinstance(right, Lit) and right.value == 2
             if meets_time(schema, left, right):
                 return False
             return numpy_type(left_type) is not None and numpy_type(right_type) is not None
@@ -174,10 +174,12 @@ def _writable_call(call: Call, schema: Schema) -> bool:
             common = in_type(call, x_type)
             return (numpy_type(common) is not None and not meets_date(x_type, common)
                     and len(call.options) <= _LONGEST_IN)
-        case "abs" | "floor" | "ceil" | "round" | "sqrt":
+        case "greatest" | "least":
+            return numpy_type(type_of(call, schema)) is not None
+        case "abs" | "floor" | "ceil" | "round" | "sqrt" | "sign":
             return numpy_type(x_type) is not None
-        case _:
-            return False
+        case function:
+            return function in C_FUNCTIONS and numpy_type(x_type) is not None
 
 
 def meets_time(schema: Schema, *exprs: Expr) -> bool:
@@ -289,7 +291,7 @@ def _binary(expr: Binary, schema: Schema, bind: Bind) -> Text:
     if t.is_floating(result):
         return _float_arithmetic(expr, x, y, left_type, result), valid
     if op == "**":
-        return f"checked_mul({x}, {x})", valid
+        return f"checked_mul({x}, {x})" if y == "2" else f"int_power({x}, {y})", valid
     if op in ("//", "%") and not (isinstance(expr.right, Lit) and expr.right.value):
         valid = _both(valid, f"({y} != 0)")
     return f"{_INT_CALLS[op]}({x}, {y})", valid
@@ -297,6 +299,8 @@ def _binary(expr: Binary, schema: Schema, bind: Bind) -> Text:
 
 def _float_arithmetic(expr: Binary, x: str, y: str, operands: pa.DataType, result: pa.DataType) -> str:
     op, single = expr.op, t.is_float32(result)
+    if op == "**":
+        return power_source(expr, x, y, result)
     if t.is_duration(operands):
         x, y = f"np.float64({x})", f"np.float64({y})"
     if op in ("//", "%"):  # in double also for float32, as evaluation does
@@ -353,18 +357,20 @@ def _call(call: Call, schema: Schema, bind: Bind) -> Text:
             return (f"({value} in ({items.strip()}))" if items else "False"), valid
         case "abs":
             return _unary("abs", x, result, schema, bind)
+        case "greatest" | "least":
+            parts = [_part(arg, result, schema, bind) for arg in call.args]
+            return extreme_source(call.function, parts, _part(Lit(None), result, schema, bind)[0])
+        case "sign":
+            value, valid = to_source(x, schema, bind)
+            return function_source("sign", value, type_of(x, schema), result), valid
     value, valid = _part(x, result, schema, bind)
-    if call.function == "sqrt":
-        return _single(f"square_root({value})", result), valid
+    if call.function == "sqrt" or call.function in C_FUNCTIONS:
+        return function_source(call.function, value, result, result), valid
     if t.is_integer(result):  # floor, ceil and round leave whole numbers alone
         return value, valid
     if call.function == "round":
-        return _single(f"round_to({value}, {_number(10.0 ** call.options[0], numpy_type(result))})", result), valid
+        return at_precision(f"round_to({value}, {_number(10.0 ** call.options[0], numpy_type(result))})", result), valid
     return f"np.{call.function}({value})", valid
-
-
-def _single(text: str, result: pa.DataType) -> str:
-    return f"np.float32({text})" if t.is_float32(result) else text
 
 
 def _fill_null(call: Call, result: pa.DataType, schema: Schema, bind: Bind) -> Text:

@@ -20,6 +20,7 @@ from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
 from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
 from whimbrel.expr.type_predicates import is_text
@@ -56,8 +57,7 @@ _ARROW_COMPARE = {"==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.les
                   ">=": pc.greater_equal}
 _INT_ARITHMETIC = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
 _FLOAT_ARITHMETIC: dict[str, np.ufunc] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "**": np.power, "//": np.floor_divide,
-    "%": np.remainder,
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
 }
 
 
@@ -177,7 +177,9 @@ def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value
         return decimal_arithmetic(expr.op, x, y, result, scope, expr)
     valid = x.valid & y.valid
     if t.is_floating(result):
-        return Value(result, _float_arithmetic(expr.op, x, y, result, storage), valid)
+        data = (float_power(expr, x.data, y.data, result) if expr.op == "**"
+                else _float_arithmetic(expr.op, x, y, result, storage))
+        return Value(result, data, valid)
     if expr.op in ("//", "%"):
         divide = ints.floor_divide if expr.op == "//" else ints.modulo
         data, bad, zero = divide(x.data, y.data)
@@ -259,6 +261,8 @@ def _call(expr: Call, scope: Scope) -> Value:
             return Value(BOOL, _value(first, scope.only(lambda: np.bool_(False))).present)
         case "fill_null":
             return _fill_null(expr, scope)
+        case "greatest" | "least":
+            return _extreme(expr, scope)
         case "struct":
             columns = [_value(arg, scope).column(len(scope.batch)).to_arrow() for arg in expr.args]
             return from_arrow(pa.StructArray.from_arrays(columns, expr.options))
@@ -284,10 +288,10 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "round":
             scale = x.data.dtype.type(10.0 ** expr.options[0])
             return Value(result, np.rint(x.data * scale) / scale, x.valid)
-        case "sqrt" | "log" | "exp":
-            function: Any = {"sqrt": np.sqrt, "log": np.log, "exp": np.exp}[expr.function]
-            x = as_type(x, result, scope, expr)
-            return Value(result, function(x.data), x.valid)
+        case "sqrt" | "log" | "exp" | "sin" | "cos":
+            return function_of_one(expr.function, as_type(x, result, scope, expr))
+        case "sign":
+            return sign(x)
         case function if function.startswith("str."):
             return string_function(expr, x)
         case _:
@@ -301,6 +305,13 @@ def _fill_null(expr: Call, scope: Scope) -> Value:
     result = common_type(expr, _typed(expr.args[0], x), _typed(expr.args[1], filling))
     x = _at(expr.args[0], x, result, scope, expr)
     return _choose(there, x, _at(expr.args[1], filling, result, scope.only(lambda: ~there), expr))
+
+
+def _extreme(expr: Call, scope: Scope) -> Value:
+    values = [_value(arg, scope) for arg in expr.args]
+    result = call_type(expr, [_typed(arg, value) for arg, value in zip(expr.args, values, strict=True)])
+    return extreme(expr.function, [_at(arg, value, result, scope, expr)
+                                   for arg, value in zip(expr.args, values, strict=True)])
 
 
 def _when(expr: When, scope: Scope) -> Value:

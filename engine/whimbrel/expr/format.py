@@ -87,6 +87,8 @@ def _argument(expr: Expr) -> str:
 def _call(call: Call) -> str:
     if not call.args:
         return f"{call.function}()"
+    if call.function in ("greatest", "least"):
+        return f"{call.function}({', '.join(map(_argument, call.args))})"
     receiver = _operand(call.args[0], _ATOM)
     match call.function, call.options:
         case "str.contains", (text, True):

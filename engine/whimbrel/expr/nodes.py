@@ -20,6 +20,7 @@ from whimbrel.batch import logical_type
 from whimbrel.clock.duration import exact_nanoseconds
 from whimbrel.clock.instant import exact_seconds
 from whimbrel.errors import ExpressionError
+from whimbrel.expr.numeric_methods import NumericMethods
 from whimbrel.expr.temporal_methods import TemporalMethods
 from whimbrel.migration_hints import EXPRESSION, absent
 
@@ -40,7 +41,7 @@ _DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _CAST_NAMES: dict[Any, str] = {int: "int64", float: "float64", str: "string", bool: "bool"}
 
 
-class Expr(TemporalMethods):
+class Expr(NumericMethods, TemporalMethods):
     """A value computed from one row, written with Python's operators.
 
     Nulls propagate, except through ``&`` and ``|`` (three-valued logic), :meth:`is_null` and :meth:`fill_null`.
@@ -205,35 +206,6 @@ class Expr(TemporalMethods):
     def field(self, name: Text) -> Expr:
         """Select a field of a struct, such as ``col.top.field("value")``."""
         return Call("field", (self,), (name,))
-
-    def abs(self) -> Expr:
-        return Call("abs", (self,))
-
-    def sqrt(self) -> Expr:
-        """Square root; nan below zero."""
-        return Call("sqrt", (self,))
-
-    def floor(self) -> Expr:
-        """Round down to a whole number; keeps the type."""
-        return Call("floor", (self,))
-
-    def ceil(self) -> Expr:
-        """Round up to a whole number; keeps the type."""
-        return Call("ceil", (self,))
-
-    def round(self, digits: int = 0) -> Expr:
-        """Round to this many decimals, half to even.
-
-        The type does not change.
-        """
-        return Call("round", (self,), (digits,))
-
-    def log(self) -> Expr:
-        """Natural logarithm; -inf at zero, nan below."""
-        return Call("log", (self,))
-
-    def exp(self) -> Expr:
-        return Call("exp", (self,))
 
     @property
     def str(self) -> StringFunctions:

@@ -1,6 +1,6 @@
 """Scalar functions of generated row loops: checked integers, three-valued logic.
 
-Plain Python over numbers, none calling another: the same text runs interpreted on NumPy scalars and compiled.
+Plain Python over numbers: the same text runs interpreted on NumPy scalars and compiled.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from whimbrel.kernels.primitives.arithmetic.c_math import c_cos, c_exp, c_log, c_pow, c_sin
 
 INT_MAX = 2**63 - 1
 INT_MIN = -(2**63)
@@ -122,6 +124,79 @@ def square_root(x: Any) -> Any:
     return x * np.nan if x < 0 else np.sqrt(x)
 
 
+def int_power(x: Any, exponent: Any) -> Any:
+    """By squaring, as :func:`~whimbrel.expr.checked_integers.power` does."""
+    result = x * 0 + 1
+    while True:
+        if exponent & 1:
+            result = checked_mul(result, x)
+        exponent >>= 1
+        if exponent == 0:
+            return result
+        x = checked_mul(x, x)
+
+
+def square(x: Any) -> Any:
+    return x * x
+
+
+def cube(x: Any) -> Any:
+    return x * x * x
+
+
+def fourth_power(x: Any) -> Any:
+    squared = x * x
+    return squared * squared
+
+
+def half_power(x: Any) -> Any:
+    """The square root, but of -inf and -0.0 what ``pow`` gives: inf and 0.0."""
+    if x == -np.inf:
+        return np.inf
+    return x * np.nan if x < 0 else np.sqrt(x + 0.0)
+
+
+def sign_of(x: Any) -> Any:
+    """Of a float: -1.0, 0.0 or 1.0; nan for nan."""
+    if x > 0:
+        return 1.0
+    return -1.0 if x < 0 else x + 0.0
+
+
+def int_sign_of(x: Any) -> Any:
+    if x > 0:
+        return 1
+    return -1 if x < 0 else 0
+
+
+def greater_of(x: Any, y: Any) -> Any:
+    """The first of equal values; nan is greater than every number."""
+    return x if x != x or x >= y else y  # noqa: PLR0124 - true of nan
+
+
+def lesser_of(x: Any, y: Any) -> Any:
+    """The first of equal values; nan is greater than every number."""
+    return y if x != x or y < x else x  # noqa: PLR0124
+
+
+def greater_present(x: Any, has_x: Any, y: Any, has_y: Any) -> Any:
+    """The greater of two values of which one may be null."""
+    if not has_y:
+        return x
+    if not has_x:
+        return y
+    return x if x != x or x >= y else y  # noqa: PLR0124
+
+
+def lesser_present(x: Any, has_x: Any, y: Any, has_y: Any) -> Any:
+    """The lesser of two values of which one may be null."""
+    if not has_y:
+        return x
+    if not has_x:
+        return y
+    return y if x != x or y < x else x  # noqa: PLR0124
+
+
 def round_to(x: Any, scale: Any) -> Any:
     """Halves go to the even neighbour, at so many parts of one."""
     return np.rint(x * scale) / scale
@@ -157,7 +232,8 @@ def truth_or(x: Any, y: Any) -> Any:
 SCALARS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, floor_div, ceil_div, is_times,
-                     floor_mod, divide, float_floor_div, float_mod, square_root, round_to, whole, within, truth_and,
-                     truth_or)
+                     floor_mod, divide, float_floor_div, float_mod, square_root, int_power, square, cube, fourth_power,
+                     half_power, sign_of, int_sign_of, greater_of, lesser_of, greater_present, lesser_present,
+                     c_exp, c_log, c_sin, c_cos, c_pow, round_to, whole, within, truth_and, truth_or)
 }
 """Everything a generated expression may call, in addition to ``np``."""

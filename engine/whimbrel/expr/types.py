@@ -318,7 +318,12 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "floor" | "ceil" | "round":
             require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x)
             return wider(x) if t.is_decimal(x) else x
-        case "sqrt" | "log" | "exp":
+        case "sign":
+            require(expr, is_number(x), "sign takes a number", x)
+            return INT if t.is_integer(x) else x
+        case "greatest" | "least":
+            return _extreme_type(expr, args)
+        case "sqrt" | "log" | "exp" | "sin" | "cos":
             require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x)
             return x if t.is_floating(x) else FLOAT
         case "str.contains" | "str.starts_with" | "str.ends_with":
@@ -342,6 +347,14 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             return x
         case _:
             raise ExpressionError(f"There is no function {expr.function!r}.", where=expr.show())
+
+
+def _extreme_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
+    """The type at which all can be compared; literals adapt to the others, so they come last."""
+    _, common = reduce(lambda one, other: (expr, common_type(expr, one, other)),
+                       sorted(args, key=lambda arg: isinstance(arg[0], Lit)))
+    require(expr, is_ordered(common), f"{expr.function} needs values with an order", common)
+    return common
 
 
 def _field_type(expr: Call, x: pa.DataType, name: str) -> pa.DataType:

@@ -6,14 +6,14 @@ happened. What Python makes of them, a value or an error, Python says itself.
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from whimbrel.kernels.c_library import c_function
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 EXACT = 2**53
@@ -151,15 +151,12 @@ def has_power() -> bool:
     return _power() is not None
 
 
-@functools.cache
 def _power() -> Any:
     """Called by its address, or the compiler would put a product in its place, which is rounded otherwise."""
     try:
-        found = ctypes.CDLL(ctypes.util.find_library("m")).pow
-    except (OSError, AttributeError, TypeError):
+        return c_function("pow")
+    except (OSError, AttributeError):
         return None
-    found.argtypes, found.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double
-    return found
 
 
 def _overflowing(operation: str) -> Any:

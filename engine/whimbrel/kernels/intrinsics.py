@@ -6,11 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from whimbrel.kernels.c_library import in_compiled_code
+from whimbrel.kernels.primitives.arithmetic.c_math import C_NAMES
 from whimbrel.kernels.primitives.hashing.prefetch import prefetch
 
 
 def instruction(function: Callable[..., Any]) -> Any:
     """What stands for a primitive in compiled code; None where its text is compiled like any other."""
+    if function in C_NAMES:
+        return in_compiled_code(C_NAMES[function])
     return _prefetch() if function is prefetch else None
 
 

@@ -83,6 +83,10 @@ class _Translation:
                 return self.of(x).isin(*(_literal(value, type_of(x, self.schema)) for value in values))
             case Call("between", (x, low, high)):
                 return self._binary(Binary(">=", x, low)) & self._binary(Binary("<=", x, high))
+            case Call("greatest" | "least" as function, args) if len(args) > 1 and self._is_exact(expr):
+                from pyspark.sql import functions as f
+
+                return getattr(f, function)(*(self._at(arg, self._type(expr)) for arg in args))
             case When(condition, then, otherwise) if self._type(then) == self._type(otherwise):
                 from pyspark.sql import functions as f
 

@@ -13,7 +13,19 @@ from tests.engine.expr.rowloop import interpreted, loop_source, same
 from tests.engine.expr.tables import batch
 from whimbrel.batch import Column
 from whimbrel.errors import KernelError
-from whimbrel.expr import SCALARS, col, evaluate, inlinable, lit, predicate, predicate_source, to_source, when
+from whimbrel.expr import (
+    SCALARS,
+    col,
+    evaluate,
+    greatest,
+    inlinable,
+    least,
+    lit,
+    predicate,
+    predicate_source,
+    to_source,
+    when,
+)
 from whimbrel.kernels.compile import load_text, tier
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
@@ -58,8 +70,11 @@ numbers = st.deferred(lambda: st.one_of(
     st.builds(lambda f, a: f(a), st.sampled_from([
         lambda a: -a, abs, lambda a: a.sqrt(), lambda a: a.floor(), lambda a: a.ceil(), lambda a: a.round(),
         lambda a: a.round(1), lambda a: a**2, lambda a: a.cast("float32"), lambda a: a.cast("int64"),
-        lambda a: a.cast("int16"),
+        lambda a: a.cast("int16"), lambda a: a.exp(), lambda a: a.log(), lambda a: a.sin(), lambda a: a.cos(),
+        lambda a: a.sign(), lambda a: a**3, lambda a: a**4, lambda a: a**0.5, lambda a: a**-1.5, lambda a: 2**a,
     ]), numbers),
+    st.builds(lambda f, a: f(*a), st.sampled_from([greatest, least]), st.lists(numbers, min_size=1, max_size=3)),
+    st.builds(lambda a, b: a**b, numbers, numbers),
     st.builds(lambda a, b: a.fill_null(b), numbers, numbers),
     st.builds(lambda c, a, b: when(c).then(a).otherwise(b), conditions, numbers, numbers),
 ))
@@ -133,6 +148,10 @@ COMPILED = [
     (col.f // col.g).abs().cast("float32") + col.f.floor() % 2,
     col.i.between(-5, col.k) | (col.s == "a"),
     when(col.i > 10**6).then(col.i * col.i).otherwise(None) - abs(-col.j),
+    greatest(col.x, col.i, col.f) + least(col.x, 0.5).sign(),
+    (col.x.exp() + col.y.sin()) * col.f.cos(),
+    (col.i**3 + col.k.sign()) * col.y**3 + abs(col.x) ** -1.5,
+    (col.f**0.5).fill_null(0.0) + col.f.exp() ** col.g,
 ]
 
 
@@ -179,9 +198,11 @@ def test_text_reads_like_python():
 
 def test_what_can_be_written_out():
     schema = as_batch([dict.fromkeys(TYPES)]).schema
-    for expr in (col.i + 1, col.t > "2013-01-01", when(col.p).then(col.x).otherwise(0), col.i**2, lit(3)):
+    for expr in (col.i + 1, col.t > "2013-01-01", when(col.p).then(col.x).otherwise(0), col.i**2, lit(3),
+                 col.x.log(), col.i**3, col.x**2, col.x**-0.5, 2**col.x, col.f.sin(), col.k.sign(),
+                 least(col.x, col.i, 3), greatest(col.t, col.t)):
         assert inlinable(expr, schema)
-    for expr in (col.s, col.s == "a", col.s.str.length() + 1, col.t.dt.hour, col.x.log(), col.i**3, col.x**2):
+    for expr in (col.s, col.s == "a", col.s.str.length() + 1, col.t.dt.hour, greatest(col.s, 'b')):
         assert not inlinable(expr, schema)
 
 

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from whimbrel.expr import col, lit, when
+from whimbrel.expr import col, greatest, least, lit, when
 
 TYPED = [
     "col.a + 1",
@@ -34,6 +34,8 @@ TYPED = [
     "col('my column') + col('class')",
     "(col.a + 1).abs().sqrt().floor().ceil().round(2).log().exp()",
     "col.a.round()",
+    "(col.a + 1).sin() + col.a.cos() * -col.a.sign()",
+    "greatest(col.a + 1, col.b, 3) - least(col.a)",
     "col.name.str.contains('x')",
     "col.name.str.contains('^x', regex=True)",
     "col.name.str.lower().str.starts_with('wh') | col.name.str.ends_with('l')",
@@ -54,7 +56,8 @@ TYPED = [
 
 @pytest.mark.parametrize("text", TYPED)
 def test_shows_what_was_typed(text):
-    expr = eval(text, {"col": col, "lit": lit, "when": when, "datetime": dt})
+    expr = eval(text, {"col": col, "lit": lit, "when": when, "datetime": dt, "greatest": greatest,
+                       "least": least})
     assert expr.show() == repr(expr) == text
 
 

@@ -58,12 +58,14 @@ SAME: tuple[Expr, ...] = (
     col.local < datetime(2024, 1, 1, 2), col.day == date(1969, 12, 31), col.day > "2023-01-01",
     wb.when(col.x > 0).then(col.j).otherwise(col.j), col.x * 2 - 1 > 1, col.x + col.j < 3,
     col.i % 5, col.i // 5, col.j % 3, col.j // 3, col.j + 1, col.j * col.j - 1, col.x * col.y,
+    wb.greatest(col.i, col.j), wb.least(col.i, col.j, 3), wb.greatest(col.s, "a"), wb.least(col.s, "b"),
 )
 
 LEFT_TO_THE_ENGINE: tuple[Expr, ...] = (
     col.x / 2, col.x // 2, col.i % col.j, col.i // -2, col.j.cast("string"), col.s.str.contains("a"), col.x.round(),
     wb.when(col.b).then(col.x).otherwise(0), col.s + "a", -col.i, wb.start_time() > 3, col.when.dt.hour == 2,
     col.x.is_in([2.5]), col.b ^ col.b, col.j.fill_null(0),
+    col.x.exp(), col.x.sign(), col.x**3, wb.greatest(col.x, 0.0), wb.least(col.j),
 )
 
 

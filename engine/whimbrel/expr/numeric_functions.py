@@ -1,0 +1,100 @@
+"""Evaluate functions of numbers on whole columns.
+
+Exponentials, logarithms, sines, cosines and powers are those of the C library, which Arrow calls for each row. NumPy's
+depend on the processor in the last bit. float32 is computed in double precision and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from whimbrel.batch import numpy_type
+from whimbrel.expr.nodes import Binary, Lit
+from whimbrel.expr.value import PRESENT, Value
+
+C_FUNCTIONS = {"exp": pc.exp, "log": pc.ln, "sin": pc.sin, "cos": pc.cos}
+"""Functions of one number, by name."""
+
+
+def function_of_one(function: str, x: Value) -> Value:
+    """``sqrt``, or one of the C library, of a column of floats."""
+    if function == "sqrt":
+        return Value(x.type, np.sqrt(x.data), x.valid)
+    return Value(x.type, _in_double(C_FUNCTIONS[function], x.type, x.data), x.valid)
+
+
+def sign(x: Value) -> Value:
+    """-1, 0 or 1, with the type of a float, and int64 for integers."""
+    if t.is_integer(x.type):
+        return Value(pa.int64(), np.sign(x.data).astype(np.int64), x.valid)
+    return Value(x.type, np.sign(x.data) + x.data.dtype.type(0), x.valid)
+
+
+def literal_exponent(expr: Binary) -> float | None:
+    """The exponent of a power if it is the same for every row."""
+    value = expr.right.value if isinstance(expr.right, Lit) else None
+    return float(value) if isinstance(value, int | float | Decimal) else None
+
+
+def float_power(expr: Binary, x: Any, y: Any, result: pa.DataType) -> Any:
+    """A power of floats: products for the exponents 2, 3 and 4, a root for 0.5, else ``pow`` of the C library."""
+    wide = x.astype(np.float64)
+    match literal_exponent(expr):
+        case 2.0:
+            powers = wide * wide
+        case 3.0:
+            powers = wide * wide * wide
+        case 4.0:
+            squares = wide * wide
+            powers = squares * squares
+        case 0.5:
+            powers = np.where(wide == -np.inf, np.inf, np.sqrt(wide + 0.0))
+        case _:
+            return _in_double(pc.power, result, x, y)
+    return powers.astype(numpy_type(result))
+
+
+def extreme(function: str, values: Sequence[Value]) -> Value:
+    """The greatest or least of values of one type that are not null.
+
+    NaN is greater than every number. Of equal values it is the first.
+    """
+    if t.is_null(values[0].type):
+        return values[0]
+    return reduce(_greater if function == "greatest" else _lesser, values)
+
+
+def _greater(x: Value, y: Value) -> Value:
+    if not x.fixed:
+        return Value(x.type, pc.max_element_wise(x.arrow(), y.arrow()))
+    return _chosen(x, y, (x.data != x.data) | (x.data >= y.data))
+
+
+def _lesser(x: Value, y: Value) -> Value:
+    if not x.fixed:
+        return Value(x.type, pc.min_element_wise(x.arrow(), y.arrow()))
+    return _chosen(x, y, (x.data == x.data) & ~(y.data < x.data))
+
+
+def _chosen(x: Value, y: Value, first: Any) -> Value:
+    """The first value where it is chosen or the other is null."""
+    taken = (first & x.valid) | ~y.valid
+    valid = PRESENT if x.valid is PRESENT or y.valid is PRESENT else x.valid | y.valid
+    return Value(x.type, np.where(taken, x.data, y.data), valid)
+
+
+def _in_double(function: Any, result: pa.DataType, *operands: Any) -> Any:
+    """What an Arrow function of doubles makes of columns and scalars, in NumPy's hands again."""
+    scalar = not any(each.ndim for each in operands)
+    given = [pa.array(np.atleast_1d(each).astype(np.float64, copy=False)) if each.ndim or scalar
+             else pa.scalar(float(each), pa.float64()) for each in operands]
+    found = np.asarray(function(*given).to_numpy()).astype(numpy_type(result), copy=False)
+    return found[0] if scalar else found
