@@ -59,6 +59,42 @@ class Previous(Temporal):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Recurrence(Temporal):
+    """A value that each event computes from the one before it."""
+
+    def show(self) -> str:
+        name, options = self.call.split("(", 1)
+        return f"{name}({self.of.show()}, {options}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ema(Recurrence):
+    """The exponentially weighted mean, by time or by event."""
+
+    halflife: Duration | None
+    alpha: float | None
+
+    @property
+    def call(self) -> str:
+        return f"ema(halflife={self.halflife!r})" if self.alpha is None else f"ema(alpha={self.alpha!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Iir(Recurrence):
+    """A recursive linear filter."""
+
+    b: tuple[float, ...]
+    a: tuple[float, ...]
+    sections: tuple[tuple[float, ...], ...]
+
+    @property
+    def call(self) -> str:
+        if self.sections:
+            return f"iir(sos={[list(section) for section in self.sections]})"
+        return f"iir(b={list(self.b)}, a={list(self.a)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class WindowValue(Temporal):
     """Aggregates over a window."""
 

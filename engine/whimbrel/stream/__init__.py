@@ -30,6 +30,7 @@ from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
+from whimbrel.stream.recurrences import ema, iir
 from whimbrel.stream.restore import restore
 from whimbrel.stream.serve import Served, serve
 from whimbrel.stream.start import start
@@ -38,8 +39,8 @@ from whimbrel.stream.stream import LatencyBands, Stream
 __all__ = [
     "LatencyBands", "Lateness", "Served", "Stream", "aggregate", "all", "any", "approx_count_distinct",
     "approx_quantile",
-    "asked_at", "collect", "count", "count_distinct", "datasets", "feeds", "first", "from_arrow", "from_edges",
-    "from_pandas", "from_spark", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min",
+    "asked_at", "collect", "count", "count_distinct", "datasets", "ema", "feeds", "first", "from_arrow", "from_edges",
+    "from_pandas", "from_spark", "iir", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min",
     "product", "quantile", "read_parquet", "replay", "restore", "serve", "sinks", "start", "std", "sum",
     "sum_of_squares", "top_k", "var", "window_end", "window_start",
 ]

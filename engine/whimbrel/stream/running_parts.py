@@ -8,15 +8,20 @@ from dataclasses import replace
 import pyarrow as pa
 
 from whimbrel.aggregates import UserAggregate
+from whimbrel.aggregates.exponential_mean import ExponentialMean
 from whimbrel.clock import TickUnit
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, substitute, type_of, when
-from whimbrel.expr.temporal_nodes import SoFar, Temporal
+from whimbrel.expr.temporal_nodes import Ema, Iir, Recurrence, SoFar
 from whimbrel.operators import RunningAggregate
+from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.operators.aggregation.running_column import RunningColumn
 from whimbrel.plan import Aggregate, Node, Sketch
 from whimbrel.stream.temporal_checks import offset_ticks
+
+Running = SoFar | Recurrence
+"""Parts whose value depends on all events so far."""
 
 OverColumns = Callable[[Expr], Expr]
 """An expression over columns of a stream, which get its temporal parts."""
@@ -25,10 +30,10 @@ NewName = Callable[[str], Col]
 """A column that the stream does not have, named after a text."""
 
 
-def runs_row_by_row(part: Temporal, over_columns: OverColumns, node: Callable[[], Node]) -> bool:
+def runs_row_by_row(part: Running, over_columns: OverColumns, node: Callable[[], Node]) -> bool:
     """Whether the value of a part is known at each row from one state per key."""
-    if not isinstance(part, SoFar):
-        return False
+    if isinstance(part, Recurrence):
+        return True
     sketches = [each for each in aggregates_of(part) if _is_sketch(each, over_columns, node)]
     if sketches and part.reset is not None:
         raise PlanError(f"so_far(reset=...) cannot use {sketches[0].show()}: it has no value at each row.",
@@ -41,7 +46,7 @@ def aggregates_of(part: SoFar) -> list[Aggregate]:
     return [each for each in reduced_in(part.of) if isinstance(each, Aggregate)]
 
 
-def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: SoFar, over_columns: OverColumns,
+def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: Running, over_columns: OverColumns,
                         new_name: NewName) -> tuple[Node, Expr]:
     """A stream with the running values that a part is made of, and the value of the part.
 
@@ -50,9 +55,13 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: SoF
     node : callable
         The stream now: it gets columns as `over_columns` adds them.
     keys : sequence of str
-    part : SoFar
+    part : SoFar or Recurrence
     over_columns, new_name : callable
     """
+    if isinstance(part, Recurrence):
+        of, below = _of_recurrence(part, over_columns(part.of), node().schema.unit), node()
+        name = new_name(f"{part.call.split('(')[0]}({part.of.show()})").name
+        return added(below, keys, [RunningColumn(name, of, at_values=True)]), Col(name)
     reset = None if part.reset is None else over_columns(part.reset)
     aggregates = {each.show(): _over(each, over_columns) for each in aggregates_of(part)}
     below = node()
@@ -67,6 +76,16 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: SoF
     for key in keys if not isinstance(value, Col) else ():
         value = when(Col(key).is_not_null()).then(value).otherwise(None)
     return out, value
+
+
+def _of_recurrence(part: Recurrence, of: Expr, unit: TickUnit) -> ExponentialMean | LinearFilter:
+    match part:
+        case Ema(halflife=halflife, alpha=alpha):
+            ticks = None if halflife is None else offset_ticks(halflife, unit, part)
+            return ExponentialMean(expr=of, halflife=ticks, alpha=alpha, text=part.show())
+        case Iir(b=b, a=a, sections=sections):
+            return LinearFilter(of, b, a, sections, part.show())
+    raise AssertionError(part)
 
 
 def added(node: Node, keys: Sequence[str], columns: Sequence[RunningColumn]) -> Node:

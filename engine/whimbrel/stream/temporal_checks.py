@@ -8,7 +8,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, lifetime_of, type_of
-from whimbrel.expr.temporal_nodes import Past, PastRows, Previous, Temporal, TimeOffset, WindowCell, WindowValue
+from whimbrel.expr.temporal_nodes import Ema, Past, PastRows, Previous, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, NO_LIFETIMES, temporal_parts
 from whimbrel.operators.aggregation.result_expressions import columns_in, reduced_in
 from whimbrel.plan import Aggregate
@@ -40,6 +40,9 @@ def check_part(part: Temporal, schema: Schema) -> None:
         case PastRows(rows=rows, min_rows=least):
             _check_count(rows, 1, "rows must be a number", where, "Use past(rows=10).")
             _check_count(least, 0, "min_rows must be a number", where, "Use min_rows=10.")
+        case Ema(halflife=halflife) if halflife is not None:
+            if offset_ticks(halflife, schema.unit, part) == 0:
+                raise PlanError("halflife must be positive, got 0.", where=where, hint='Use halflife="10s".')
         case WindowCell(size=size):
             if offset_ticks(size, schema.unit, part) == 0:
                 raise PlanError("The size of a cell must be positive, got 0.", where=where, hint='Use cell("10s").')

@@ -23,6 +23,7 @@ from whimbrel.expr.temporal_nodes import (
     Past,
     PastRows,
     Previous,
+    Recurrence,
     SoFar,
     Temporal,
     TimeOffset,
@@ -37,7 +38,7 @@ from whimbrel.operators.temporal.window_folds import fold_steps
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.running_parts import runs_row_by_row, with_running_values
+from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.temporal_checks import check_part, offset_ticks
 
 _OVERLAP = "Values at other times need one event at a time: use group_by(...), or aggregate the events of a time first."
@@ -104,13 +105,14 @@ class TemporalParts:
             self._columns[text] = self._add_running(part) if self._is_running(part) else self._add_part(part)
         return self._columns[text]
 
-    def _is_running(self, part: Temporal) -> TypeGuard[SoFar]:
+    def _is_running(self, part: Temporal) -> TypeGuard[Running]:
         """Whether each row has the value of a part as soon as it is read."""
-        if isinstance(part, SoFar):
-            check_part(part, self.out.schema)
+        if not isinstance(part, Running):
+            return False
+        check_part(part, self.out.schema)
         return runs_row_by_row(part, self.over_columns, lambda: self.out)
 
-    def _add_running(self, part: SoFar) -> Expr:
+    def _add_running(self, part: Running) -> Expr:
         self.out, value = with_running_values(lambda: self.out, self.keys, part, self.over_columns, self._new)
         return value
 
@@ -192,7 +194,7 @@ class TemporalParts:
                 events, value = (self.at_any_time(of) if isinstance(of, Temporal) else (self._having(of), of))
                 values = self._values(part, value, events)
                 return after(operators.shift, values, ticks if method == "ago" else -ticks)
-            case SoFar() if self._is_running(part):
+            case SoFar() | Recurrence() if self._is_running(part):
                 value = self._column(part)
                 return until_next(self._values(part, value, self._having(value)), self.events, self.keys)
             case WindowValue():

@@ -15,6 +15,8 @@ from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
+from whimbrel.operators.aggregation.filtered_values import FilteredValues
+from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.running_column import RunningColumn
 from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues, RunningValues
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator
@@ -72,8 +74,11 @@ class RunningAggregate(Operator):
             if column.reset is not None and not pa.types.is_boolean(type_of(column.reset, upstream[0], where=where)):
                 raise ExpressionError(f"reset must be boolean, got {column.reset.show()}.", where=where,
                                       hint="Compare it with a value, such as `> 0`.")
-            rows = GroupAggregate(measures=((column.name, column.of),))
-            fields.append(Field(column.name, rows.result_fields(upstream[0])[0].type))
+            if isinstance(column.of, LinearFilter):
+                input_type = type_of(column.of.expr, upstream[0], where=where)
+                fields.append(Field(column.name, column.of.result_type(input_type)))
+            else:
+                fields += GroupAggregate(measures=((column.name, column.of),)).result_fields(upstream[0])
         return upstream[0].with_fields(fields, where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -126,13 +131,16 @@ class RunningAggregateKernel(Kernel):
         self.places: list[int] = []
         """Of each value, in the order of `values`: its place among the columns of the operator."""
         make = GroupAggregate(measures=()).accumulator
-        measures = [make(column.name, column.of, schema, remembers=False) for column in op.columns]
-        in_loop = [place for place, each in enumerate(measures) if isinstance(each, ScalarAccumulator)]
+        in_loop: dict[int, ScalarAccumulator] = {}
+        for place, column in enumerate(op.columns):
+            if isinstance(column.of, LinearFilter):
+                self._add(FilteredValues(column.of), [place])
+            elif isinstance(measure := make(column.name, column.of, schema, remembers=False), ScalarAccumulator):
+                in_loop[place] = measure
+            else:
+                self._add(LoggedValues(column, measure), [place])
         if in_loop:
-            scalars = [each for each in measures if isinstance(each, ScalarAccumulator)]
-            self._add(LoopValues([op.columns[place] for place in in_loop], scalars), in_loop)
-        for place in sorted(set(range(len(measures))) - set(in_loop)):
-            self._add(LoggedValues(op.columns[place], measures[place]), [place])
+            self._add(LoopValues([op.columns[place] for place in in_loop], list(in_loop.values())), list(in_loop))
         self.open_ids = np.empty(0, np.int64)
         self.open_values = [Column.nulls(out_schema.type_of(column.name), 0) for column in op.columns]
 

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.expr import Expr, columns_of
+from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.plan import Aggregate
 
 
 @dataclass(frozen=True, eq=False)
 class RunningColumn:
-    """The value of an aggregate over the rows of a key so far.
+    """The value of an aggregate over the rows of a key so far, or of a filter.
 
     Parameters
     ----------
     name : str
-    of : Aggregate
+    of : Aggregate or LinearFilter
     reset : Expr, optional
         Where it is true, the state starts anew before the row is taken in.
     at_values : bool
@@ -26,7 +27,7 @@ class RunningColumn:
     """
 
     name: str
-    of: Aggregate
+    of: Aggregate | LinearFilter
     reset: Expr | None = None
     at_values: bool = False
     forgets: int | None = None

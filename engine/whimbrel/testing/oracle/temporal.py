@@ -89,6 +89,38 @@ def so_far(of: Fold, reset: Callable[[Payload], Any] | None = None) -> At:
     return at
 
 
+def recurrence(of: Callable[[Payload], Any], step: Callable[[list[tuple[Time, Any]]], Any]) -> At:
+    """A function of the values and their times so far; None if the last event has no value."""
+    def at(facts: Sequence[Event], time: Time) -> Any:
+        rows = [(start, of(payload)) for start, _, payload in sorted(facts, key=lambda event: event[0])
+                if start <= time]
+        return step([row for row in rows if row[1] is not None]) if rows and rows[-1][1] is not None else None
+    return at
+
+
+def ema(of: Callable[[Payload], Any], halflife: int | None = None, alpha: float = 0.5) -> At:
+    """``y += w * (x - y)``, where ``w`` is `alpha`, or half for each `halflife` that has passed."""
+    def step(values: list[tuple[Time, Any]]) -> Any:
+        (last, mean), *others = values
+        for start, value in others:
+            share = alpha if halflife is None else 1 - 2.0 ** (-(start - last) / halflife)
+            last, mean = start, mean + share * (value - mean)
+        return float(mean)
+    return recurrence(of, step)
+
+
+def iir(of: Callable[[Payload], Any], b: Sequence[float], a: Sequence[float]) -> At:
+    """The difference equation of a filter that starts at rest."""
+    def step(values: list[tuple[Time, Any]]) -> Any:
+        given, out = [value for _, value in values], list[float]()
+        for number in range(len(given)):
+            forward = sum(each * given[number - back] for back, each in enumerate(b) if back <= number)
+            fed_back = sum(each * out[number - back] for back, each in enumerate(a) if 0 < back <= number)
+            out.append((forward - fed_back) / a[0])
+        return out[-1]
+    return recurrence(of, step)
+
+
 def taken_at_starts(facts: Iterable[Event], columns: Mapping[str, At], keys: Sequence[str] = ()) -> list[Event]:
     """Select columns: lifetimes stay, and functions of time are taken when each event starts, for each key.
 

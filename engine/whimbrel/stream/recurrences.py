@@ -1,0 +1,123 @@
+"""Values that each event computes from the one before it: ``wb.ema``, ``wb.iir``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any
+
+from whimbrel.clock import Duration
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr, trace
+from whimbrel.expr.temporal_nodes import Ema, Iir
+
+Value = Expr | Callable[[Any], Any]
+
+
+def ema(value: Value, *, halflife: Duration | None = None, alpha: float | None = None) -> Expr:
+    """Exponentially weighted mean of the values so far.
+
+    It is the value itself at first. After that, with `halflife`, it is ``y += (1 - 2**(-dt/halflife)) * (x - y)``,
+    where ``dt`` is the time since the last value; with `alpha` it is ``y += alpha * (x - y)``.
+
+        time     0    5    10
+        in       2────4────8───
+        out      2────3────5.5─     (alpha=0.5, or halflife=5)
+
+    It stands in ``select``, ``with_columns``, ``where`` and ``over_time`` of streams with one event at a time. After
+    ``group_by`` it is per key. A null is left out: the result is null there, and later values do not see it. In
+    ``over_time``, a value holds until the next event of its key. Source: ``ewm_mean_by`` of Polars.
+
+    Parameters
+    ----------
+    value : Expr or callable
+        Numbers.
+    halflife : str, timedelta or int (ticks), optional
+        Time after which a value has half of its weight.
+    alpha : float, optional
+        Weight of the newest value, instead of `halflife`: above 0, at most 1.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> from whimbrel import col
+    >>> prices = wb.from_arrow({"at": [0, 5, 15], "px": [2.0, 4.0, 8.0]}, time="at").select("px")
+    >>> prices.select(e=wb.ema(col.px, halflife=5)).collect()["e"].to_pylist()
+    [2.0, 3.0, 6.75]
+    >>> prices.select(e=wb.ema(col.px, alpha=0.5)).collect()["e"].to_pylist()
+    [2.0, 3.0, 5.5]
+    """
+    if (halflife is None) == (alpha is None):
+        raise PlanError("ema() needs either halflife= or alpha=.", where="ema()",
+                        hint='Use ema(col.x, halflife="10s") or ema(col.x, alpha=0.1).')
+    if alpha is not None and not (_is_number(alpha) and 0 < alpha <= 1):
+        raise PlanError(f"alpha must be a number above 0 and at most 1, got {alpha!r}.", where="ema()",
+                        hint="Use a smaller one for a smoother mean, such as alpha=0.1.")
+    return Ema(trace(value, where="ema()"), halflife, None if alpha is None else float(alpha))
+
+
+def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | None = None,
+        sos: Sequence[Sequence[float]] | None = None) -> Expr:
+    """Recursive linear filter (infinite impulse response) of the values so far.
+
+    ``a[0]*y[n] = b[0]*x[n] + b[1]*x[n-1] + ... - a[1]*y[n-1] - ...``, in direct form II transposed. It starts at rest.
+    Results are those of ``scipy.signal.lfilter(b, a, x)``, or of ``sosfilt(sos, x)``.
+
+        time     0    5    10
+        in       1────0────0────
+        out      1────0.5──0.25─     (b=[1], a=[1, -0.5])
+
+    It stands in ``select``, ``with_columns``, ``where`` and ``over_time`` of streams with one event at a time. After
+    ``group_by`` it is per key. Times do not matter: the filter goes from event to event, so use it on samples with a
+    fixed rate. A null is left out: the result is null there, and the filter does not see it. ``explain()`` tells if a
+    filter is unstable.
+
+    Parameters
+    ----------
+    value : Expr or callable
+        Numbers.
+    b, a : sequence of float, optional
+        Numerator and denominator; ``a[0]`` must not be 0.
+    sos : sequence of sequences of float, optional
+        Second-order sections instead, ``b0, b1, b2, 1, a1, a2`` each: more exact for filters of a high order.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> from whimbrel import col
+    >>> signal = wb.from_arrow({"at": [0, 5, 10], "x": [1.0, 0.0, 0.0]}, time="at").select("x")
+    >>> signal.select(y=wb.iir(col.x, b=[1], a=[1, -0.5])).collect()["y"].to_pylist()
+    [1.0, 0.5, 0.25]
+    """
+    hint = "Use iir(col.x, b=[...], a=[...]) or iir(col.x, sos=...), such as those of scipy.signal.butter."
+    if (sos is None) == (b is None and a is None):
+        raise PlanError("iir() needs either b= and a=, or sos=.", where="iir()", hint=hint)
+    if sos is None and (b is None or a is None):
+        raise PlanError(f"iir() needs {'b' if b is None else 'a'}= as well.", where="iir()",
+                        hint="Use a=[1.0] for a filter without feedback." if a is None else hint)
+    numerator, denominator = (() if each is None else _numbers(name, each) for name, each in (("b", b), ("a", a)))
+    if a is not None and denominator[0] == 0:
+        raise PlanError("The first coefficient of a must not be 0, got 0.", where="iir()",
+                        hint="Leave out leading zeros of a, and shift the values instead.")
+    sections = () if sos is None else tuple(_numbers("each section of sos", each) for each in sos)
+    for section in sections:
+        if len(section) != 6 or section[3] != 1:
+            raise PlanError(f"Each section of sos must be six numbers with a fourth of 1, got {list(section)}.",
+                            where="iir()", hint='Use scipy.signal.butter(..., output="sos").')
+    if sos is not None and not sections:
+        raise PlanError("sos must have at least one section, got none.", where="iir()", hint=hint)
+    return Iir(trace(value, where="iir()"), numerator, denominator, sections)
+
+
+def _numbers(name: str, given: Sequence[float]) -> tuple[float, ...]:
+    """Coefficients as floats."""
+    found = tuple(given)
+    if not found or not all(_is_number(each) and math.isfinite(each) for each in found):
+        raise PlanError(f"{name} must be finite numbers, at least one, got {list(found)}.", where="iir()",
+                        hint="Use the coefficients of a filter, such as those of scipy.signal.butter.")
+    return tuple(map(float, found))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
