@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
+from whimbrel.batch import logical_type
 from whimbrel.errors import ExpressionError
-from whimbrel.expr.nodes import Call, Col, Expr, When, by_name, lift
+from whimbrel.expr.literals import literal_type
+from whimbrel.expr.nodes import Call, Cast, Col, Expr, Lit, When, by_name, lift
 
 
 class ColumnNamespace:
@@ -41,12 +45,21 @@ col = ColumnNamespace()
 def lit(value: Any) -> Expr:
     """A literal: the same value for every row.
 
+    A Python value adapts to the type that it meets. An Arrow scalar keeps its type.
+
     Examples
     --------
     >>> lit(3) < col.x
     lit(3) < col.x
+    >>> import pyarrow as pa
+    >>> lit(pa.scalar(3, pa.int8()))
+    lit(3).cast('int8')
     """
-    return lift(value)
+    literal = lift(value)
+    if isinstance(value, pa.Scalar) and isinstance(literal, Lit):
+        type_ = logical_type(value.type)
+        return literal if literal_type(literal.value) == type_ else Cast(literal, type_)
+    return literal
 
 
 def start_time() -> Expr:

@@ -136,8 +136,10 @@ def _writable(expr: Expr, schema: Schema) -> bool:
         case Lit(value):
             return not isinstance(value, str | Decimal)
         case Binary(_, left, right) as binary:
-            left_type, right_type, _ = binary_types(
+            left_type, right_type, result = binary_types(
                 binary, (left, type_of(left, schema)), (right, type_of(right, schema)))
+            if t.is_duration(result) and t.is_date(type_of(left, schema)):  # a difference of dates
+                return False
             if meets_time(schema, left, right):
                 return False
             return numpy_type(left_type) is not None and numpy_type(right_type) is not None
@@ -290,6 +292,8 @@ def _binary(expr: Binary, schema: Schema, bind: Bind) -> Text:
         return f"({x} {op} {y})", valid
     if t.is_floating(result):
         return _float_arithmetic(expr, x, y, left_type, result), valid
+    if t.is_date32(result):
+        return f"np.int32(within(np.int64({x}) {op} np.int64({y}), {-(2**31)}, {2**31 - 1}))", valid
     if op == "**":
         return f"checked_mul({x}, {x})" if y == "2" else f"int_power({x}, {y})", valid
     if op in ("//", "%") and not (isinstance(expr.right, Lit) and expr.right.value):

@@ -180,6 +180,8 @@ def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value
         data = (float_power(expr, x.data, y.data, result) if expr.op == "**"
                 else _float_arithmetic(expr.op, x, y, result, storage))
         return Value(result, data, valid)
+    if t.is_date32(result):
+        return _moved(expr, x, y, scope)
     if expr.op in ("//", "%"):
         divide = ints.floor_divide if expr.op == "//" else ints.modulo
         data, bad, zero = divide(x.data, y.data)
@@ -192,6 +194,15 @@ def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value
     scope.refuse(bad, valid, expr, lambda row: _overflow(f"{at_row(x.data, row)} {expr.op} {at_row(y.data, row)}",
                                                          result), _instead(result))
     return Value(result, data, valid)
+
+
+def _moved(expr: Binary, x: Value, y: Value, scope: Scope) -> Value:
+    """Days since 1970 of a date that moves by a literal; they are 32 bits wide."""
+    data = _INT_ARITHMETIC[expr.op](x.data.astype(np.int64), y.data.astype(np.int64))[0]
+    valid = x.valid & y.valid
+    scope.refuse(data != data.astype(np.int32), valid, expr, f"integer overflow: a date leaves {x.type}",
+                 "Cast the date to a time first: .cast('timestamp[s]').")
+    return Value(x.type, data.astype(np.int32), valid)
 
 
 def _overflow(shown: str, result: pa.DataType) -> str:

@@ -104,13 +104,25 @@ def physical(value: Scalar, type_: pa.DataType) -> Any:
     if isinstance(value, str) and pa.types.is_date(type_):
         value = _day(value, type_)
     if isinstance(value, timedelta | np.timedelta64):
-        return _ticks(_length(value), type_)
+        return _days(value, type_) if pa.types.is_date(type_) else _ticks(_length(value), type_)
     if isinstance(value, date):
         days = (value - _EPOCH).days
         return days if pa.types.is_date32(type_) else days * 86_400_000
     if pa.types.is_floating(type_) and value is not None:
         return float(value)
     return value
+
+
+def _days(value: timedelta | np.timedelta64, type_: pa.DataType) -> int:
+    """By how many of its units a duration moves a date."""
+    days = _length(value) / 86_400
+    if days.denominator != 1:
+        raise ExpressionError(f"A date moves by whole days, got {value}.",
+                              hint="Cast the date to a time first: .cast('timestamp[s]').")
+    moved = int(days) if pa.types.is_date32(type_) else int(days) * 86_400_000
+    if not -(2**(type_.bit_width - 1)) <= moved < 2**(type_.bit_width - 1):
+        raise ExpressionError(f"{value} is outside the range of {type_}.", hint="Use a shorter duration.")
+    return moved
 
 
 def _day(text: str, type_: pa.DataType) -> date:

@@ -376,6 +376,8 @@ def lift(value: Any) -> Expr:
         return value
     if isinstance(value, np.datetime64 | np.timedelta64):
         return Lit(_checked_time(value))
+    if isinstance(value, pa.Scalar):
+        return lift(_of_arrow(value))
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -385,6 +387,21 @@ def lift(value: Any) -> Expr:
     raise ExpressionError(f"Cannot use {type(value).__name__} {value!r} in an expression."[:200],
                           where=f"lit({value!r})"[:80],
                           hint="Use None, bool, int, float, Decimal, str, datetime, date or timedelta.")
+
+
+def _of_arrow(value: pa.Scalar) -> Any:
+    """The value of an Arrow scalar; times and durations exact to the nanosecond."""
+    if not value.is_valid:
+        return None
+    if pa.types.is_timestamp(value.type) and value.type.tz is None:
+        return np.datetime64(value.value, value.type.unit)
+    if pa.types.is_duration(value.type):
+        return np.timedelta64(value.value, value.type.unit)
+    try:
+        return value.as_py()
+    except ValueError as error:  # without pandas, Arrow has no object for nanoseconds in a zone
+        raise ExpressionError(f"Cannot use {value!r} in an expression: {error}"[:200], where=f"lit({value!r})"[:80],
+                              hint="Cast it to microseconds first, or install pandas.") from None
 
 
 def _checked_time(value: np.datetime64 | np.timedelta64) -> Scalar:

@@ -15,7 +15,7 @@ from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
 from whimbrel.expr.infer_return_type import row_function_type
-from whimbrel.expr.literals import finer, literal_type, literal_type_for
+from whimbrel.expr.literals import finer, literal_type, literal_type_for, physical
 from whimbrel.expr.nodes import (
     Binary,
     Call,
@@ -204,6 +204,8 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     common = common_type(expr, left, right)
     if op == "+" and is_text(common):
         return common, common, common
+    if op == "-" and t.is_date(common):  # the time between their midnights
+        return pa.timestamp("s"), pa.timestamp("s"), pa.duration("s")
     require(expr, is_number(common) or t.is_null(common), f"{op!r} needs numbers", left_type, right_type,
             hint=_mismatch_hint(left_type, right_type))
     if not t.is_integer(common):
@@ -271,15 +273,34 @@ def _time_arithmetic(expr: Binary, left: Operand, right: Operand) -> tuple[pa.Da
             return left_type, INT, left_type
         case "integer", "*", "duration":
             return INT, right_type, right_type
+        case "date", "+" | "-", "duration":
+            return _date_arithmetic(expr, left_type, right)
+        case "duration", "+", "date":
+            return _date_arithmetic(expr, right_type, left)
         case _:
             raise ExpressionError(f"{op!r} cannot take {left_type} and {right_type}.", where=expr.show(),
                                   hint="Use time - time, time +- duration, duration +- duration or duration * integer; "
                                        "timedelta(minutes=5) is a duration.")
 
 
+def _date_arithmetic(expr: Binary, date: pa.DataType, by: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+    """A date that moves by whole days: those of a literal, since only it is known before any row."""
+    part, type_ = by
+    if not isinstance(part, Lit):
+        raise ExpressionError(f"A date moves by a literal of whole days, got {type_}.", where=expr.show(),
+                              hint="Cast the date to a time first: .cast('timestamp[s]').")
+    try:
+        physical(part.value, date)
+    except ExpressionError as error:
+        raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
+    return date, date, date
+
+
 def _kind(type_: pa.DataType) -> str:
     if t.is_timestamp(type_):
         return "time"
+    if t.is_date(type_):
+        return "date"
     if t.is_duration(type_):
         return "duration"
     return "integer" if t.is_integer(type_) else "other"
