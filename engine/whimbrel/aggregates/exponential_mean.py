@@ -1,4 +1,4 @@
-"""The exponentially weighted mean of the values so far."""
+"""The exponentially weighted mean."""
 
 from __future__ import annotations
 

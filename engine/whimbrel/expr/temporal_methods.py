@@ -127,7 +127,7 @@ class TemporalMethods:
         return WindowCell(cast("Expr", self), size, offset)
 
     def so_far(self, *, reset: Expr | None = None) -> Expr:
-        """Aggregates of all events that have started, up to and including the one at hand.
+        """Aggregates of all events that have started, with the one at hand.
 
             time     0    5    10   15
             in       a────b─────────c─     (x: 2, 3, 4; c resets)
@@ -150,7 +150,7 @@ class TemporalMethods:
         >>> log.select(total=wb.sum(col.x).so_far(reset=col.x == 3)).collect()["total"].to_pylist()
         [1, 3, 8]
         """
+        from whimbrel.expr.nodes import lift
         from whimbrel.expr.temporal_nodes import SoFar
-        from whimbrel.expr.trace import trace
 
-        return SoFar(cast("Expr", self), None if reset is None else trace(reset, where="so_far()"))
+        return SoFar(cast("Expr", self), None if reset is None else lift(reset))

@@ -16,7 +16,7 @@ Value = Expr | Callable[[Any], Any]
 
 
 def ema(value: Value, *, halflife: Duration | None = None, alpha: float | None = None) -> Expr:
-    """Exponentially weighted mean of the values so far.
+    """Exponentially weighted mean of all values up to each event.
 
     It is the value itself at first. After that, with `halflife`, it is ``y += (1 - 2**(-dt/halflife)) * (x - y)``,
     where ``dt`` is the time since the last value; with `alpha` it is ``y += alpha * (x - y)``.
@@ -59,7 +59,7 @@ def ema(value: Value, *, halflife: Duration | None = None, alpha: float | None =
 
 def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | None = None,
         sos: Sequence[Sequence[float]] | None = None) -> Expr:
-    """Recursive linear filter (infinite impulse response) of the values so far.
+    """Recursive linear filter (infinite impulse response) of a signal.
 
     ``a[0]*y[n] = b[0]*x[n] + b[1]*x[n-1] + ... - a[1]*y[n-1] - ...``, in direct form II transposed. It starts at rest.
     Results are those of ``scipy.signal.lfilter(b, a, x)``, or of ``sosfilt(sos, x)``.

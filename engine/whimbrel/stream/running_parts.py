@@ -34,10 +34,14 @@ def runs_row_by_row(part: Running, over_columns: OverColumns, node: Callable[[],
     """Whether the value of a part is known at each row from one state per key."""
     if isinstance(part, Recurrence):
         return True
-    sketches = [each for each in aggregates_of(part) if _is_sketch(each, over_columns, node)]
+    steps = [(each, _steps(each, over_columns, node)) for each in aggregates_of(part)]
+    sketches = [each for each, its in steps if isinstance(its, Sketch)]
     if sketches and part.reset is not None:
         raise PlanError(f"so_far(reset=...) cannot use {sketches[0].show()}: it has no value at each row.",
                         where=part.show(), hint="Use an exact aggregate.")
+    if weighted := [each for each, its in steps if getattr(its, "spans", False)]:
+        raise PlanError(f"so_far() cannot use {weighted[0].show()}: the event at hand has not ended.",
+                        where=part.show(), hint="Use past() with a duration.")
     return not sketches
 
 
@@ -109,7 +113,6 @@ def _over(aggregate: Aggregate, over_columns: OverColumns) -> Aggregate:
     return replace(aggregate, expr=expr, condition=condition)
 
 
-def _is_sketch(aggregate: Aggregate, over_columns: OverColumns, node: Callable[[], Node]) -> bool:
+def _steps(aggregate: Aggregate, over_columns: OverColumns, node: Callable[[], Node]) -> object:
     expr = None if aggregate.expr is None else over_columns(aggregate.expr)
-    type_ = None if expr is None else type_of(expr, node().schema)
-    return isinstance(aggregate.steps(type_, removable=False), Sketch)
+    return aggregate.steps(None if expr is None else type_of(expr, node().schema), removable=False)

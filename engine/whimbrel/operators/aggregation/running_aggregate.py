@@ -1,4 +1,4 @@
-"""Add the values of aggregates over all rows of a key so far."""
+"""Add running values of aggregates, by key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunningAggregate(Operator):
-    """Add the values of aggregates over the rows of a key so far, up to and including each row.
+    """Add running values of aggregates, by key.
+
+    A value is over all rows of the key up to the row, with that row.
 
         time     0    5    10   15
         in       a────b─────────c─     (x: 2, 3, 4; c resets)
@@ -128,25 +130,25 @@ class RunningAggregateKernel(Kernel):
         self.op, self.out_schema = op, out_schema
         self.keys = KeyTable([schema.type_of(name) for name in op.keys])
         self.values: list[RunningValues] = []
-        self.places: list[int] = []
-        """Of each value, in the order of `values`: its place among the columns of the operator."""
+        self.numbers: list[int] = []
+        """Numbers of the columns of the operator, in the order of `values`."""
         make = GroupAggregate(measures=()).accumulator
         in_loop: dict[int, ScalarAccumulator] = {}
-        for place, column in enumerate(op.columns):
+        for number, column in enumerate(op.columns):
             if isinstance(column.of, LinearFilter):
-                self._add(FilteredValues(column.of), [place])
+                self._add(FilteredValues(column.of), [number])
             elif isinstance(measure := make(column.name, column.of, schema, remembers=False), ScalarAccumulator):
-                in_loop[place] = measure
+                in_loop[number] = measure
             else:
-                self._add(LoggedValues(column, measure), [place])
+                self._add(LoggedValues(column, measure), [number])
         if in_loop:
-            self._add(LoopValues([op.columns[place] for place in in_loop], list(in_loop.values())), list(in_loop))
+            self._add(LoopValues([op.columns[number] for number in in_loop], list(in_loop.values())), list(in_loop))
         self.open_ids = np.empty(0, np.int64)
         self.open_values = [Column.nulls(out_schema.type_of(column.name), 0) for column in op.columns]
 
-    def _add(self, values: RunningValues, places: Sequence[int]) -> None:
+    def _add(self, values: RunningValues, numbers: Sequence[int]) -> None:
         self.values.append(values)
-        self.places.extend(places)
+        self.numbers.extend(numbers)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -167,7 +169,7 @@ class RunningAggregateKernel(Kernel):
             except KernelError as error:
                 raise KernelError(error.what, where=error.where.replace("aggregate(", "so_far("),
                                   hint=error.hint) from error
-        columns = [columns[self.places.index(place)] for place in range(len(columns))]
+        columns = [columns[self.numbers.index(number)] for number in range(len(columns))]
         if batch.ids is not None:
             columns = self._repeated(batch, columns, np.zeros(len(batch), np.bool_) if ends is None else ends)
         return [batch.having(schema=self.out_schema, columns=(*batch.columns, *columns))]

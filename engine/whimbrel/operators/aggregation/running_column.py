@@ -19,7 +19,7 @@ class RunningColumn:
     name : str
     of : Aggregate or LinearFilter
     reset : Expr, optional
-        Where it is true, the state starts anew before the row is taken in.
+        Where it is true, the state starts again before the row is taken in.
     at_values : bool
         Whether the value is null at rows that the aggregate does not take in.
     forgets : int, optional

@@ -147,7 +147,7 @@ def _log_of(groups: Array, skip: Mask, reset: Mask) -> OperationLog:
 
 
 def reset_of(column: RunningColumn, batch: Batch, known: dict[str, Mask]) -> Mask:
-    """Where the state of a column starts anew; empty: nowhere."""
+    """Where the state of a column starts again; empty: nowhere."""
     if column.reset is None:
         return NO_MASK
     text = column.reset.show()

@@ -1,7 +1,7 @@
-"""Recursive linear filters over rows of several keys: direct form II transposed, and second-order sections.
+"""Recursive linear filters: direct form II transposed, and second-order sections.
 
-The operations and their order are those of ``lfilter`` and ``sosfilt`` in SciPy, so results are the same bits where the
-compiler does not contract a product and a sum.
+Each key has a state of its own. Operations and their order are those of SciPy's ``lfilter`` and ``sosfilt``. Results
+are the same bits where the compiler does not contract a product and a sum.
 """
 
 from __future__ import annotations
