@@ -23,7 +23,7 @@ from whimbrel.stream.time_functions import FunctionsOfTime
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
-    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Assume", "AlignSamples"),
+    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Between", "Assume", "AlignSamples"),
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
                   "Edges", "Resample"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "Quantize"),

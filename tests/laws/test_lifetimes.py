@@ -45,6 +45,9 @@ QUERIES = {
                        ".resample(2, how='linear', limit=7).sliding_window(5).aggregate(n=wb.count(col.x))",
     "resample_nearest": ".set_duration(1).group_by('k2').aggregate(x=wb.max(col.x)).group_by('k2')"
                         ".resample(4, how='nearest', limit=5)",
+    "between": ".between(3, 17)",
+    "between_edges": ".group_by('key').aggregate(n=wb.count(), s=wb.sum(col.x)).between(-2, 12, every=4)",
+    "between_windows": ".tumbling_window(5).between(2, 21).aggregate(n=wb.count()).between(6, 7)",
     "edges": ".edges()",
     "edges_of_edges": ".group_by('key').aggregate(n=wb.count()).edges()",
     "edges_of_windows": ".sliding_window(4).select('x').edges().where(col.other.is_null())",

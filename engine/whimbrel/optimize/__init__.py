@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from whimbrel.operators import Between
 from whimbrel.optimize.absorb_panes import absorb_panes
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_session import absorb_session
@@ -13,6 +14,7 @@ from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.check_latencies import check_latencies
 from whimbrel.optimize.check_limits import check_limits
 from whimbrel.optimize.coalesce_edges import join_edges
+from whimbrel.optimize.cut_sources import cut_optimized, cut_sources
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.prune_columns import prune_columns
@@ -34,7 +36,7 @@ _MAX_ABSORBED: Final = 64
 
 def optimize(node: Node) -> Node:
     """The optimized plan, which gives the same result as the plan. It is made once."""
-    return node.once("optimized", lambda: _together((node,))[0])
+    return node.once("optimized", lambda: _range(node) or _together((node,))[0])
 
 
 def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -43,6 +45,11 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
     A step that one query absorbs runs twice, absorbed and for the others.
     """
     return (optimize(roots[0]),) if len(roots) == 1 else _together(roots)
+
+
+def _range(node: Node) -> Node | None:
+    """The plan of a range of a result, from the plan of the result; None if that must be made anew."""
+    return cut_optimized(node, optimize(node.inputs[0])) if isinstance(node.op, Between) else None
 
 
 def notes_on_loops(node: Node) -> list[str]:
@@ -58,6 +65,7 @@ def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     check_limits(roots)
+    roots = cut_sources(roots)
     plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
     return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 
@@ -71,4 +79,4 @@ def _settle(node: Node) -> Node:
     return node
 
 
-__all__ = ["RULES", "notes_on_loops", "optimize", "optimize_together"]
+__all__ = ["RULES", "cut_sources", "notes_on_loops", "optimize", "optimize_together"]

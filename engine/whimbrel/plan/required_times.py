@@ -11,14 +11,23 @@ from whimbrel.plan.lineage import Exact, LineageRequest, earlier
 from whimbrel.plan.source import Source
 
 
-def times_needed(plan: Node, start: int, end: int) -> Mapping[Source, tuple[int, int]]:
+def times_needed(plan: Node, start: int, end: int, *, active: bool = False) -> Mapping[Source, tuple[int, int]]:
     """The times (from, up to) of each source's rows without which rows that start in a range would not come out.
 
     They come out as they do of all rows, where they start and as often; when they end may differ. Asked of every
     operator on the way back (:meth:`~whimbrel.plan.Operator.lineage`), so that it holds for any plan; of an operator
     that does not know, all times are needed.
+
+    Parameters
+    ----------
+    plan : Node
+    start, end : int
+        The range, in ticks of the plan.
+    active : bool
+        Of the rows that are active in the range instead, with their ends.
     """
-    wanted = {id(plan): LineageRequest(start, end, starting=True, exact=Exact.STARTS)}
+    wanted = {id(plan): LineageRequest(start, end, starting=not active,
+                                       exact=Exact.LIFETIMES if active else Exact.STARTS)}
     found: dict[Source, tuple[int, int]] = {}
     for node in reversed(list(plan.walk())):
         mine = wanted[id(node)]

@@ -7,16 +7,17 @@ from functools import reduce
 from typing import Literal, get_args
 
 from whimbrel import operators
-from whimbrel.clock import Duration, duration_ticks, grid_offset
+from whimbrel.clock import Duration, Instant, check_positive, duration_ticks, grid_offset, parse_instant
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, start_time, substitute
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed, temporal_parts
 from whimbrel.expr.type_predicates import is_number
-from whimbrel.operators import GroupAggregate, Resample, Select
+from whimbrel.operators import Between, GroupAggregate, Resample, Select
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
 from whimbrel.stream.temporal_columns import TemporalParts, after, joined, until_next
+from whimbrel.stream.times_of_day import with_date
 
 ResampleMethod = Literal["hold", "linear", "nearest", "mean"]
 """How the value at a grid point is found."""
@@ -51,17 +52,30 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
         functions.append(after(operators.select, parts.events, *names))
     together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), functions)
     if every is not None:
-        together = _sampled(together, every)
+        together = _sampled(together, every, f"over_time(every={every!r})")
     kept = tuple((key, Col(key)) for key in parts.keys if key not in read)
     return Node(Select(columns=(*kept, *read.items())), (together,))
 
 
-def _sampled(node: Node, every: Duration) -> Node:
+def _sampled(node: Node, every: Duration, where: str) -> Node:
     """What is active at multiples of a duration, until the next one."""
+    ticks, unit = duration_ticks(every, node.schema.unit, where=where), node.schema.unit
+    check_positive(unit, where=where, every=ticks)
     pieces = after(operators.chop, node, every)
-    ticks, unit = duration_ticks(every, node.schema.unit, where=f"over_time(every={every!r})"), node.schema.unit
-    since = start_time().cast(int) - grid_offset(ticks, unit)
+    since = start_time().cast(int) - grid_offset(every, unit)
     return after(operators.set_duration, after(operators.where, pieces, since % ticks == 0), every)
+
+
+def between(node: Node, start: Instant, end: Instant, every: Duration | None) -> Node:
+    """The events that are active in a range, or what is active at multiples of a duration in it."""
+    where, schema = f"between({start!r}, {end!r})", node.schema
+    first, last = (parse_instant(with_date(each, node, where), schema.unit, schema.zone, where=where, rounding="up")
+                   for each in (start, end))
+    if first >= last:
+        raise PlanError(f"The range must end after its start, got {start!r} to {end!r}.", where=where,
+                        hint="Use a later end.")
+    made = Node(Between(start=first, end=last, clip=every is not None, unit=schema.unit, zone=schema.zone), (node,))
+    return made if every is None else _sampled(made, every, f"between(every={every!r})")
 
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from whimbrel.clock import Duration
+from whimbrel.clock import Duration, Instant
 from whimbrel.expr import Column, Keys, named_columns
 from whimbrel.plan import Node
-from whimbrel.stream.functions_of_time import ResampleMethod, hold, over_time, resample
+from whimbrel.stream.functions_of_time import ResampleMethod, between, hold, over_time, resample
 from whimbrel.stream.grouping import columns_of_keys
 
 
@@ -96,3 +96,29 @@ class FunctionsOfTime:
         """
         names = tuple(name for name, _ in self.keys)
         return self._with(resample(self.node, self.keys, period, how, limit, offset), columns_of_keys(names))
+
+    def between(self, start: Instant, end: Instant, *, every: Duration | None = None) -> Self:
+        """Keep the events that are active in a range of time, and compute nothing else.
+
+        Lifetimes do not change. Of sources in the order of time, only rows on which the range depends are read;
+        ``explain()`` shows how many. See :class:`whimbrel.operators.Between`.
+
+        Parameters
+        ----------
+        start, end : str, datetime or int (ticks)
+            The range ``[start, end)``. A time of day, such as ``"09:00"``, is of the only day of the log.
+        every : str, timedelta or int (ticks), optional
+            Give what is active at multiples of this duration in the range instead, each until the next one.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> log = wb.from_arrow({"at": range(1000), "x": range(1000)}, time="at").select("x")
+        >>> means = log.select(m=wb.mean(col.x).past(100))
+        >>> means.between(500, 502).collect()["m"].to_pylist()
+        [450.5, 451.5]
+        >>> means.between(500, 900, every=200).collect().to_pylist()
+        [{'start': 600, 'end': 800, 'm': 550.5}, {'start': 800, 'end': 1000, 'm': 750.5}]
+        """
+        return self._with(between(self.node, start, end, every), self.keys)

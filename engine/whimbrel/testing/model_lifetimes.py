@@ -53,6 +53,9 @@ class LifetimeWords:
     def resample(self, period: int, **options: Any) -> Self:
         return self._now(temporal.resample(self.facts, period, keys=tuple(self.keys), **options))
 
+    def between(self, start: int, end: int, every: int | None = None) -> Self:
+        return self._now(temporal.between(self.facts, start, end, every))
+
     def edges(self) -> Self:
         return self._now(lifetimes.edges(self.facts))
 

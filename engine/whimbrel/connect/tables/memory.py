@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from whimbrel.connect.tables.time_column_markers import Stated, numbered
 from whimbrel.connect.tables.time_spacing import KnownGaps
 from whimbrel.errors import MissingExtraError, SchemaError, SourceError
 from whimbrel.expr import Expr
+from whimbrel.kernels import ascends
 from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.properties import TimeGrid
 from whimbrel.plan.source import Blocks, OrderingSpec, Source
@@ -97,6 +99,8 @@ class ArrowSource(ColumnarSource):
                 if len(times)]
 
     def rows_between(self, start: int, end: int) -> tuple[int, int]:
+        if not self._ascends:
+            return super().rows_between(start, end)
         return self._rows_before(start), self._rows_before(end)
 
     def blocks(self, rows: int, cuts: TimeGrid | None = None) -> Blocks | None:
@@ -110,6 +114,7 @@ class ArrowSource(ColumnarSource):
         vars(part).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None,
                           _pieces={})
         vars(part).pop("_times", None)
+        vars(part).pop("_ascends", None)
         return part
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
@@ -156,6 +161,13 @@ class ArrowSource(ColumnarSource):
         if self.table.column(self.time).null_count:
             return []
         return [self.timeline.starts(chunk) for chunk in self.table.column(self.time).chunks if len(chunk)]
+
+    @cached_property
+    def _ascends(self) -> bool:
+        """Whether the times of all rows are known, and in order."""
+        ends = [bound for chunk in self._times for bound in (chunk[0], chunk[-1])]
+        return (bool(self._times) and all(one <= other for one, other in pairwise(ends))
+                and all(map(ascends, self._times)))
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
         yield from self.table.select(columns).slice(offset).to_batches(max_chunksize=_BATCH_ROWS)

@@ -162,6 +162,14 @@ def resample(facts: Iterable[Event], period: int, how: str, *, limit: int | None
     return out
 
 
+def between(facts: Iterable[Event], start: int, end: int, every: int | None = None) -> list[Event]:
+    """``between`` is a slice of the answer; with `every` the values at its multiples, each until the next one."""
+    if every is None:
+        return [event for event in facts if event[0] < end and event[1] > start]
+    return [(time, time + every, payload) for time in range(-(-start // every) * every, end, every)
+            for begin, until, payload in facts if begin <= time < until]
+
+
 def _at_grid_point(how: str, time: int, before: list[Event], after: list[Event], limit: int | None,
                    keys: set[str]) -> Payload | None:
     def near(event: Event) -> bool:
