@@ -16,7 +16,7 @@ from typing import Any
 import whimbrel.aggregates
 import whimbrel.operators
 from whimbrel.plan import FLUENT, Aggregate, Operator
-from whimbrel.stream import aggregates as measures
+from whimbrel.stream import aggregates, time_weighted
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.time_functions import FunctionsOfTime
 
@@ -39,6 +39,7 @@ MEASURES = {
     "Which": ("Min", "Max", "First", "Last"),
     "All values": ("Median", "Quantile", "CountDistinct", "Collect", "LargestValues"),
     "With bounded memory": ("ApproximateCountDistinct", "ApproximateQuantile"),
+    "Over time": ("TimeMean", "Integral", "TimeIn"),
     "More": (),
     "Your own": ("UserAggregate",),
 }
@@ -92,13 +93,13 @@ def files() -> dict[Path, str]:
     operators = {each: Page(each, {f"Stream.{name}": method for name, (build, method) in methods.items()
                                    if _made_by(build) == each.__name__})
                  for each in _public(whimbrel.operators, Operator)}
-    functions = {name: function for name, function in vars(measures).items()
-                 if inspect.isfunction(function) and function.__module__ == measures.__name__}
-    aggregates = {each: Page(each, {f"wb.{name}": function for name, function in functions.items()
+    functions = {name: function for module in (aggregates, time_weighted) for name, function in vars(module).items()
+                 if inspect.isfunction(function) and function.__module__ == module.__name__}
+    measures = {each: Page(each, {f"wb.{name}": function for name, function in functions.items()
                                     if _made_by(function) == each.__name__})
                   for each in _public(whimbrel.aggregates, Aggregate)}
-    pages = {**operators, **aggregates}
-    lines = [INDEX, *_listed(TOPICS, operators, "##"), AGGREGATES, *_listed(MEASURES, aggregates, "###")]
+    pages = {**operators, **measures}
+    lines = [INDEX, *_listed(TOPICS, operators, "##"), AGGREGATES, *_listed(MEASURES, measures, "###")]
     written = {PAGES / page.path: "".join(_page(page, pages)) for page in pages.values()}
     assert len(written) == len(pages), "two pages have one name"
     return written | {PAGES / "README.md": "".join(lines)}

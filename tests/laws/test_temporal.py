@@ -29,6 +29,12 @@ QUERIES = {
     "held_ema": POINTS + ".over_time(e=wb.ema(col.x - col.x.previous(), halflife=5), s=wb.iir(col.x, sos=[SECTION]))"
     .replace("SECTION", "[1, 2, 1, 1, 0.5, 0]"),
     "mixed": POINTS + ".select(z=(wb.sum(col.x - col.x.ago(1)).past(5) - col.x.previous()).ago(2))",
+    "time_weighted": LEVELS + ".select(m=wb.time_mean(col.x).past(6, ahead=1), d=wb.time_in(col.x > 3).cell(7))",
+    "at_multiples": LEVELS + ".over_time(every=3, m=wb.time_mean(col.x).past(5), x=col.x, n=wb.count().past(4).ago(2))",
+    "at_multiples_of_keys": OF_KEYS + (
+        ".over_time(every=4, n=wb.count().past(9), x=col.x.previous(), r=wb.sum(col.x).past(rows=2))"),
+    "rows_of_keys": OF_KEYS + (
+        ".select('key', 'x', s=wb.sum(col.x).past(rows=3, min_rows=2).previous(), a=wb.max(col.x).past(4, ahead=3))"),
     "of_keys": OF_KEYS + ".select('key', 'x', p=col.x.previous(), n=wb.count().past(5), d=col.x.ago(3))",
 }
 

@@ -10,6 +10,7 @@ from whimbrel.aggregates.min_max import Max, Min
 from whimbrel.aggregates.product import Product
 from whimbrel.aggregates.quantile import Interpolation, Median, Quantile
 from whimbrel.aggregates.sum import Sum
+from whimbrel.aggregates.time_weighted import Integral, TimeIn, TimeMean
 from whimbrel.aggregates.user_defined.user_defined import UserAggregate, UserFunctions
 from whimbrel.aggregates.variance import Std, SumOfSquares, Var
 
@@ -22,6 +23,7 @@ __all__ = [
     "Count",
     "CountDistinct",
     "First",
+    "Integral",
     "Interpolation",
     "LargestValues",
     "Last",
@@ -34,6 +36,8 @@ __all__ = [
     "Std",
     "Sum",
     "SumOfSquares",
+    "TimeIn",
+    "TimeMean",
     "UserAggregate",
     "UserFunctions",
     "Var",

@@ -48,6 +48,7 @@ from whimbrel.operators.rows.union import Union, union
 from whimbrel.operators.rows.unpivot import Unpivot, unpivot
 from whimbrel.operators.rows.where import Where, where
 from whimbrel.operators.temporal.temporal_columns import TemporalColumns
+from whimbrel.operators.temporal.temporal_samples import TemporalSamples
 from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
 from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
@@ -67,9 +68,10 @@ __all__ = [
     "Label", "LateRows", "LatenessBand", "Moment", "On", "Outputs", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd",
     "Quantize", "Resample", "Results", "RunningAggregate", "SampleKeys", "SampleMethod", "Select", "SemiJoin",
     "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow", "Sort", "Span",
-    "Stitch", "TemporalColumns", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate", "alter_lifetime",
-    "anti_join", "asof_join", "assume", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop",
-    "edges", "event", "explode", "extend", "hopping_window", "join", "pivot", "point_at_end", "progressive_window",
-    "quantize", "rename", "sample", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
-    "simultaneous", "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns",
+    "Stitch", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound", "aggregate",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at", "clip_duration", "cross_join", "detect",
+    "distinct", "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "pivot", "point_at_end",
+    "progressive_window", "quantize", "rename", "sample", "select", "semi_join", "sequence", "session_window",
+    "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "top_k", "tumbling_window", "union", "unpivot",
+    "where", "with_columns",
 ]

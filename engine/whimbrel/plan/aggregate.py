@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Column
+from whimbrel.clock import TickUnit
 from whimbrel.expr import Expr, Reduced, trace
 from whimbrel.plan.value_state import Multiset, Objects, Sketch
 
@@ -188,6 +189,10 @@ class Aggregate(Reduced, ABC):
     def options(self) -> str:
         """Arguments after the expression, as the user wrote them."""
         return ""
+
+    def in_unit(self, unit: TickUnit) -> Expr:
+        """The value where ticks are in a unit; itself unless it depends on the unit."""
+        return self
 
     def where(self, condition: Expr) -> Self:
         """Count only rows for which `condition` is true."""

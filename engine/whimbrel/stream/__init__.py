@@ -35,12 +35,13 @@ from whimbrel.stream.restore import restore
 from whimbrel.stream.serve import Served, serve
 from whimbrel.stream.start import start
 from whimbrel.stream.stream import LatencyBands, Stream
+from whimbrel.stream.time_weighted import integral, time_in, time_mean
 
 __all__ = [
     "LatencyBands", "Lateness", "Served", "Stream", "aggregate", "all", "any", "approx_count_distinct",
-    "approx_quantile",
-    "asked_at", "collect", "count", "count_distinct", "datasets", "ema", "feeds", "first", "from_arrow", "from_edges",
-    "from_pandas", "from_spark", "iir", "last", "late_rows", "lateness", "lateness_of", "max", "mean", "median", "min",
-    "product", "quantile", "read_parquet", "replay", "restore", "serve", "sinks", "start", "std", "sum",
-    "sum_of_squares", "top_k", "var", "window_end", "window_start",
+    "approx_quantile", "asked_at", "collect", "count", "count_distinct", "datasets", "ema", "feeds", "first",
+    "from_arrow", "from_edges", "from_pandas", "from_spark", "iir", "integral", "last", "late_rows", "lateness",
+    "lateness_of", "max", "mean", "median", "min", "product", "quantile", "read_parquet", "replay", "restore",
+    "serve", "sinks", "start", "std", "sum", "sum_of_squares", "time_in", "time_mean", "top_k", "var", "window_end",
+    "window_start",
 ]

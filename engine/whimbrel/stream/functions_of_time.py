@@ -7,9 +7,9 @@ from functools import reduce
 from typing import Literal, get_args
 
 from whimbrel import operators
-from whimbrel.clock import Duration, Instant, check_positive, duration_ticks, grid_offset, parse_instant
+from whimbrel.clock import Duration, Instant, duration_ticks, grid_offset, parse_instant
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, start_time, substitute
+from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, substitute
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed, temporal_parts
 from whimbrel.expr.type_predicates import is_number
 from whimbrel.operators import Between, GroupAggregate, Resample, Select
@@ -17,6 +17,7 @@ from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
 from whimbrel.stream.temporal_columns import TemporalParts, after, joined, until_next
+from whimbrel.stream.time_samples import at_multiples, nothing_to_read, sampled
 from whimbrel.stream.times_of_day import with_date
 
 ResampleMethod = Literal["hold", "linear", "nearest", "mean"]
@@ -38,6 +39,8 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
             raise PlanError("A function of time has no start and end of events.",
                             where=f"over_time({name}={expr.show()})",
                             hint=LIFETIMES_HINT)
+    if every is not None:
+        return at_multiples(parts, exprs, every)
     found = {part.show(): parts.at_any_time(part) for expr in exprs.values() for part in temporal_parts(expr)}
     read = {name: substitute(expr, {text: column for text, (_, column) in found.items()})
             for name, expr in exprs.items()}
@@ -47,23 +50,11 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
     if plain or not functions:
         names = (*parts.keys, *(name for name in parts.events.schema.names if name in plain))
         if not names:
-            raise PlanError("over_time() needs a column or a temporal part.", where="over_time()",
-                            hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
+            raise nothing_to_read()
         functions.append(after(operators.select, parts.events, *names))
     together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), functions)
-    if every is not None:
-        together = _sampled(together, every, f"over_time(every={every!r})")
     kept = tuple((key, Col(key)) for key in parts.keys if key not in read)
     return Node(Select(columns=(*kept, *read.items())), (together,))
-
-
-def _sampled(node: Node, every: Duration, where: str) -> Node:
-    """What is active at multiples of a duration, until the next one."""
-    ticks, unit = duration_ticks(every, node.schema.unit, where=where), node.schema.unit
-    check_positive(unit, where=where, every=ticks)
-    pieces = after(operators.chop, node, every)
-    since = start_time().cast(int) - grid_offset(every, unit)
-    return after(operators.set_duration, after(operators.where, pieces, since % ticks == 0), every)
 
 
 def between(node: Node, start: Instant, end: Instant, every: Duration | None) -> Node:
@@ -75,7 +66,7 @@ def between(node: Node, start: Instant, end: Instant, every: Duration | None) ->
         raise PlanError(f"The range must end after its start, got {start!r} to {end!r}.", where=where,
                         hint="Use a later end.")
     made = Node(Between(start=first, end=last, clip=every is not None, unit=schema.unit, zone=schema.zone), (node,))
-    return made if every is None else _sampled(made, every, f"between(every={every!r})")
+    return made if every is None else sampled(made, every, f"between(every={every!r})")
 
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:

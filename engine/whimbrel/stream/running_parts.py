@@ -11,12 +11,13 @@ from whimbrel.aggregates import UserAggregate
 from whimbrel.aggregates.exponential_mean import ExponentialMean
 from whimbrel.clock import TickUnit
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, substitute, type_of, when
+from whimbrel.expr import Col, Expr, end_time, substitute, type_of, when
 from whimbrel.expr.temporal_nodes import Ema, Iir, Recurrence, SoFar
 from whimbrel.operators import RunningAggregate
 from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.operators.aggregation.running_column import RunningColumn
+from whimbrel.operators.temporal.window_folds import weighs_time
 from whimbrel.plan import Aggregate, Node, Sketch
 from whimbrel.stream.temporal_checks import offset_ticks
 
@@ -39,9 +40,6 @@ def runs_row_by_row(part: Running, over_columns: OverColumns, node: Callable[[],
     if sketches and part.reset is not None:
         raise PlanError(f"so_far(reset=...) cannot use {sketches[0].show()}: it has no value at each row.",
                         where=part.show(), hint="Use an exact aggregate.")
-    if weighted := [each for each, its in steps if getattr(its, "spans", False)]:
-        raise PlanError(f"so_far() cannot use {weighted[0].show()}: the event at hand has not ended.",
-                        where=part.show(), hint="Use past() with a duration.")
     return not sketches
 
 
@@ -73,10 +71,12 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: Run
         raise PlanError(f"reset must be boolean, got {part.reset} of type {found}.", where=part.show(),
                         hint="Compare it with a value, such as `> 0`.")
     columns = {text: RunningColumn(new_name(text if reset is None else f"{text} since a reset").name, each, reset,
-                                   forgets=_forgets(each, part, below.schema.unit))
+                                   forgets=_forgets(each, part, below.schema.unit),
+                                   until=end_time() if weighs_time(each, below.schema) else None)
                for text, each in aggregates.items()}
     out = added(below, keys, list(columns.values()))
-    value = substitute(part.of, {text: Col(column.name) for text, column in columns.items()})
+    value = substitute(part.of, {text: substitute(column.of.in_unit(below.schema.unit), {
+        column.of.show(): Col(column.name)}) for text, column in columns.items() if isinstance(column.of, Aggregate)})
     for key in keys if not isinstance(value, Col) else ():
         value = when(Col(key).is_not_null()).then(value).otherwise(None)
     return out, value

@@ -33,8 +33,8 @@ from whimbrel.expr.temporal_nodes import (
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
 from whimbrel.operators import Assume, Select, TemporalColumns, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in
-from whimbrel.operators.temporal.parts import CellWindow, EventValue, Part, RowWindow, TimeWindow, WindowFold
-from whimbrel.operators.temporal.window_folds import fold_steps
+from whimbrel.operators.temporal.parts import CellWindow, EventValue, ReadColumn, RowWindow, TimeWindow, WindowFold
+from whimbrel.operators.temporal.window_folds import can_fold, weighs_time
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
@@ -123,8 +123,20 @@ class TemporalParts:
     def _reads_rows(self, part: Temporal) -> bool:
         """Whether events read others of their key; otherwise parts are streams, which fuse into a periodic loop."""
         apart = self.events.properties.apart
-        fuses = not self.keys and apart is not None and apart.declared and apart.period is not None
-        return not fuses or isinstance(part, Previous | PastRows)
+        if self.keys or apart is None or not apart.declared or apart.period is None:
+            return True
+        match part:
+            case TimeOffset(of=of):
+                return isinstance(of, Temporal) and self._reads_rows(of)
+            case WindowValue():
+                read = (each for each in reduced_in(self._aggregates(part)[0]) if isinstance(each, Aggregate))
+                return isinstance(part, PastRows) or any(weighs_time(each, self.out.schema) for each in read)
+        return isinstance(part, Previous)
+
+    def read_at(self, part: Temporal) -> ReadColumn | None:
+        """A part as events read it at any times; None for what needs a stream of its own."""
+        read = self._as_read(part) if self._reads_rows(part) else None
+        return None if read is None else ReadColumn(self._new(part.show()).name, *read)
 
     def _as_read(self, part: Temporal) -> tuple[EventValue | WindowFold, int] | None:
         """What is read of other events, and how many ticks before; None for what needs a stream of its own."""
@@ -136,12 +148,12 @@ class TemporalParts:
                 return None if read is None else (read[0], read[1] + ticks)
             case Previous(of=of, events=events):
                 return EventValue(self.over_columns(of), events), 0
-            case SoFar():
+            case SoFar() | Recurrence():
                 return (EventValue(self.over_columns(part), held=True), 0) if self._is_running(part) else None
             case WindowValue():
                 results, _ = self._aggregates(part)
                 aggregates = (each for each in reduced_in(results) if isinstance(each, Aggregate))
-                if all(fold_steps(each, self.out.schema) is not None for each in aggregates):
+                if all(can_fold(each, self.out.schema) for each in aggregates):
                     return WindowFold(self._window(part), results, max(1, getattr(part, "min_rows", 1))), 0
         return None
 
@@ -158,7 +170,7 @@ class TemporalParts:
 
     def _add_read(self, part: Temporal, of: EventValue | WindowFold, lag: int) -> Col:
         column, op = self._new(part.show()), self.out.op
-        made = Part(column.name, of, lag)
+        made = ReadColumn(column.name, of, lag)
         if isinstance(op, TemporalColumns) and not any(
                 columns_of(expr) & {other.name for other in op.parts} for expr in made.exprs):
             self.out = Node(replace(op, parts=(*op.parts, made)), self.out.inputs)
@@ -242,14 +254,15 @@ class TemporalParts:
 
     def _aggregates(self, part: WindowValue) -> tuple[Expr, Node]:
         """The aggregates of a window, over columns, and the events that have these columns."""
-        over: dict[str, Aggregate] = {}
+        over: dict[str, Expr] = {}
+        read: list[Expr | None] = []
         for each in reduced_in(part.of):
             assert isinstance(each, Aggregate)
             expr, condition = (None if inner is None else self.over_columns(inner)
                                for inner in (each.expr, each.condition))
-            over[each.show()] = replace(each, expr=expr, condition=condition)
-        events = self._having(*(inner for each in over.values() for inner in (each.expr, each.condition)))
-        return substitute(part.of, over), events
+            over[each.show()] = replace(each, expr=expr, condition=condition).in_unit(self.out.schema.unit)
+            read += [expr, condition]
+        return substitute(part.of, over), self._having(*read)
 
     def _aggregated(self, windows: Node, part: Temporal, results: Expr) -> Node:
         keys = columns_of_keys(tuple(self.keys))

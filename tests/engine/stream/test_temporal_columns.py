@@ -212,9 +212,6 @@ WRONG = {
                                                  name="u")(col.x).so_far(), "must not be negative, got -1", ""),
     "no duration": (lambda: wb.aggregate(init=0, accumulate=max, result=abs, forgets=1.5, name="u"),
                     "forgets must be a duration, got 1.5", 'forgets="10m"'),
-    "the end of an event that has not ended": (
-        lambda: wb.aggregate(init=0, accumulate=lambda s, x, start, end: s + x * (end - start), result=abs,
-                             name="u")(col.x).so_far(), "the event at hand has not ended", "past()"),
     "a mean of what": (lambda: wb.ema(col.x), "either halflife= or alpha=", 'halflife="10s"'),
     "a mean of both": (lambda: wb.ema(col.x, halflife=3, alpha=0.5), "either halflife= or alpha=", "alpha=0.1"),
     "no weight": (lambda: wb.ema(col.x, alpha=0), "above 0 and at most 1, got 0", "alpha=0.1"),

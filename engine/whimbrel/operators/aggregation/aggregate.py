@@ -138,6 +138,11 @@ class GroupAggregate(Operator):
     def schema(self, *upstream: Schema) -> Schema:
         keys = self._key_fields(upstream[0])
         rows = self.rows or upstream[0]
+        for _, aggregate in self.measures:
+            input_type = None if aggregate.expr is None else type_of(aggregate.expr, rows, where=self.show())
+            if getattr(aggregate.steps(input_type, removable=False), "spans", False):
+                raise ExpressionError(f"{aggregate.show()} weighs events by their part of a window.", where=self.show(),
+                                      hint='Use it with past("5m") or cell("1h") in select(), or in over_time(every=).')
         if self.part is AggregatePhase.WHOLE:
             results = self.result_fields(rows)
         else:

@@ -20,6 +20,7 @@ from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.running_column import RunningColumn
 from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues, RunningValues
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator
+from whimbrel.operators.aggregation.span_values import span_values
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, reads_exactly
 
 Array = np.ndarray[Any, Any]
@@ -137,7 +138,11 @@ class RunningAggregateKernel(Kernel):
         for number, column in enumerate(op.columns):
             if isinstance(column.of, LinearFilter):
                 self._add(FilteredValues(column.of), [number])
-            elif isinstance(measure := make(column.name, column.of, schema, remembers=False), ScalarAccumulator):
+                continue
+            measure = make(column.name, column.of, schema, remembers=False)
+            if column.until is not None:
+                self._add(span_values(column, measure), [number])
+            elif isinstance(measure, ScalarAccumulator):
                 in_loop[number] = measure
             else:
                 self._add(LoggedValues(column, measure), [number])

@@ -24,6 +24,8 @@ class RunningColumn:
         Whether the value is null at rows that the aggregate does not take in.
     forgets : int, optional
         Ticks after which a row does not matter any more. None: all rows matter.
+    until : Expr, optional
+        When the event ends, if the aggregate takes the part of each event so far: rows then wait for their end.
     """
 
     name: str
@@ -31,6 +33,7 @@ class RunningColumn:
     reset: Expr | None = None
     at_values: bool = False
     forgets: int | None = None
+    until: Expr | None = None
 
     @property
     def reads(self) -> frozenset[str]:

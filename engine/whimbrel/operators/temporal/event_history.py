@@ -11,19 +11,25 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.array_growth import extend
-from whimbrel.kernels.primitives.temporal.events_by_key import gather_by_key, link_events, needed_events
+from whimbrel.kernels.primitives.temporal.events_by_key import (
+    gather_before,
+    gather_by_key,
+    link_events,
+    needed_events,
+)
 from whimbrel.operators.joins.row_store import RowStore
 
 Array = np.ndarray[Any, Any]
 
 _link, _gather, _needed = Compiled(link_events), Compiled(gather_by_key), Compiled(needed_events)
+_gather_before = Compiled(gather_before)
 _SLOTS_AT_FIRST, _KEYS_AT_FIRST = 1_024, 64
 _CROWDED = 65_536
 
 
 @dataclass(frozen=True)
 class KeyedEvents:
-    """Events key by key, and which of them are asked for.
+    """Events key by key, and the times at which they are looked up.
 
     Parameters
     ----------
@@ -34,24 +40,24 @@ class KeyedEvents:
         Where the events of each key begin; the last entry is the end of the last key.
     numbers : array of int64
         The number of the first of these events among all events of its key.
-    asked : array of int64, or slice
-        Positions of the events that are asked for.
+    times : array of int64
+        The times, key by key.
     marks : array of int64
         Where those of each key begin; the last entry is the end of the last key.
     rows : array of int64, optional
-        Which of the range that was asked for they are; None: all, in this order.
+        To which rows they belong; None: to all, in this order.
     """
 
     events: Batch
     ends: Array
     begins: Array
     numbers: Array
-    asked: Array | slice
+    times: Array
     marks: Array
     rows: Array | None
 
     def of_key(self, values: Array) -> Array:
-        """For each event that is asked for the value of its key."""
+        """For each time the value of its key."""
         return np.repeat(values, np.diff(self.marks))
 
 
@@ -92,15 +98,32 @@ class EventHistory:
 
     def around(self, first: int, bound: int) -> KeyedEvents:
         """The events in the slots of a range, and all events that they may read, key by key."""
+        return self._at(self._whole().sync[first:bound])
+
+    def at(self, times: Array, ids: Array) -> KeyedEvents:
+        """The events that some times, in order, may read, key by key.
+
+        Parameters
+        ----------
+        times : array of int64
+        ids : array of int32
+            Their keys, if there are keys; negative where a key is missing.
+        """
+        self._whole()
+        return self._at(times)
+
+    def _at(self, times: Array) -> KeyedEvents:
+        return KeyedEvents(self.events, frozen(self.events.other), np.array([0, self.size]), np.array([self.dropped]),
+                           times, np.array([0, len(times)]), None)
+
+    def _whole(self) -> Batch:
         if self.new:
             self.events, self.new = Batch.concat([self.events, *self.new] if len(self.events) else self.new), []
-        asked = np.array([0, bound - first])
-        return KeyedEvents(self.events, frozen(self.events.other), np.array([0, self.size]), np.array([self.dropped]),
-                           slice(first, bound), asked, None)
+        return self.events
 
     def forget(self, time: int, first: int) -> int:
         """Drop events that no event in the slot `first` or later, from `time` on, needs; the new `first`."""
-        done = self.events.slice(0, min(first, len(self.events)))
+        done = self._whole().slice(0, min(first, self.size))
         horizon = max(MIN_TIME, time - self.back)
         drop = max(0, int(np.searchsorted(done.other, horizon, "right")) - self.kept)
         self.events = self.events.slice(drop, len(self.events))
@@ -148,11 +171,26 @@ class KeyedHistory(EventHistory):
         slots, at = np.empty(self.size, np.int64), np.empty(rows, np.int64)
         keys = int(_gather(self.key, first, bound, self.size, self.start, self.end, self.previous, self.back, self.kept,
                            self.dense, heads, begins, marks, slots, at))
-        begin, at, begins, marks = int(begins[0]), at[:marks[keys]], begins[:keys + 1], marks[:keys + 1]
-        numbers, rows_asked = self.number[slots[begins[:-1]]], slots[at] - first
-        slots = slots[begin:]
-        return KeyedEvents(self.store.take(slots), frozen(self.end[slots]), begins - begin, numbers, at - begin, marks,
-                           rows_asked)
+        asked = slots[at[:marks[keys]]]
+        return self._taken(slots, begins[:keys + 1], self.start[asked], marks[:keys + 1], asked - first)
+
+    def at(self, times: Array, ids: Array) -> KeyedEvents:
+        known = ids < len(self.last)  # others have no event yet
+        rows = np.flatnonzero((ids >= 0) & known)
+        rows = rows[np.argsort(ids[rows], kind="stable")]
+        found, first, counts = np.unique(ids[rows], return_index=True, return_counts=True)
+        begins, slots = np.zeros(len(found) + 1, np.int64), np.empty(self.size, np.int64)
+        _gather_before(found, times[rows[first]], self.end, self.previous, self.last, self.back, self.kept, begins,
+                       slots)
+        return self._taken(slots, begins, times[rows], np.append(0, np.cumsum(counts)), rows)
+
+    def _taken(self, slots: Array, begins: Array, times: Array, marks: Array, rows: Array) -> KeyedEvents:
+        """The events in slots, which are at the end of an array."""
+        begin = int(begins[0])
+        slots, begins = slots[begin:], begins - begin
+        firsts = slots[np.minimum(begins[:-1], max(len(slots) - 1, 0))] if len(slots) else begins[:-1]
+        return KeyedEvents(self.store.take(slots), frozen(self.end[slots]), begins, self.number[firsts], times, marks,
+                           rows)
 
     def forget(self, time: int, first: int) -> int:
         if self.size < self.crowded and time < INF:

@@ -18,18 +18,20 @@ from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase
 
 
 def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) -> Compiled:
-    """The loop over windows ``[low, high)`` of positions, each with a cut between.
+    """The loop over windows ``[low, high)`` of positions.
 
-    What lies before the cut is folded backwards, once for all windows with this cut; what lies after it is folded
-    forwards. So a window costs two steps, and its value depends on its events and its cut only (van Herk, 1992).
+    Where states merge, each window has a cut. What lies before the cut is folded backwards, once for all windows with
+    this cut; what lies after it is folded forwards. So a window costs two steps, and its value depends on its events
+    and its cut only (van Herk, 1992). Other windows are folded from their first event on.
     """
     states = shows_states(steps, AggregatePhase.WHOLE)
-    imports, functions = bind_steps(steps, "", ("accumulate", "merge", *(() if states else ("result",))))
+    roles = ["accumulate", *(["merge"] if steps.merge is not None else []), *([] if states else ["result"])]
+    imports, functions = bind_steps(steps, "", roles)
     fields, shown = range(len(steps.init)), outputs(steps, AggregatePhase.WHOLE)
-    values = ", ".join(f"value{at}" for at in range(inputs))
-    suffix, out = (", ".join(f"{name}{at}" for at in columns) for name, columns in (("suffix", fields), ("out", shown)))
-    fresh = f"({literals(steps)},)"
-    row = into("value", "row", range(inputs)) + (", start[row]" if steps.timed else "")
+    values, suffix, out = (", ".join(f"{name}{at}" for at in columns) for name, columns in (
+        ("value", range(inputs)), ("suffix", fields), ("out", shown)))
+    lines = _Lines(steps, inputs)
+    body = lines.direct() if steps.merge is None else lines.parts_of_events() if steps.spans else lines.halves()
     shows = ([stored("out", "window", shown, "folded"), "out_valid[window] = True"] if states
              else ["out_valid[window] = show(result(folded), out0, window)"])
     return load_text("\n".join([
@@ -40,28 +42,77 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) 
         *([] if states else [SHOW]),
         "",
         "",
-        f"def fold(low, cut, high, {values}, valid, start, {suffix}, {out}, out_valid):",
-        "    middle, done = -1, -1",
-        f"    state = {fresh}",
+        f"def fold(low, cut, high, since, until, start, end, {values}, valid, {suffix}, {out}, out_valid):",
+        "    first, middle, done = -1, -1, -1",
+        f"    state = {lines.fresh}",
         "    for window in range(low.shape[0]):",
         "        out_valid[window] = False",
         "        if low[window] >= high[window]:",
         "            continue",
-        "        if cut[window] != middle:",
-        "            middle = done = cut[window]",
-        f"            state = {fresh}",
-        "            for row in range(middle - 1, low[window] - 1, -1):",
-        "                if valid.shape[0] == 0 or valid[row]:",
-        f"                    state = merge(accumulate({fresh}, {row}), state)",
-        f"                {stored('suffix', 'row', fields, 'state')}",
-        f"            state = {fresh}",
-        "        for row in range(done, high[window]):",
-        "            if valid.shape[0] == 0 or valid[row]:",
-        f"                state = accumulate(state, {row})",
-        "        done = high[window]",
-        "        folded = state",
-        "        if low[window] < middle:",
-        f"            folded = merge({tuple_of('suffix', 'low[window]', fields)}, state)",
-        *(f"        {line}" for line in shows),
+        *_inner(body, 2),
+        *_inner(shows, 2),
         "",
     ]), "fold", functions)
+
+
+class _Lines:
+    """The lines that fold one window."""
+
+    def __init__(self, steps: AggregateFunctions, inputs: int) -> None:
+        self.steps, self.inputs = steps, inputs
+        self.fields = range(len(steps.init))
+        self.fresh = f"({literals(steps)},)"
+
+    def direct(self) -> list[str]:
+        """From the first event on; or from where the window before ended, if it began with the same event."""
+        grows = [] if self.steps.spans else ["if low[window] != first or high[window] < done:"]
+        fresh = ["first = done = low[window]", f"state = {self.fresh}"]
+        return [*grows, *_inner(fresh, len(grows)),
+                "for row in range(done, high[window]):", *self._taken("state", clipped=self.steps.spans),
+                "done, folded = high[window], state"]
+
+    def halves(self) -> list[str]:
+        """What lies before the cut, and what lies after it."""
+        return [*self._backwards("middle"),
+                "for row in range(done, high[window]):", *self._taken("state"),
+                "done, folded = high[window], state",
+                "if low[window] < middle:", f"    folded = merge({self._suffix('low[window]')}, state)"]
+
+    def parts_of_events(self) -> list[str]:
+        """The same, where events reach beyond the window: the first, the last, and the one before the cut."""
+        return [*self._backwards("middle - 1"),
+                "for row in range(done, high[window] - 1):", *self._taken("state"),
+                f"done, folded = max(done, high[window] - 1), {self.fresh}",
+                "if low[window] < middle:", "    row = low[window]", *self._taken("folded", clipped=True),
+                "if low[window] + 1 < middle - 1:", f"    folded = merge(folded, {self._suffix('low[window] + 1')})",
+                "if low[window] < middle - 1:", "    row = middle - 1", *self._taken("folded", clipped=True),
+                "folded = merge(folded, state)",
+                "if high[window] > middle:", "    row = high[window] - 1", *self._taken("folded", clipped=True)]
+
+    def _backwards(self, end: str) -> list[str]:
+        return ["if cut[window] != middle:",
+                *_inner(["middle = done = cut[window]", f"state = {self.fresh}",
+                         f"for row in range({end} - 1, low[window] - 1, -1):",
+                         *self._taken("state", f"merge({self._accumulated(self.fresh)}, state)"),
+                         f"    {stored('suffix', 'row', self.fields, 'state')}",
+                         f"state = {self.fresh}"])]
+
+    def _taken(self, state: str, taken: str | None = None, *, clipped: bool = False) -> list[str]:
+        taken = taken or self._accumulated(state, clipped=clipped)
+        return _inner(["if valid.shape[0] == 0 or valid[row]:", f"    {state} = {taken}"])
+
+    def _accumulated(self, state: str, *, clipped: bool = False) -> str:
+        given = into("value", "row", range(self.inputs))
+        if self.steps.spans:
+            given += (", max(start[row], since[window]), min(end[row], until[window])" if clipped
+                      else ", start[row], end[row]")
+        elif self.steps.timed:
+            given += ", start[row]"
+        return f"accumulate({state}, {given})"
+
+    def _suffix(self, entry: str) -> str:
+        return tuple_of("suffix", entry, self.fields)
+
+
+def _inner(lines: list[str], levels: int = 1) -> list[str]:
+    return ["    " * levels + line for line in lines]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
+from whimbrel.batch import Field, Schema
 from whimbrel.clock import TickUnit, show_ticks
-from whimbrel.expr import Expr
+from whimbrel.expr import Expr, type_of
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate, floor_to
 
@@ -85,7 +88,7 @@ class WindowFold:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ReadColumn:
     """One column.
 
     Parameters
@@ -157,3 +160,12 @@ class Part:
             return f"{name} = ~{self.of.expr.show()}[{before}t{at}]"
         window = self.of.window.show(unit)
         return f"{name} = ⊕({self.of.results.show()}, ~[{window}]){at and f', t{at}'}"
+
+
+def part_type(part: ReadColumn, schema: Schema) -> pa.DataType:
+    """Type of the column of a part."""
+    if isinstance(part.of, EventValue):
+        return type_of(part.of.expr, schema)
+    fields = [Field(name, aggregate.result_type(None if aggregate.expr is None else type_of(aggregate.expr, schema)))
+              for name, aggregate in part.of.aggregates.items()]
+    return type_of(part.of.results, replace(schema, fields=tuple(fields)))

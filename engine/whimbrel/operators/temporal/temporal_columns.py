@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import MIN_TIME, TickUnit
-from whimbrel.expr import columns_of, type_of
+from whimbrel.expr import columns_of
 from whimbrel.kernels import Kernel
-from whimbrel.operators.temporal.kernel import TemporalKernel
-from whimbrel.operators.temporal.parts import EventValue, Part
+from whimbrel.operators.temporal.kernel import EventKernel
+from whimbrel.operators.temporal.parts import ReadColumn, part_type
 from whimbrel.plan import (
     Exact,
     KnownInput,
@@ -38,7 +36,7 @@ class TemporalColumns(Operator):
 
     Parameters
     ----------
-    parts : tuple of Part
+    parts : tuple of ReadColumn
         The columns.
     keys : tuple of str
         Key columns.
@@ -60,7 +58,7 @@ class TemporalColumns(Operator):
     [2, 6, 6]
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[ReadColumn, ...]
     keys: tuple[str, ...] = ()
     unit: TickUnit = None
 
@@ -107,17 +105,8 @@ class TemporalColumns(Operator):
         return [part.show(self.unit) for part in self.parts]
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return TemporalKernel(self.parts, self.keys, upstream[0], self.schema(*upstream))
+        return EventKernel(self.parts, self.keys, upstream[0], self.schema(*upstream))
 
     def show(self) -> str:
         keys = f" per {', '.join(self.keys)}" if self.keys else ""
         return f"temporal_columns({', '.join(part.name for part in self.parts)}{keys})"
-
-
-def part_type(part: Part, schema: Schema) -> pa.DataType:
-    """Type of the column of a part."""
-    if isinstance(part.of, EventValue):
-        return type_of(part.of.expr, schema)
-    fields = [Field(name, aggregate.result_type(None if aggregate.expr is None else type_of(aggregate.expr, schema)))
-              for name, aggregate in part.of.aggregates.items()]
-    return type_of(part.of.results, replace(schema, fields=tuple(fields)))

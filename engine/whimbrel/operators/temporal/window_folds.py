@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
+from whimbrel.clock import MIN_TIME
 from whimbrel.expr import evaluate, type_of
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, time_windows
+from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator, explained_errors
 from whimbrel.operators.temporal.event_history import KeyedEvents
 from whimbrel.operators.temporal.fold_codegen import fold_function
 from whimbrel.operators.temporal.parts import CellWindow, RowWindow, TimeWindow, WindowFold
-from whimbrel.plan import Aggregate, AggregateFunctions
+from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sketch
 
 Array = np.ndarray[Any, Any]
 
 _count_until, _time_windows, _cell_windows = Compiled(count_until), Compiled(time_windows), Compiled(cell_windows)
+_NONE = frozen(np.empty(0, np.int64))
 
 
-def fold_steps(aggregate: Aggregate, schema: Schema) -> AggregateFunctions | None:
-    """The algebra of an aggregate, if windows of it can be folded from the states of their parts."""
-    steps = aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
-    return steps if isinstance(steps, AggregateFunctions) and steps.merge is not None else None
+def can_fold(aggregate: Aggregate, schema: Schema) -> bool:
+    """Whether an aggregate goes through the events of a window one by one, and keeps a state only."""
+    return isinstance(_steps(aggregate, schema), AggregateFunctions | Objects)
+
+
+def weighs_time(aggregate: Aggregate, schema: Schema) -> bool:
+    """Whether an aggregate takes the part of each event that is inside the window."""
+    return bool(getattr(_steps(aggregate, schema), "spans", False))
 
 
 class WindowFolds:
@@ -32,42 +40,60 @@ class WindowFolds:
 
     def __init__(self, of: WindowFold, schema: Schema) -> None:
         self.of = of
-        self.folds: list[tuple[ScalarAccumulator, Compiled | None]] = []
+        self.folds: list[tuple[ScalarAccumulator | PythonAccumulator, Compiled | None]] = []
         for name, aggregate in of.aggregates.items():
-            steps = fold_steps(aggregate, schema)
-            assert steps is not None
+            steps = _steps(aggregate, schema)
+            if isinstance(steps, Objects):
+                self.folds.append((PythonAccumulator(name, aggregate, steps, schema, remembers=False), None))
+                continue
+            assert isinstance(steps, AggregateFunctions)
             measure = ScalarAccumulator(name, aggregate, steps, schema, remembers=False)
             loop = None if measure.counts_rows else fold_function(aggregate, steps, len(measure.value_dtypes))
             self.folds.append((measure, loop))
+        self.spans = any(measure.steps.spans for measure, _ in self.folds)
         self.schema = Schema(tuple(Field(measure.name, measure.type) for measure, _ in self.folds), schema.unit,
                              schema.zone)
 
     def column(self, given: KeyedEvents, at: Array) -> Column:
         """The value at each of these times."""
-        low, cut, high = self._bounds(given, at)
-        rows = high - low
-        columns = tuple(Column(measure.type, rows) if loop is None else _folded(measure, loop, given, low, cut, high)
-                        for measure, loop in self.folds)
+        windows = self._windows(given, at)
+        rows = windows.high - windows.low
+        columns = tuple(Column(measure.type, rows) if measure.counts_rows else
+                        _folded_by_python(measure, given, windows) if isinstance(measure, PythonAccumulator) else
+                        _folded(measure, loop, given, windows) for measure, loop in self.folds)
         column = evaluate(self.of.results, Batch(self.schema, at, 1, columns))
         return with_nulls(column, rows >= self.of.min_rows)
 
-    def _bounds(self, given: KeyedEvents, at: Array) -> tuple[Array, Array, Array]:
-        """Of each window the positions where it begins and ends, and of a cut between."""
+    def _windows(self, given: KeyedEvents, at: Array) -> WindowBounds:
         low, cut, high = (np.empty(len(at), np.int64) for _ in range(3))
         events = given.events.sync, given.ends, frozen(given.begins), frozen(at), frozen(given.marks)
         match self.of.window:
             case TimeWindow(back, lookahead):
                 _time_windows(*events, back, lookahead, low, cut, high)
-                return low, cut, high
+                since, until_ = (at - back + 1, at + lookahead + 1) if self.spans else (_NONE, _NONE)
             case CellWindow(size, offset):
                 _cell_windows(*events, size, offset, low, high)
-                return low, low, high
+                cut = np.minimum(low + 1, high) if self.spans else low
+                since = at - (at - offset) % size if self.spans else _NONE
+                until_ = since + size
             case RowWindow(rows):
                 high = until(given.events.sync, given, at)
                 begin = given.of_key(given.begins[:-1])
                 low = np.maximum(high - rows, begin)
                 latest = high - 1 - begin + given.of_key(given.numbers)
-                return low, np.maximum(high - 1 - latest % rows, low), high
+                cut = np.maximum(high - 1 - latest % rows, low)
+                since, until_ = (np.full(len(at), MIN_TIME), at + 1) if self.spans else (_NONE, _NONE)
+        return WindowBounds(*map(frozen, (low, cut, high, since, until_)))
+
+
+class WindowBounds(NamedTuple):
+    """Of each window the positions where it begins and ends, of a cut between, and the times that it spans."""
+
+    low: Array
+    cut: Array
+    high: Array
+    since: Array
+    until: Array
 
 
 def until(times: Array, given: KeyedEvents, at: Array) -> Array:
@@ -86,13 +112,41 @@ def with_nulls(column: Column, there: Mask) -> Column:
     return column.take_or_null(np.arange(len(there)), there)
 
 
-def _folded(measure: ScalarAccumulator, loop: Compiled, given: KeyedEvents, low: Array, cut: Array, high: Array
-            ) -> Column:
+def _steps(aggregate: Aggregate, schema: Schema) -> AggregateFunctions | Multiset | Sketch | Objects:
+    return aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
+
+
+def _folded(measure: ScalarAccumulator, loop: Compiled | None, given: KeyedEvents, windows: WindowBounds) -> Column:
+    assert loop is not None
     with explained_errors([measure], lambda: measure.read(given.events)):
-        values, valid, start = measure.read(given.events)
+        values, valid, _ = measure.read(given.events)
         suffixes = [np.empty(len(given.events), np.asarray(value).dtype) for value in measure.steps.init]
-        outs = [np.zeros(len(low), dtype) for dtype in measure.out_dtypes]
-        known = np.empty(len(low), np.bool_)
-        loop(frozen(low), frozen(cut), frozen(high), *map(frozen, values), valid if len(valid) else NO_MASK,
-             frozen(start), *suffixes, *outs, known)
+        outs = [np.zeros(len(windows.low), dtype) for dtype in measure.out_dtypes]
+        known = np.empty(len(windows.low), np.bool_)
+        loop(*windows, given.events.first_start, given.ends, *map(frozen, values), valid if len(valid) else NO_MASK,
+             *suffixes, *outs, known)
     return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
+
+
+def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: WindowBounds) -> Column:
+    """The same with a user's functions that are not compiled; a window that grows is folded on."""
+    steps, (columns, valid, _) = measure.steps, measure.read(given.events)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    starts, ends, there = given.events.first_start.tolist(), given.ends.tolist(), valid.tolist()
+    found = list[Any]()
+    first, done, state = -1, -1, None
+    with explained_errors([measure]):
+        for low, _, high, *span in zip(*(each.tolist() or [0] * len(windows.low) for each in windows), strict=True):
+            if low >= high:
+                found.append(None)
+                continue
+            if steps.spans or low != first or high < done:
+                first, done, state = low, low, steps.init()
+            for row in range(done, high):
+                if not there or there[row]:
+                    times = ((max(starts[row], span[0]), min(ends[row], span[1])) if steps.spans
+                             else starts[row:row + steps.timed])
+                    state = steps.accumulate(state, *rows[row], *times)
+            done = high
+            found.append(steps.result(state))
+    return Column.from_arrow(pa.array(found, measure.type))

@@ -62,6 +62,23 @@ def past(of: Fold, back: int, later: int = 0, min_rows: int = 0) -> At:
     return at
 
 
+def past_ticks(of: Fold, back: int, later: int = 0) -> At:
+    """A fold of the payloads at each tick of ``(t - back, t + later]`` at which an event is active."""
+    def at(facts: Sequence[Event], time: Time) -> Any:
+        ticks = (active(facts, tick) for tick in range(int(time) - back + 1, int(time) + later + 1))
+        rows = [event[2] for event in ticks if event is not None]
+        return of(rows) if rows else None
+    return at
+
+
+def cell_ticks(of: Fold, size: int, offset: int = 0) -> At:
+    """The same of the ticks of the window ``[start, start + size)`` of a grid which holds the time."""
+    def at(facts: Sequence[Event], time: Time) -> Any:
+        start = floor_to(time, size, offset)
+        return past_ticks(of, size)(facts, start + size - 1)
+    return at
+
+
 def past_rows(of: Fold, rows: int, min_rows: int = 0) -> At:
     """A fold of the last events that have started."""
     def at(facts: Sequence[Event], time: Time) -> Any:

@@ -100,6 +100,36 @@ def gather_by_key(ids: Array, first: int, bound: int, size: int, starts: Array, 
     return keys
 
 
+def gather_before(keys: Array, times: Array, ends: Array, previous: Array, last: Array, back: int, kept: int,
+                  begins: Array, slots: Array) -> None:
+    """Write the slots of all events of some keys, from the oldest one that matters at a time.
+
+    Parameters
+    ----------
+    keys : array of int
+    times : array of int64
+        For each of these keys the first time that is looked up.
+    ends, previous : array of int64
+        Per slot: when the event ends, and the slot of the event of the key before it.
+    last : array of int64
+        Per key the newest slot.
+    back, kept : int
+        As in :func:`gather_by_key`.
+    begins : array of int64
+        Where each key begins in `slots`; the last entry is the end of the last key.
+    slots : array of int64
+        The result; it ends where the array ends.
+    """
+    position = begins[keys.shape[0]] = slots.shape[0]
+    for at in range(keys.shape[0] - 1, -1, -1):
+        slot, older = last[keys[at]], 0
+        while slot >= 0 and (ends[slot] > times[at] - back or older < kept):
+            older += ends[slot] <= times[at] - back
+            position -= 1
+            slots[position], slot = slot, previous[slot]
+        begins[at] = position
+
+
 def needed_events(ids: Array, ends: Array, horizon: int, kept: int, seen: Array, needed: Array) -> None:
     """Write which events end after a time, or are among the last `kept` of their key before it.
 

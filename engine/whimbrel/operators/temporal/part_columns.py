@@ -1,0 +1,93 @@
+"""Evaluate temporal parts at the times of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import Column, Schema
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.expr import columns_of, evaluate
+from whimbrel.operators.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
+from whimbrel.operators.temporal.parts import EventValue, ReadColumn, WindowFold
+from whimbrel.operators.temporal.window_folds import WindowFolds, until
+
+Array = np.ndarray[Any, Any]
+
+
+class PartColumns:
+    """One column for each part.
+
+    Parameters
+    ----------
+    parts : sequence of ReadColumn
+    schema : Schema
+        Of the events that they read.
+    """
+
+    def __init__(self, parts: Sequence[ReadColumn], schema: Schema) -> None:
+        self.parts, self.schema = tuple(parts), schema
+        self.folds = [WindowFolds(part.of, schema) if isinstance(part.of, WindowFold) else None for part in parts]
+        self.back, self.lookahead, self.kept = (
+            max(getattr(part, name) for part in parts) for name in ("back", "lookahead", "kept"))
+
+    @property
+    def reads(self) -> list[str]:
+        """The columns that are read."""
+        read = frozenset[str]().union(*(columns_of(expr) for part in self.parts for expr in part.exprs))
+        return [name for name in self.schema.names if name in read]
+
+    def history(self, *, keyed: bool) -> EventHistory:
+        """An empty history of what is read."""
+        return (KeyedHistory if keyed else EventHistory)(self.schema.select(self.reads), self.back, self.kept)
+
+    def known_until(self, watermark: int) -> int:
+        """Values before this tick depend on no event from the watermark on."""
+        if watermark in (INF, MIN_TIME):
+            return watermark
+        known = (part.known_until(watermark) for part in self.parts if part.lookahead)
+        return max(MIN_TIME, min([watermark, *known]))
+
+    def columns(self, given: KeyedEvents, rows: int) -> tuple[Column, ...]:
+        """The columns of so many rows."""
+        found = []
+        for part, folds in zip(self.parts, self.folds, strict=True):
+            at = given.times - part.lag
+            if isinstance(part.of, EventValue):
+                column = _value_of_event(part.of, given, at)
+            else:
+                assert folds is not None
+                column = folds.column(given, at)
+            found.append(_in_order(column, given.rows, rows))
+        return tuple(found)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The text of generated loops."""
+        return tuple(loop.text for folds in self.folds if folds is not None for _, loop in folds.folds
+                     if loop is not None)
+
+
+def _value_of_event(of: EventValue, given: KeyedEvents, at: Array) -> Column:
+    """The value of the event that is active at each time, or of one before it."""
+    started = until(given.events.sync, given, at)
+    event = (started - 1 if of.held else until(given.ends, given, at)) - of.before
+    active = event + of.before < started
+    if of.before or of.held:
+        active &= event >= given.of_key(given.begins[:-1])
+    return evaluate(of.expr, given.events).take_or_null(np.where(active, event, 0), active)
+
+
+def _in_order(column: Column, rows: Array | None, length: int) -> Column:
+    """A column of some rows as one of all rows, null elsewhere."""
+    if rows is None:
+        return column
+    position = np.zeros(length, np.int64)
+    position[rows] = np.arange(1, len(rows) + 1)
+    if len(rows) == length:
+        return column.take(position - 1)
+    if not len(rows):
+        return Column.nulls(column.type, length)
+    return column.take_or_null(np.maximum(position - 1, 0), position > 0)
