@@ -132,3 +132,11 @@ def test_they_nest_and_are_shown_as_they_were_written() -> None:
     assert found["s"].to_pylist() == [None, 1.0, 1.5, 0.75]
     assert found["t"].to_pylist() == [1.0, 1.25, 2.0, 2.6875]
     assert found["m"].to_pylist() == [None, 1.0, 1.5, 1.5]
+
+
+def test_values_are_read_at_other_times_row_by_row() -> None:
+    log = wb.from_arrow({"at": [0, 4, 11], "x": [2.0, 4.0, 8.0]}, time="at", name="log").select("x")
+    query = log.select(e=wb.ema(col.x, alpha=0.5).ago(3), f=wb.ema(col.x, alpha=0.5).ahead(7))
+    assert query.collect().select(["e", "f"]).to_pylist() == [
+        {"e": None, "f": 3.0}, {"e": 2.0, "f": 5.5}, {"e": 3.0, "f": 5.5}]
+    assert "join" not in query.explain()

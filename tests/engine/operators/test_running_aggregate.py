@@ -13,6 +13,7 @@ import whimbrel as wb
 from whimbrel import Stream, col
 from whimbrel.errors import KernelError
 from whimbrel.kernels import tier
+from whimbrel.plan import partition_columns
 
 ROWS = 300
 DRAWN = np.random.default_rng(3)
@@ -138,3 +139,8 @@ def test_live_rows_are_answered_at_once() -> None:
 def test_lineage_is_all_rows_of_the_key_so_far() -> None:
     found = LOG.group_by("k").select("k", v=wb.sum(col.x).so_far()).lineage(start=36, k="a")
     assert found.events["log"]["at"].to_pylist() == [0, 9, 18, 27, 36]
+
+
+def test_keys_may_be_answered_apart() -> None:
+    source, = (columns for columns in partition_columns(streams().node))
+    assert list(source.values()) == ["k"]

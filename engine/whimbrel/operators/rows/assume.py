@@ -106,6 +106,9 @@ class Assume(Operator):
         unbroken = self.apart is not None and self.apart.period is not None
         return ((wanted.only(self.apart.per) if self.apart is not None and unbroken else wanted).same(),)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if self.apart is None or by[0] in self.apart.per else None
+
     def kernel(self, *upstream: Schema) -> Kernel:
         return AssumeKernel(self, upstream[0])
 
