@@ -15,8 +15,10 @@ from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.decimals import decimal_from, from_decimal
 from whimbrel.expr.nodes import Expr
+from whimbrel.expr.strings import per_distinct
 from whimbrel.expr.type_predicates import is_plain
 from whimbrel.expr.types import cast_type
+from whimbrel.expr.uuid_text import uuid_text
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers
 
 
@@ -38,6 +40,8 @@ def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Valu
         return Value(target, value.data, value.valid)
     if (t.is_timestamp(source) and t.is_timestamp(target)) or (t.is_duration(source) and t.is_duration(target)):
         return _rescaled(value, target, scope, expr)
+    if isinstance(source, pa.UuidType) and target == pa.string():
+        return Value(pa.string(), per_distinct(value, uuid_text))
     return _by_arrow(value, target, scope, expr)
 
 

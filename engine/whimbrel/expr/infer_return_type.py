@@ -24,6 +24,7 @@ _RESULTS: dict[type, pa.DataType] = {
 _LISTS = (list, tuple, Sequence, Iterable, Iterator, Generator)
 _MAX_ITEMS = 1000
 RESULT_HINT = "Declare bool, int, float, str, date or timedelta: def f(row) -> float: ..."
+INTEGER_HINT = "Return a float or a string: integers of a function are int64."
 LIST_HINT = "Declare the type: def f(row) -> float: ... or -> list[int]: ..., or pass item_type= to explode."
 
 

@@ -12,7 +12,7 @@ from pyarrow import types as t
 
 from whimbrel.errors import KernelError
 from whimbrel.expr.cast import as_type
-from whimbrel.expr.infer_return_type import RESULT_HINT, SampleRow, row_function_type
+from whimbrel.expr.infer_return_type import INTEGER_HINT, RESULT_HINT, SampleRow, row_function_type
 from whimbrel.expr.nodes import RowFunction
 from whimbrel.expr.value import Scope, Value, from_arrow
 
@@ -43,10 +43,12 @@ def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
         array = pa.array(answers, result)
     except (pa.ArrowInvalid, TypeError, OverflowError) as error:
         raise KernelError(f"A result is not {result}: {str(error).splitlines()[0]}", where=expr.show(),
-                          hint=RESULT_HINT) from None
+                          hint=INTEGER_HINT if _leaves_int64(error, result) else RESULT_HINT) from None
     return from_arrow(array) if result != pa.string() else Value(result, array)
 
 
+def _leaves_int64(error: Exception, type_: pa.DataType) -> bool:
+    return isinstance(error, OverflowError) and (type_.value_type if t.is_list(type_) else type_) == pa.int64()
 
 
 def loses_nanoseconds(value: Any, type_: pa.DataType) -> bool:

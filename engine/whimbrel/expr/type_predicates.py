@@ -39,5 +39,9 @@ def can_be_key(type_: pa.DataType) -> bool:
 def check_key(name: str, type_: pa.DataType, where: str) -> None:
     """Refuse a key whose values kernels cannot tell apart: lists and structs, and types of other libraries."""
     if not can_be_key(type_):
-        raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where,
-                          hint="Use numbers, strings, times or bools as keys, or explode() its items first.")
+        hint = "Use numbers, strings, times or bools as keys, or explode() its items first."
+        if isinstance(type_, pa.UuidType):
+            hint = f"Make strings of them first: .with_columns({name}=col.{name}.cast('string'))."
+        elif isinstance(type_, pa.BaseExtensionType):
+            hint = f"Cast it to its storage type first: .cast(pa.{type_.storage_type})."
+        raise SchemaError(f"{name!r} is {type_}, which cannot be a key.", where=where, hint=hint)

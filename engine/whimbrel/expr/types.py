@@ -455,6 +455,8 @@ def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
         return target
     if (t.is_decimal(target) and (is_plain(x) or t.is_decimal(x))) or (t.is_decimal(x) and is_plain(target)):
         return target
+    if isinstance(x, pa.UuidType) and target == pa.string():
+        return target
     if isinstance(x, pa.BaseExtensionType) and target != x.storage_type:
         raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show(),
                               hint=f"Cast it to its storage type first: .cast(pa.{x.storage_type}).")

@@ -244,3 +244,27 @@ def test_a_result_that_its_type_does_not_hold_is_named() -> None:
                          returns=pa.float64())
     with pytest.raises(KernelError, match="result of wrong gave 'seven', not a value of type double"):
         wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=wrong(col.x)).collect()
+
+
+UNSIGNED = pa.table({"at": [1, 2, 3], "ids": pa.array([[1, 2**63], [2**64 - 1], None], pa.list_(pa.uint64()))})
+
+
+@pytest.mark.parametrize(("result", "type_", "expected", "what", "hint"), (
+    (lambda s: s, pa.list_(pa.uint64()), [1, 2**63, 2**64 - 1], "not a value of type list<item: int64>",
+     "Declare a type with unsigned integers, for example returns=pa.list_(pa.uint64())."),
+    (max, pa.uint64(), 2**64 - 1, "an integer that leaves int64",
+     "Declare unsigned results with returns=pa.uint64(), or return a float."),
+    (lambda s: {"most": max(s)}, pa.struct([("most", pa.uint64())]), {"most": 2**64 - 1}, "not a value of type struct",
+     "Declare a type with unsigned integers, for example returns=pa.list_(pa.uint64())."),
+), ids=["list", "number", "struct"])
+def test_unsigned_results_are_declared(result: Any, type_: pa.DataType, expected: Any, what: str, hint: str) -> None:
+    """Whether a result is unsigned is not inferred, since no type holds negative integers and those above int64."""
+    def query(returns: pa.DataType | None) -> wb.Stream:
+        taken = wb.aggregate(init=list, accumulate=lambda s, x: s + list(x), returns=returns,
+                             result=lambda s: result(s) if s else None)
+        return wb.from_arrow(UNSIGNED, time="at").tumbling_window(5).aggregate(v=taken(col.ids))
+
+    assert query(type_).collect()["v"].to_pylist() == [expected]
+    with pytest.raises(KernelError, match=what) as caught:
+        query(None).collect()
+    assert caught.value.hint == hint

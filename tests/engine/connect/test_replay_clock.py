@@ -236,3 +236,28 @@ def test_plain_integers_and_instants_share_no_clock() -> None:
     wb.replay(wb.from_arrow({"t": [1]}, time="t"), clock=clock)
     with pytest.raises(PlanError, match="'seen' has instants, 't' has integers"):
         Replay(log([1]), clock=clock, reorder_latency=0)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("pandas", [True, False])
+def test_nanoseconds_are_not_cut_off(zone: str | None, pandas: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeking to the instant that a clock shows keeps every row that it has delivered."""
+    if pandas:
+        pytest.importorskip("pandas")
+    else:
+        monkeypatch.setattr("whimbrel.connect.replay.arrival_time.find_spec", lambda _: None)
+    base = 10**18
+    seen = pa.array([base + 100, base + 200, base + 1_300], pa.timestamp("ns", zone))
+    source = ArrowSource(pa.table({"at": seen, "x": [1, 2, 3]}), time="at", arrival="at")
+    clock = ReplayClock(paused=True, _machine=StoppedClock())
+    reading = Replay(source, clock=clock, reorder_latency=0).read(["x"])
+    clock.step()
+    clock.step()
+    assert count_rows(reading, 5) == 2
+    exact = [getattr(each, "value", each) for each in (clock.now, *clock.range)]
+    assert exact == [base + 200, base + 100, base + 1_300]
+    for to, rows in ((clock.now, 2), (clock.range[1], 3), (clock.range[0], 1)):
+        assert to is not None
+        clock.seek(to)
+        again = Replay(source, clock=clock, reorder_latency=0).read(["x"])
+        assert count_rows(again, 9) == rows

@@ -112,3 +112,14 @@ def test_literals_come_from_numpy_too():
     assert values(col.t + np.timedelta64(1, "D") > datetime(2013, 1, 1), of) == [True]
     assert values(lit(np.int32(3)) + 1, of) == [4]
     assert values(lit(timedelta(1)), of) == [timedelta(1)]
+
+
+def test_an_integer_of_a_function_that_leaves_int64_is_told_what_to_return():
+    of = batch(big=pa.array([[1, 2**63]], pa.list_(pa.uint64())))
+
+    def largest(row: Any) -> int:
+        return max(list(row.big))
+
+    with pytest.raises(KernelError, match="A result is not int64") as caught:
+        evaluate(trace(largest, "select()"), of)
+    assert caught.value.hint == "Return a float or a string: integers of a function are int64."

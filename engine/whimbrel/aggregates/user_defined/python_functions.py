@@ -22,7 +22,9 @@ from whimbrel.expr import loses_nanoseconds
 from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 
 RETURNS = "Declare the type of all results, for example returns=pa.list_(pa.float64())."
-
+UNSIGNED = "Declare unsigned results with returns=pa.uint64(), or return a float."
+UNSIGNED_INSIDE = "Declare a type with unsigned integers, for example returns=pa.list_(pa.uint64())."
+"""Whether integers are unsigned is not inferred: no type holds both negative integers and these."""
 
 _UNFIT = (TypeError, ValueError, OverflowError, pa.ArrowNotImplementedError)
 """What Arrow raises for values of users that no type, or not this one, holds. ArrowInvalid is a ValueError."""
@@ -141,8 +143,9 @@ def shown(value: Any, type_: pa.DataType, name: str) -> Any:
         value = value.tolist()
     if isinstance(value, numbers.Integral) and t.is_integer(type_):
         value = int(value)
-        if t.is_int64(type_) and not -(2**63) <= value < 2**63:
-            raise leaves_int64(name, "result")
+        if t.is_int64(type_) and not _fits(value):
+            error = leaves_int64(name, "result")
+            raise StepFailed(name, error.what, UNSIGNED) if 0 < value < 2**64 else error
     if isinstance(value, int | float) and t.is_floating(type_):
         try:
             return float(value)
@@ -150,8 +153,16 @@ def shown(value: Any, type_: pa.DataType, name: str) -> Any:
             raise leaves_int64(name, "result") from None
     other = (t.is_integer(type_) and not isinstance(value, int)) or (t.is_boolean(type_) and kind is not bool)
     if other or loses_nanoseconds(value, type_) or not _holds(type_, value):
-        raise StepFailed(name, f"result of {name} gave {value!r}, not a value of type {type_}."[:300], RETURNS)
+        raise StepFailed(name, f"result of {name} gave {value!r}, not a value of type {type_}."[:300],
+                         UNSIGNED_INSIDE if _has_unsigned(value) else RETURNS)
     return copy.deepcopy(value)  # a step may change what it gave before
+
+
+def _has_unsigned(value: Any) -> bool:
+    """Whether a value holds an integer that only uint64 holds."""
+    if isinstance(value, list | tuple | dict):
+        return any(map(_has_unsigned, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, numbers.Integral) and 2**63 <= int(value) < 2**64
 
 
 def _holds(type_: pa.DataType, value: Any) -> bool:

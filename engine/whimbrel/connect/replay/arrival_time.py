@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 
 import pyarrow as pa
 
@@ -82,5 +83,11 @@ class ArrivalTime:
         return ticks
 
     def moment(self, nanoseconds: int) -> Moment:
-        """The instant in a readable form."""
-        return format_instant(self.ticks(nanoseconds), self.unit, time_unit(self.type, self.name, "")[1])
+        """The instant in a readable form, exact to the tick.
+
+        Python's datetime ends at microseconds. A finer instant is a pandas.Timestamp, or ticks without pandas.
+        """
+        ticks = self.ticks(nanoseconds)
+        if self.unit == "ns" and ticks % 1000:
+            return pa.scalar(ticks, self.type).as_py() if find_spec("pandas") is not None else ticks
+        return format_instant(ticks, self.unit, time_unit(self.type, self.name, "")[1])

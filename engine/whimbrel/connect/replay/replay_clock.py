@@ -107,7 +107,7 @@ class ReplayClock:
     def now(self) -> Moment:
         """The simulated instant; None before the first arrival.
 
-        Rows that arrived up to it were delivered.
+        Rows that arrived up to it were delivered. Nanoseconds make it a pandas.Timestamp, or ticks without pandas.
         """
         with self._changed:
             if self._at is None or self._time is None or (self._first is not None and self._at < self._first):
