@@ -28,6 +28,7 @@ QUERIES = {
     "iir": LEVELS + ".select('x', y=wb.iir(col.x, b=[1, 0.5, 0.1], a=[2, -0.5]), z=wb.iir(col.x, b=[3], a=[1]).ago(4))",
     "held_ema": POINTS + ".over_time(e=wb.ema(col.x - col.x.previous(), halflife=5), s=wb.iir(col.x, sos=[SECTION]))"
     .replace("SECTION", "[1, 2, 1, 1, 0.5, 0]"),
+    "exists": POINTS + ".select('x', e=col.x.ago(3).exists(), w=wb.max(col.x).past(2).ahead(4).exists())",
     "mixed": POINTS + ".select(z=(wb.sum(col.x - col.x.ago(1)).past(5) - col.x.previous()).ago(2))",
     "time_weighted": LEVELS + ".select(m=wb.time_mean(col.x).past(6, ahead=1), d=wb.time_in(col.x > 3).cell(7))",
     "at_multiples": LEVELS + ".over_time(every=3, m=wb.time_mean(col.x).past(5), x=col.x, n=wb.count().past(4).ago(2))",

@@ -154,3 +154,24 @@ class TemporalMethods:
         from whimbrel.expr.temporal_nodes import SoFar
 
         return SoFar(cast("Expr", self), None if reset is None else lift(reset))
+
+    def exists(self) -> Expr:
+        """Whether there is a value, or a null; false for a gap.
+
+        A value at another time is in a gap if no event is active then, and that of a window if no event is in it.
+        ``is_null()`` is true for both a gap and a null.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> log = wb.from_arrow({"at": [0, 1, 3], "x": [1, None, 3]}, time="at").select("x")
+        >>> log.select(there=col.x.ago(1).exists(), null=col.x.ago(1).is_null()).collect().to_pylist()
+        [{'start': 0, 'end': 1, 'there': False, 'null': True}, {'start': 1, 'end': 2, 'there': True, 'null': False},
+         {'start': 3, 'end': 4, 'there': False, 'null': True}]
+        >>> log.select(there=wb.mean(col.x).past(2).exists()).collect()["there"].to_pylist()
+        [True, True, True]
+        """
+        from whimbrel.expr.temporal_nodes import Exists
+
+        return Exists(cast("Expr", self))

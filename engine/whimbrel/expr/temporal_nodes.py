@@ -146,3 +146,12 @@ class SoFar(WindowValue):
     @property
     def call(self) -> str:
         return f"so_far({'' if self.reset is None else f'reset={self.reset.show()}'})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exists(Temporal):
+    """Whether there is an event that has the value, though it may be null."""
+
+    @property
+    def call(self) -> str:
+        return "exists()"

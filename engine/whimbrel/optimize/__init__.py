@@ -48,7 +48,7 @@ def optimize_together(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _range(node: Node) -> Node | None:
-    """The plan of a range of a result, from the plan of the result; None if that must be made anew."""
+    """The plan of a range of a result, from the plan of the result; None if there is no such plan."""
     return cut_optimized(node, optimize(node.inputs[0])) if isinstance(node.op, Between) else None
 
 

@@ -16,6 +16,7 @@ from whimbrel.operators import Between, GroupAggregate, Resample, Select
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
+from whimbrel.stream.presence import with_presence
 from whimbrel.stream.temporal_columns import TemporalParts, after, joined, until_next
 from whimbrel.stream.time_samples import at_multiples, nothing_to_read, sampled
 from whimbrel.stream.times_of_day import with_date
@@ -33,7 +34,7 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
         raise PlanError("over_time() needs at least one column.", where="over_time()",
                         hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
     parts = TemporalParts(node, keys)
-    exprs = {name: distributed(expr) for name, expr in columns}
+    exprs = {name: distributed(with_presence(expr, parts.out.schema, at_events=False)) for name, expr in columns}
     for name, expr in exprs.items():
         if lifetime_of(expr):
             raise PlanError("A function of time has no start and end of events.",

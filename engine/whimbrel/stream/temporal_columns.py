@@ -38,6 +38,7 @@ from whimbrel.operators.temporal.window_folds import can_fold, weighs_time
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
+from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.temporal_checks import check_part, offset_ticks
 
@@ -84,7 +85,7 @@ class TemporalParts:
 
     def over_columns(self, expr: Expr) -> Expr:
         """An expression over columns of `out`, which get its temporal parts."""
-        expr = distributed(expr)
+        expr = distributed(with_presence(expr, self.out.schema))
         columns = {part.show(): self._column(part) for part in temporal_parts(expr)}
         return substitute(expr, columns)
 

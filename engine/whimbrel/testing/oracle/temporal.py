@@ -44,6 +44,11 @@ def ago(of: At, ticks: int) -> At:
     return lambda facts, time: of(facts, time - ticks)
 
 
+def exists(of: At) -> At:
+    """False for a gap only: whether a function that is never null has a value."""
+    return lambda facts, time: of(facts, time) is not None
+
+
 def previous(of: At, events: int = 1) -> At:
     """The value at the start of the event that is so many before the active one."""
     def at(facts: Sequence[Event], time: Time) -> Any:
