@@ -46,6 +46,9 @@ CUT: dict[str, Query] = {
     "computed": lambda log: log.tumbling_window(50).aggregate(m=wb.sum(col.x) / wb.count(), begin=wb.window_start()),
     "so far, which forgets": lambda log: log.set_duration(1).aggregate(n=wb.count()).set_duration(1).select(
         s=LAST_FULL(col.n).so_far()),
+    "resampled": lambda log: log.group_by("k").tumbling_window(10).aggregate(n=wb.count()).group_by("k").resample(
+        7, how="linear", limit=40),
+    "a range": lambda log: log.group_by("k").sliding_window(30).aggregate(s=wb.sum(col.x)).between(2_000, 9_000),
     "emit": lambda log: log.group_by("k").hopping_window(60, 20).aggregate(n=wb.count(), emit="close"),
 }
 WHOLE: dict[str, Query] = {

@@ -1,4 +1,4 @@
-"""Twelve queries give the same rows in five ways: one thread, threads, Spark, a stream on Spark, replayed live."""
+"""Some queries give the same rows in five ways: one thread, threads, Spark, a stream on Spark, replayed live."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ QUERIES: dict[str, Callable[[Stream], Stream]] = {
         wb.sequence(high=col.x > 6, low=col.x < 3), within=60),
     "other times": lambda log: log.group_by("k").tumbling_window(10).aggregate(n=wb.count(), s=wb.sum(col.x)).group_by(
         "k").select("k", d=col.s - col.s.previous(), m=wb.max(col.n).past(50), r=wb.sum(col.s).past(rows=3)),
+    "resampled": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by("k").resample(
+        7, how="nearest", limit=12),
+    "a range": lambda log: log.group_by("k").sliding_window(40).aggregate(s=wb.sum(col.x)).between(500, 1_500),
     "user's own": lambda log: log.group_by("k").hopping_window(90, 30).aggregate(s=spread(col.x)),
     "user's own, sliding": lambda log: log.group_by("k").sliding_window(40).aggregate(s=spread(col.x)),
     "top of groups": lambda log: log.group_by("k").tumbling_window(60).aggregate(m=wb.median(col.x)).top_k(2, by=col.m),
