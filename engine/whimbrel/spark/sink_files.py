@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -23,27 +25,30 @@ _MAX_NAMED: Final = 3
 class SinkFiles:
     """A note of the files of each micro-batch, with its checkpoint: Spark names them by chance.
 
-    Files are looked at where this process can: in a folder of its own file system.
+    Files are looked at where this process can: in a folder of its own file system, also that of a Parquet table.
 
     Parameters
     ----------
     note : Path
         One line for each micro-batch; of those that were written again the last one counts.
-    folder : Path or None
-        The answer; None where it is elsewhere.
+    folder : Path, callable or None
+        The answer; None where it is elsewhere. That of a table is known after its first rows are written.
+    where : str
+        The user's call, for errors.
     """
 
-    def __init__(self, note: Path, folder: Path | None) -> None:
-        self._note, self._folder = note, folder
+    def __init__(self, note: Path, folder: Path | Callable[[], Path | None] | None, where: str = "") -> None:
+        self._note, self._given, self._where = note, folder, where
 
     def add(self, number: int) -> None:
         """Note the files of a micro-batch, which are all in their place."""
-        if self._folder is None:
+        folder = self._folder
+        if folder is None:
             return
-        files = sorted((self._folder / f"{BATCH}={number}").glob("*.parquet"))
-        rows = {str(file.relative_to(self._folder)): parquet.read_metadata(file).num_rows for file in files}
+        files = sorted((folder / f"{BATCH}={number}").glob("*.parquet"))
+        rows = {str(file.relative_to(folder)): parquet.read_metadata(file).num_rows for file in files}
         with self._note.open("a", encoding="utf-8") as note:
-            note.write("\n" + json.dumps([number, rows]))  # the line before may be incomplete
+            note.write("\n" + json.dumps([number, rows, str(folder)]))  # the line before may be incomplete
             note.flush()
             os.fsync(note.fileno())
 
@@ -55,12 +60,12 @@ class SinkFiles:
         SinkError
             It names the files, their micro-batches and how many rows they had.
         """
-        if self._folder is None or not self._note.exists():
+        if self._given is None or not self._note.exists():
             return
         lost = []
-        for number, files in sorted(self._noted().items()):
+        for number, (files, folder) in sorted(self._noted().items()):
             for name, rows in files.items() if number <= last else ():
-                file = self._folder / name
+                file = folder / name
                 why = damage(file, rows) if file.exists() else "is gone"
                 if why:
                     lost.append(f"{name} of {rows:,} rows {why}")
@@ -68,20 +73,32 @@ class SinkFiles:
             return
         more = f"; and {len(lost) - _MAX_NAMED:,} more" if len(lost) > _MAX_NAMED else ""
         raise SinkError(f"Files that the query wrote are missing: {'; '.join(lost[:_MAX_NAMED])}{more}.",
-                        where=f"start_on_spark(path={str(self._folder)!r})",
-                        hint="Restore these files from a copy, or start again with an empty folder and another "
+                        where=self._where,
+                        hint="Restore these files from a copy, or start again with an empty target and another "
                              "checkpoint.")
 
-    def _noted(self) -> dict[int, dict[str, int]]:
-        """By micro-batch, its files and their rows; a line that was not written to its end is of none that counts."""
+    @cached_property
+    def _folder(self) -> Path | None:
+        return self._given() if callable(self._given) else self._given
+
+    def _noted(self) -> dict[int, tuple[dict[str, int], Path]]:
+        """By micro-batch, its files with their rows, and their folder; a line that is not whole counts for none."""
         noted = {}
         for line in self._note.read_text(encoding="utf-8").splitlines():
             try:
-                number, files = json.loads(line)
+                number, files, folder = json.loads(line)
             except ValueError:
                 continue
-            noted[number] = files
+            noted[number] = files, self._given if isinstance(self._given, Path) else Path(folder)
         return noted
+
+
+def table_folder(table: str, spark: SparkSession) -> Path | None:
+    """Where the Parquet files of a table are in this file system; None for other tables."""
+    known = {row[0]: row[1] for row in spark.sql(f"describe table extended {table}").collect()}
+    if str(known.get("Provider", "")).lower() != "parquet":
+        return None
+    return local_folder(known.get("Location"), spark)
 
 
 def local_folder(path: str | None, spark: SparkSession) -> Path | None:

@@ -24,7 +24,7 @@ from whimbrel.spark.feed import SparkFeed
 from whimbrel.spark.micro_batch import IS_ROW, PART, Followed, MicroBatch
 from whimbrel.spark.rows import TICKS, SparkRows, quoted, stage_fields
 from whimbrel.spark.sink import SparkSink
-from whimbrel.spark.sink_files import SinkFiles, local_folder
+from whimbrel.spark.sink_files import SinkFiles, local_folder, table_folder
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql
 from whimbrel.spark.stages import Before, divide
 from whimbrel.spark.tasks import packed, travelling
@@ -74,7 +74,11 @@ class SparkRun:
             raise PlanError("The query has finished, so it cannot resume.", where=_WHERE,
                             hint="Use another checkpoint= and another output folder or table.")
         self._sink = sink
-        self._files = SinkFiles(checkpoint / "whimbrel" / "files.jsonl", local_folder(sink.path, self._spark))
+        note, spark = checkpoint / "whimbrel" / "files.jsonl", self._spark
+        table = sink.table
+        self._files = (SinkFiles(note, local_folder(sink.path, spark), f"start_on_spark(path={sink.path!r})")
+                       if table is None
+                       else SinkFiles(note, lambda: table_folder(table, spark), f"start_on_spark(table={table!r})"))
         if last is not None:
             self._files.check(last.number)
         self._cause: Exception | None = None

@@ -57,3 +57,27 @@ def test_an_answer_that_is_elsewhere_is_not_looked_at(tmp_path: Path) -> None:
     files.add(0)
     files.check(0)
     assert not (tmp_path / "note").exists()
+
+
+def test_the_folder_of_a_table_is_known_after_its_first_rows(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def folder() -> Path:
+        asked.append("folder")
+        return tmp_path / "answer"
+
+    file = written(tmp_path / "answer", 0, 3)
+    files = SinkFiles(tmp_path / "note", folder, "start_on_spark(table='t')")
+    assert not asked
+    files.add(0)
+    written(tmp_path / "answer", 1, 2)
+    files.add(1)
+    assert len(asked) == 1
+    file.unlink()
+
+    def unknown() -> None:
+        raise AssertionError("the catalog is gone")
+
+    with pytest.raises(SinkError, match=r"batch=0/part.parquet of 3 rows is gone") as caught:
+        SinkFiles(tmp_path / "note", unknown, "start_on_spark(table='t')").check(1)
+    assert caught.value.where == "start_on_spark(table='t')"

@@ -116,6 +116,11 @@ def test_it_resumes_where_it_was_stopped(spark: SparkSession, tmp_path: Path) ->
             spark.sql("drop table settled")
             shutil.move(tmp_path / "aside", lies)
             assert not spark.catalog.tableExists("settled")
+            lost = next(lies.glob("batch=*/*.parquet"))
+            shutil.move(lost, tmp_path / "lost")
+            with pytest.raises(SinkError, match="is gone"):
+                live.start_on_spark(table="settled", checkpoint=tmp_path / "checkpoint", available_now=True)
+            shutil.move(tmp_path / "lost", lost)
     run.finish()
     here = query(wb.from_arrow(on_time(table()).sort_by("at"), time="at")).collect()
     assert rows_of(spark.table("settled").toArrow()) == rows_of(here)
