@@ -258,9 +258,11 @@ def test_loops_have_the_same_bits_in_every_tier() -> None:
     rng = np.random.default_rng(5)
     table = pa.table({"at": np.arange(300), "x": rng.normal(size=300), "k": rng.integers(-9, 9, 300),
                       "y": pa.array([None if row % 7 == 0 else row % 5 for row in range(300)], pa.float64())})
-    log = wb.from_arrow(table, time="at").assume(periodic=1)
+    plain = wb.from_arrow(table, time="at")
+    log = plain.assume(periodic=1)
     named = {f"m{at}": wb.mean(expr) for at, expr in enumerate(INLINE)}
-    for query in (log.sliding_window(5).aggregate(**named), log.tumbling_window(5).aggregate(**named)):
+    for query in (log.sliding_window(5).aggregate(**named), log.tumbling_window(5).aggregate(**named),
+                  plain.group_by(odd=col.k % 2).hopping_window(20, 5).aggregate(**named)):
         found = {}
         for name in ("interpreted", "fused"):
             with tier(name):
