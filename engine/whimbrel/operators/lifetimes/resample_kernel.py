@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 _resample, _due, _on_line = Compiled(resample_rows), Compiled(due_points), Compiled(on_line)
 _METHODS = {"hold": HOLD, "nearest": NEAREST, "linear": LINEAR}
 _NO_ENDS = frozen(np.empty(0, np.int64))
-_CAPACITY = 65_536
+_CAPACITY, _CAPACITY_AT_LEAST = 65_536, 256
 _KEYS_AT_FIRST = 64
 _FARTHEST = 1 << 62
 """Times closer to an end of int64 than this are refused: the distance of two others is int64."""
@@ -44,12 +44,14 @@ class ResampleKernel(Kernel):
 
     Attributes
     ----------
-    pool : Batch
-        The last samples; while a batch is worked on, also its rows.
+    pool, pooled : list of Column, int
+        The last samples, and how many these are; while a batch is worked on, also its rows.
     todo : list of Batch, list of array
         Rows to take in, and their keys. The first batch is in the pool from `base` on, and done up to `row`.
     settling : int
         The watermark up to which due points are being looked for; MIN_TIME while nobody looks.
+    many : bool
+        Whether the buffers were full the last time.
     """
 
     def __init__(self, schema: Schema, out_schema: Schema, how: str, period: int, offset: int, limit: int,
@@ -61,7 +63,9 @@ class ResampleKernel(Kernel):
         self.held = np.full(_KEYS_AT_FIRST, -1)
         self.open = np.zeros(2 * _KEYS_AT_FIRST, np.int64)  # a key that is reopened may be in it twice
         self.scalars = np.zeros(6, np.int64)
-        self.pool = Batch.empty(schema)
+        self.pool = [Column.nulls(field.type, 0) for field in schema]
+        self.pooled = 0
+        self.many = False
         self.todo: list[Batch] = []
         self.ids: list[Array] = []
         self.base, self.row = 0, -1
@@ -130,11 +134,13 @@ class ResampleKernel(Kernel):
         """Take in rows until the buffers are full or the batch is done."""
         batch, ids = self.todo[0], self.ids[0]
         if self.row < 0:
-            self.base, self.row = len(self.pool), 0
-            self.pool = Batch.concat([self.pool, batch])
+            self.base, self.row = self.pooled, 0
+            self.pool = [Column.concat([last, new]) if self.base else new
+                         for last, new in zip(self.pool, batch.columns, strict=True)]
+            self.pooled += len(batch)
         same = isinstance(batch.ends, int)
         ends, lasts = (_NO_ENDS, batch.ends) if same else (frozen(batch.other), 0)
-        buffers = self._buffers()
+        buffers = self._buffers(len(batch))
         self.row = int(_resample(self.row, ids, frozen(batch.sync), ends, lasts, self.base, self.how, self.period,
                                  self.offset, self.limit, self.last, self.ended, self.following, self.held, self.open,
                                  self.scalars, *buffers))
@@ -154,33 +160,38 @@ class ResampleKernel(Kernel):
         """Drop the samples that no point can need any more."""
         at = self.scalars
         keys = np.concatenate([self.open[:at[KEPT]], self.open[at[READ]:at[OPEN]]])
-        self.pool = self.pool.take(self.held[keys])
+        rows = self.held[keys]
+        self.pool = [column.take(rows) for column in self.pool]
+        self.pooled = len(keys)
         self.held[keys] = np.arange(len(keys))
 
     def _settle(self) -> list[Batch]:
         """Find points whose value is known, until the buffers are full or there is none."""
         if self.settling == MIN_TIME:
             self.settling = self.input_watermark
-        buffers = self._buffers()
+        buffers = self._buffers(int(self.scalars[OPEN]))
         if _due(self.settling, self.how, self.period, self.limit, self.last, self.following, self.held, self.open,
                 self.scalars, *buffers):
             self.settled, self.settling = self.settling, MIN_TIME
         return self._made(buffers)
 
-    def _buffers(self) -> tuple[Array, ...]:
+    def _buffers(self, rows: int) -> tuple[Array, ...]:
+        """Room for the points of some rows or keys; much of it costs more than a few points do."""
         self.scalars[USED] = 0
-        return tuple(np.empty(_CAPACITY, np.int64) for _ in range(5))
+        capacity = _CAPACITY if self.many else min(_CAPACITY, max(_CAPACITY_AT_LEAST, 2 * rows))
+        return tuple(np.empty((5, capacity), np.int64))
 
     def _made(self, buffers: tuple[Array, ...]) -> list[Batch]:
         """The rows of some grid points."""
         used = int(self.scalars[USED])
+        self.many = used == len(buffers[0])
         if not used:
             return []
         time, left, right, age, apart = (buffer[:used] for buffer in buffers)
         columns = tuple(
             column.take(left) if self.how != LINEAR or field.name in self.columns
             else self._on_line(column, field.type, left, right, age, apart)
-            for field, column in zip(self.out_schema, self.pool.columns, strict=True))
+            for field, column in zip(self.out_schema, self.pool, strict=True))
         return [Batch(self.out_schema, time.copy(), self.period, columns)]
 
     def _on_line(self, column: Column, type_: pa.DataType, left: Array, right: Array, age: Array,
