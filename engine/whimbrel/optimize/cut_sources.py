@@ -38,7 +38,12 @@ def _parts(node: Node) -> tuple[dict[Source, Source], list[str]]:
     parts: dict[Source, Source] = {}
     whole = []
     assert isinstance(node.op, Between)
-    for source, (start, end) in times_needed(node.inputs[0], node.op.start, node.op.end, active=True).items():
+    below, = node.inputs
+    known = {source.measured(): source for source in below.sources()}
+    measured = below.once("measured", lambda: below.rewrite(
+        lambda each: Node(each.op.measured()) if isinstance(each.op, Source) else each))
+    for found, (start, end) in times_needed(measured, node.op.start, node.op.end, active=True).items():
+        source = known[found]
         if start == MIN_TIME and end == INF:
             whole.append(f"reads all rows of {source.name}: the range depends on all times")
         elif not _in_order(source):

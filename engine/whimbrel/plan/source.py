@@ -270,6 +270,13 @@ class Source(ABC):
         """
         return self
 
+    def measured(self) -> Source:
+        """Copy of the source with the longest lifetime of its rows.
+
+        The source itself, if that is known already or if its rows would have to be read.
+        """
+        return self
+
     def excerpt(self, first: int, stop: int) -> Source:
         """The rows from `first` up to `stop`, which are whole blocks."""
         return SourceSlice(self, first, stop)

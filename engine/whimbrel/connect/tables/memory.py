@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.batch import Batch, Column, Mask, Ticks
+from whimbrel.batch import Batch, Column, Mask, Ticks, elapsed
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
@@ -23,7 +23,7 @@ from whimbrel.connect.tables.pandas_index import index_columns, unnamed_index, w
 from whimbrel.connect.tables.python_times import with_exact_times
 from whimbrel.connect.tables.time_column_markers import Stated, numbered
 from whimbrel.connect.tables.time_spacing import KnownGaps
-from whimbrel.errors import MissingExtraError, SchemaError, SourceError
+from whimbrel.errors import MissingExtraError, SchemaError, SourceError, WhimbrelError
 from whimbrel.expr import Expr
 from whimbrel.kernels import ascends
 from whimbrel.plan.block_reader import Excerpts
@@ -109,12 +109,30 @@ class ArrowSource(ColumnarSource):
         times = self._times[0] if len(self._times) == 1 else np.concatenate(self._times)
         return Blocks.evenly(times, rows, in_order=self.disorder == OrderingSpec(), cuts=cuts)
 
+    def measured(self) -> Source:
+        return self._measured
+
+    @cached_property
+    def _measured(self) -> Source:
+        if self.longest is not None:
+            return self
+        try:
+            lasts = [int(elapsed(batch.other, batch.sync).max()) for batch in self.read(()) if batch is not None]
+        except WhimbrelError:  # a run raises it again
+            return self
+        longest = max(lasts, default=1)
+        if longest == INF:
+            return self
+        copied = copy.copy(self)
+        copied.longest = longest
+        return copied
+
     def excerpt(self, first: int, stop: int) -> Source:
         part = copy.copy(self)
         vars(part).update(table=self.table.slice(first, stop - first), rows=stop - first, known_gaps=None,
                           _pieces={})
-        vars(part).pop("_times", None)
-        vars(part).pop("_ascends", None)
+        for known in ("_times", "_ascends", "_measured"):
+            vars(part).pop(known, None)
         return part
 
     def excerpts(self, columns: Sequence[str]) -> Excerpts:
