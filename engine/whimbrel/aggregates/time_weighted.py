@@ -1,4 +1,4 @@
-"""Aggregates that weigh each value by how long it lasts within a window."""
+"""Aggregates that weigh values by their duration within a window."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class TimeWeighted(Aggregate):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimeMean(TimeWeighted):
-    """Mean over time: each value counts as long as it lasts within the window.
+    """Mean over time.
 
-    Times without a value do not count. It is null where there is no value at all.
+    Each value counts as long as it lasts within the window. Times without a value do not count. The mean is null where
+    there is no value at all.
 
         time     0    5    10   15
         in       2─────────8────         time_mean(col.x).past(10) at 10 is 2.6: nine ticks of 2, one of 8
@@ -56,9 +57,9 @@ class TimeMean(TimeWeighted):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Integral(TimeWeighted):
-    """Integral over time: each value times how long it lasts within the window.
+    """Integral over time.
 
-    It is null where there is no value at all.
+    Each value is multiplied by how long it lasts within the window. It is null where there is no value at all.
 
         time     0    5    10   15
         in       2─────────8────         integral(col.x).past(10) at 10 is 26: nine ticks of 2, one of 8
@@ -104,9 +105,9 @@ class Integral(TimeWeighted):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimeIn(Aggregate):
-    """How long a condition is true within the window.
+    """Duration for which a condition is true within the window.
 
-    A duration; where times are integers, ticks. Times without a value do not count. It is null where there is no value
+    It is in ticks where times are integers. Times without a value do not count. It is null where there is no value
     at all.
 
         time     0    5    10   15

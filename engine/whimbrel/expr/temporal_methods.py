@@ -156,7 +156,7 @@ class TemporalMethods:
         return SoFar(cast("Expr", self), None if reset is None else lift(reset))
 
     def exists(self) -> Expr:
-        """Whether there is a value, or a null; false for a gap.
+        """True for a value or a null, false for a gap.
 
         A value at another time is in a gap if no event is active then, and that of a window if no event is in it.
         ``is_null()`` is true for both a gap and a null.

@@ -1,4 +1,4 @@
-"""Cut sources to the rows on which a range of the result depends."""
+"""Cut sources to the rows that a range depends on."""
 
 from __future__ import annotations
 

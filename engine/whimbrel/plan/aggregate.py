@@ -191,7 +191,10 @@ class Aggregate(Reduced, ABC):
         return ""
 
     def in_unit(self, unit: TickUnit) -> Expr:
-        """The value where ticks are in a unit; itself unless it depends on the unit."""
+        """The value for ticks of a unit.
+
+        It is the aggregate itself unless it depends on the unit.
+        """
         return self
 
     def where(self, condition: Expr) -> Self:

@@ -1,4 +1,4 @@
-"""Rewrite `exists()` to parts that are never null where there is an event."""
+"""Rewrite `exists()` to parts that are null in gaps only."""
 
 from __future__ import annotations
 

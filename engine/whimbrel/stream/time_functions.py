@@ -68,7 +68,9 @@ class FunctionsOfTime:
 
     def resample(self, period: Duration, *, how: ResampleMethod, limit: Duration | None = None,
                  offset: Duration | None = None) -> Self:
-        """Give one event at each multiple of a period, as long as the period.
+        """Give one event at each multiple of a period.
+
+        Each event is as long as the period.
 
         Events are samples at their starts. After ``group_by`` each key has samples of its own; rows without a key are
         left out. See :class:`whimbrel.operators.Resample`.
@@ -98,7 +100,9 @@ class FunctionsOfTime:
         return self._with(resample(self.node, self.keys, period, how, limit, offset), columns_of_keys(names))
 
     def between(self, start: Instant, end: Instant, *, every: Duration | None = None) -> Self:
-        """Keep the events that are active in a range of time, and compute nothing else.
+        """Keep the events that are active in a range.
+
+        Nothing else is computed.
 
         Lifetimes do not change. Of sources in the order of time, only rows on which the range depends are read;
         ``explain()`` shows how many. See :class:`whimbrel.operators.Between`.

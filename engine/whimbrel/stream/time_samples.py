@@ -38,7 +38,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     plain = frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys)
     if read and not plain and not there:
         endless = next(iter(columns))
-        raise PlanError(f"{endless} goes on for ever.", where=f"over_time(every={every!r}, ...)",
+        raise PlanError(f"{endless} never ends.", where=f"over_time(every={every!r}, ...)",
                         hint='Add a window that ends, such as n=wb.count().past("1h"): values are given as long.')
     if plain or not there:
         if not plain and not parts.keys:

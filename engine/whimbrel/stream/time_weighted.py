@@ -9,17 +9,17 @@ from whimbrel.stream.aggregates import Value
 
 
 def time_mean(value: Value) -> TimeMean:
-    """Mean over time: each value counts as long as it lasts. See :class:`whimbrel.aggregates.TimeMean`.
+    """Mean over time.
 
-    It is followed by ``past(...)`` or ``cell(...)``.
+    See :class:`whimbrel.aggregates.TimeMean`. It is followed by ``past(...)`` or ``cell(...)``.
     """
     return TimeMean(expr=trace(value, where="time_mean()"))
 
 
 def integral(value: Value, *, unit: Duration | None = None) -> Integral:
-    """Integral over time: each value times how long it lasts. See :class:`whimbrel.aggregates.Integral`.
+    """Integral over time.
 
-    It is followed by ``past(...)`` or ``cell(...)``.
+    See :class:`whimbrel.aggregates.Integral`. It is followed by ``past(...)`` or ``cell(...)``.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def integral(value: Value, *, unit: Duration | None = None) -> Integral:
 
 
 def time_in(condition: Value) -> TimeIn:
-    """How long a condition is true. See :class:`whimbrel.aggregates.TimeIn`.
+    """Duration for which a condition is true.
 
-    It is followed by ``past(...)`` or ``cell(...)``.
+    See :class:`whimbrel.aggregates.TimeIn`. It is followed by ``past(...)`` or ``cell(...)``.
     """
     return TimeIn(expr=trace(condition, where="time_in()"))

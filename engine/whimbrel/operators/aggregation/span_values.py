@@ -1,4 +1,4 @@
-"""Running values of aggregates that take the part of each event so far."""
+"""Running values of aggregates that take parts of events."""
 
 from __future__ import annotations
 

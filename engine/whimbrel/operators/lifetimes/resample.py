@@ -1,4 +1,4 @@
-"""Resample: values at the points of a time grid, from the samples around them."""
+"""Resample events to the points of a time grid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _LONGEST = 1 << 60
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resample(Operator):
-    """Give each key one event at each multiple of a period, with the value of the samples around it.
+    """Give each key one event at each multiple of a period.
+
+    Its values are those of the samples around it.
 
         time     0    5    10   15   20   25   30
         in        0       8               24         (values at 1, 9 and 25)

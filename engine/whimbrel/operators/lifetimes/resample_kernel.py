@@ -1,4 +1,4 @@
-"""Kernel of resample: the last sample of each key, and its next grid point."""
+"""Kernel of resample: one grid point after the other, by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of temporal columns: rows wait until the events that they read are known."""
+"""Kernels of temporal columns: rows wait for the events that they read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ from whimbrel.plan import (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TemporalColumns(Operator):
-    """Add columns with values at other times and of windows, taken when each event starts.
+    """Add columns with values at other times and of windows.
+
+    They are taken when each event starts.
 
         time     0    5    10   15
         in       2────4─────────6──      (x)

@@ -1,4 +1,4 @@
-"""Add values of a second stream at the times of the first one as columns."""
+"""Add values of a second stream as columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Propertie
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TemporalSamples(Operator):
-    """Add columns with values of the second stream, taken when each row of the first one starts.
+    """Add columns with values of the second stream.
+
+    They are taken when each row of the first one starts.
 
         time     0    5    10   15
         left     •─────────•───────      (one each 10 ticks)

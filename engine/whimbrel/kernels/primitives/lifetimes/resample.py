@@ -1,4 +1,4 @@
-"""Find the samples next to each point of a time grid, by key."""
+"""Find the samples next to points of a time grid, by key."""
 
 from __future__ import annotations
 
