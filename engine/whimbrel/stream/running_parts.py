@@ -8,15 +8,15 @@ from dataclasses import replace
 import pyarrow as pa
 
 from whimbrel.aggregates import UserAggregate
-from whimbrel.aggregates.exponential_mean import ExponentialMean
 from whimbrel.clock import TickUnit
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, end_time, substitute, type_of, when
 from whimbrel.expr.temporal_nodes import Ema, Iir, Recurrence, SoFar
 from whimbrel.operators import RunningAggregate
+from whimbrel.operators.aggregation.exponential_mean import ExponentialMean
 from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.result_expressions import reduced_in
-from whimbrel.operators.aggregation.running_column import RunningColumn
+from whimbrel.operators.aggregation.running_column import RunningColumn, SampleFilter
 from whimbrel.operators.temporal.window_folds import weighs_time
 from whimbrel.plan import Aggregate, Node, Sketch
 from whimbrel.stream.temporal_checks import offset_ticks
@@ -63,7 +63,7 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: Run
     if isinstance(part, Recurrence):
         of, below = _of_recurrence(part, over_columns(part.of), node().schema.unit), node()
         name = new_name(f"{part.call.split('(')[0]}({part.of.show()})").name
-        return added(below, keys, [RunningColumn(name, of, at_values=True)]), Col(name)
+        return added(below, keys, [RunningColumn(name, of)]), Col(name)
     reset = None if part.reset is None else over_columns(part.reset)
     aggregates = {each.show(): _over(each, over_columns) for each in aggregates_of(part)}
     below = node()
@@ -82,13 +82,13 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: Run
     return out, value
 
 
-def _of_recurrence(part: Recurrence, of: Expr, unit: TickUnit) -> ExponentialMean | LinearFilter:
+def _of_recurrence(part: Recurrence, of: Expr, unit: TickUnit) -> SampleFilter:
     match part:
         case Ema(halflife=halflife, alpha=alpha):
             ticks = None if halflife is None else offset_ticks(halflife, unit, part)
-            return ExponentialMean(expr=of, halflife=ticks, alpha=alpha, text=part.show())
+            return ExponentialMean(of, part.show(), ticks, alpha)
         case Iir(b=b, a=a, sections=sections):
-            return LinearFilter(of, b, a, sections, part.show())
+            return LinearFilter(of, part.show(), b, a, sections)
     raise AssertionError(part)
 
 

@@ -15,10 +15,8 @@ from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
-from whimbrel.operators.aggregation.filtered_values import FilteredValues
-from whimbrel.operators.aggregation.linear_filter import LinearFilter
-from whimbrel.operators.aggregation.running_column import RunningColumn
-from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues, RunningValues
+from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues, SampleFilter
+from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator
 from whimbrel.operators.aggregation.span_values import span_values
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, reads_exactly
@@ -77,7 +75,7 @@ class RunningAggregate(Operator):
             if column.reset is not None and not pa.types.is_boolean(type_of(column.reset, upstream[0], where=where)):
                 raise ExpressionError(f"reset must be boolean, got {column.reset.show()}.", where=where,
                                       hint="Compare it with a value, such as `> 0`.")
-            if isinstance(column.of, LinearFilter):
+            if isinstance(column.of, SampleFilter):
                 input_type = type_of(column.of.expr, upstream[0], where=where)
                 fields.append(Field(column.name, column.of.result_type(input_type)))
             else:
@@ -136,8 +134,8 @@ class RunningAggregateKernel(Kernel):
         make = GroupAggregate(measures=()).accumulator
         in_loop: dict[int, ScalarAccumulator] = {}
         for number, column in enumerate(op.columns):
-            if isinstance(column.of, LinearFilter):
-                self._add(FilteredValues(column.of), [number])
+            if isinstance(column.of, SampleFilter):
+                self._add(column.of.values(), [number])
                 continue
             measure = make(column.name, column.of, schema, remembers=False)
             if column.until is not None:

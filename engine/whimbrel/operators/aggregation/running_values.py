@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import copy
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, frozen
-from whimbrel.expr import predicate
+from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.windows.panes import ADD, CLEAR, EMIT
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.running_codegen import running_function
-from whimbrel.operators.aggregation.running_column import RunningColumn
+from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues, SampleFilter
 from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
     NO_MASK,
     ScalarAccumulator,
     explained_errors,
@@ -31,35 +31,6 @@ _NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 _CHUNK = 1 << 16
 """Rows whose operations are logged at once."""
-
-
-class RunningValues(ABC):
-    """Values of some columns of a running aggregate, with one state per key."""
-
-    groups: int = GROUPS_AT_FIRST
-
-    def grow_groups(self, groups: int) -> None:
-        """Grow the states to this many keys."""
-        if groups > self.groups:
-            self.groups = max(groups, 2 * self.groups)
-            self._grow(self.groups)
-
-    @abstractmethod
-    def _grow(self, groups: int) -> None:
-        """Grow the states to exactly this many keys."""
-
-    @abstractmethod
-    def take(self, batch: Batch, groups: Array, skip: Mask) -> list[Column]:
-        """Take in rows; answer with the value after each row, null for rows to skip."""
-
-    @abstractmethod
-    def fork(self) -> RunningValues:
-        """An independent copy."""
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Generated source text that it runs."""
-        return ()
 
 
 class LoopValues(RunningValues):
@@ -79,16 +50,14 @@ class LoopValues(RunningValues):
     def take(self, batch: Batch, groups: Array, skip: Mask) -> list[Column]:
         rows, given, outs = len(batch), list[Any](), list[list[Array]]()
         resets: dict[str, Mask] = {}
-        hidden: list[Mask] = []
         for column, measure in zip(self.columns, self.measures, strict=True):
             values, valid, start = measure.read(batch)
             outs.append([np.zeros(rows, dtype) for dtype in (*measure.out_dtypes, np.bool_)])
             given += [*values, valid, start, reset_of(column, batch, resets), *outs[-1], *measure.state]
-            hidden.append(skip if not column.at_values or not len(valid) else ~valid | skip if len(skip) else ~valid)
         with explained_errors(self.measures):
             self.loop(groups, skip, *given)
-        return [hide(measure.columns(buffers, rows)[0], mask)
-                for measure, buffers, mask in zip(self.measures, outs, hidden, strict=True)]
+        return [hide(measure.column(*buffers) if measure.steps.columns is None else measure.joined(buffers[:-1]), skip)
+                for measure, buffers in zip(self.measures, outs, strict=True)]
 
     def fork(self) -> LoopValues:
         return LoopValues(self.columns, [measure.fork() for measure in self.measures])
@@ -96,6 +65,32 @@ class LoopValues(RunningValues):
     @property
     def sources(self) -> tuple[str, ...]:
         return (self.loop.text,)
+
+
+class FilteredValues(RunningValues):
+    """Values of one filter."""
+
+    of: SampleFilter
+
+    def take(self, batch: Batch, groups: Array, skip: Mask) -> list[Column]:
+        column = evaluate(self.of.expr, batch)
+        values = frozen(np.asarray(column.values).astype(np.float64, copy=False))
+        hidden = skip
+        if column.valid is not None:
+            hidden = frozen(~column.valid | skip if len(skip) else ~column.valid)
+        out = np.zeros(len(batch)) if len(hidden) else np.empty(len(batch))
+        self._filter(batch, groups, hidden, values, out)
+        return [hide(Column(pa.float64(), out), hidden)]
+
+    @abstractmethod
+    def _filter(self, batch: Batch, groups: Array, hidden: Mask, values: Array, out: Array) -> None:
+        """Write the value after each row that is not hidden."""
+
+    def fork(self) -> Self:
+        clone = copy.copy(self)
+        clone.__dict__.update({name: value.copy() for name, value in vars(self).items()
+                               if isinstance(value, np.ndarray)})
+        return clone
 
 
 class LoggedValues(RunningValues):

@@ -22,8 +22,8 @@ from whimbrel.operators.aggregation.aggregate_codegen import (
     tuple_of,
 )
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.running_column import RunningColumn
-from whimbrel.operators.aggregation.running_values import RunningValues, hide, reset_of
+from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues
+from whimbrel.operators.aggregation.running_values import hide, reset_of
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, ScalarAccumulator, explained_errors
 
 Array = np.ndarray[Any, Any]
