@@ -176,7 +176,7 @@ class ResampleKernel(Kernel):
         return self._made(buffers)
 
     def _buffers(self, rows: int) -> tuple[Array, ...]:
-        """Room for the points of some rows or keys; much of it costs more than a few points do."""
+        """Buffers for the points of some rows or keys; large ones cost more than a few points do."""
         self.scalars[USED] = 0
         capacity = _CAPACITY if self.many else min(_CAPACITY, max(_CAPACITY_AT_LEAST, 2 * rows))
         return tuple(np.empty((5, capacity), np.int64))
