@@ -140,3 +140,19 @@ def test_values_are_read_at_other_times_row_by_row() -> None:
     assert query.collect().select(["e", "f"]).to_pylist() == [
         {"e": None, "f": 3.0}, {"e": 2.0, "f": 5.5}, {"e": 3.0, "f": 5.5}]
     assert "join" not in query.explain()
+
+
+@pytest.mark.parametrize("taps", [2, 16, 17, 18, 40])
+def test_filters_of_any_order_are_those_of_scipy(taps: int) -> None:
+    signal = pytest.importorskip("scipy.signal")
+    b, a = (DRAWN.normal(size=taps) / taps).tolist(), [2.0, *(DRAWN.normal(size=taps - 1) / taps / 4).tolist()]
+    log = wb.from_arrow({"at": AT, "x": X}, time="at").select("x")
+    found = log.select(y=wb.iir(col.x, b=b, a=a), z=wb.iir(col.x, b=b, a=[1.0])).collect()
+    assert close(found["y"].to_pylist(), signal.lfilter(b, a, X).tolist())
+    assert close(found["z"].to_pylist(), signal.lfilter(b, [1.0], X).tolist())
+
+
+def test_long_gaps_leave_nothing_of_what_was_before() -> None:
+    log = wb.from_arrow({"at": [0, 10**6, 10**6 + 1, 2 * 10**18], "x": [1.0, 2.0, 4.0, 8.0]}, time="at").select("x")
+    found = log.select(e=wb.ema(col.x, halflife=1)).collect()["e"].to_pylist()
+    assert found == [1.0, 2.0, 3.0, 8.0]
