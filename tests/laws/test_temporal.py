@@ -24,6 +24,8 @@ QUERIES = {
     "reset": LEVELS + ".select(s=wb.sum(col.x).so_far(reset=col.x > 5), m=wb.median(col.x).so_far(reset=col.x < 2))",
     "so_far_of_keys": OF_KEYS + ".select('key', s=(wb.sum(col.x) * wb.count()).so_far(reset=col.x > col.x.previous()))",
     "held_so_far": POINTS + ".over_time(s=wb.max(col.x).so_far(reset=col.x < 3), p=wb.count().so_far().ago(2))",
+    "so_far_of_objects": OF_KEYS + """.select('key', v=wb.aggregate(init=list, accumulate=lambda s, x, y: [*s, x + y],
+        result=str, name='three')(col.x, col.x).so_far(reset=col.x < 2))""",
     "ema": OF_KEYS + ".with_columns(e=wb.ema(col.x, halflife=5), f=wb.ema(col.x, alpha=0.3).previous())",
     "iir": LEVELS + ".select('x', y=wb.iir(col.x, b=[1, 0.5, 0.1], a=[2, -0.5]), z=wb.iir(col.x, b=[3], a=[1]).ago(4))",
     "held_ema": POINTS + ".over_time(e=wb.ema(col.x - col.x.previous(), halflife=5), s=wb.iir(col.x, sos=[SECTION]))"
