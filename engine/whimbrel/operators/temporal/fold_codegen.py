@@ -40,6 +40,7 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) 
         "import numpy as np",
         *imports,
         *([] if states else [SHOW]),
+        "from whimbrel.kernels.primitives.hashing.hash_table import index",
         "",
         "",
         f"def fold(low, cut, high, since, until, start, end, {values}, valid, {suffix}, {out}, out_valid):",
@@ -47,7 +48,8 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) 
         f"    state = {lines.fresh}",
         "    for window in range(low.shape[0]):",
         "        out_valid[window] = False",
-        "        if low[window] >= high[window]:",
+        "        begin, stop = index(low[window]), index(high[window])",
+        "        if begin >= stop:",
         "            continue",
         *_inner(body, 2),
         *_inner(shows, 2),
@@ -65,34 +67,34 @@ class _Lines:
 
     def direct(self) -> list[str]:
         """From the first event on; or from where the window before ended, if it began with the same event."""
-        grows = [] if self.steps.spans else ["if low[window] != first or high[window] < done:"]
-        fresh = ["first = done = low[window]", f"state = {self.fresh}"]
+        grows = [] if self.steps.spans else ["if begin != first or stop < done:"]
+        fresh = ["first = done = begin", f"state = {self.fresh}"]
         return [*grows, *_inner(fresh, len(grows)),
-                "for row in range(done, high[window]):", *self._taken("state", clipped=self.steps.spans),
-                "done, folded = high[window], state"]
+                "for row in range(done, stop):", *self._taken("state", clipped=self.steps.spans),
+                "done, folded = stop, state"]
 
     def halves(self) -> list[str]:
         """What lies before the cut, and what lies after it."""
         return [*self._backwards("middle"),
-                "for row in range(done, high[window]):", *self._taken("state"),
-                "done, folded = high[window], state",
-                "if low[window] < middle:", f"    folded = merge({self._suffix('low[window]')}, state)"]
+                "for row in range(done, stop):", *self._taken("state"),
+                "done, folded = stop, state",
+                "if begin < middle:", f"    folded = merge({self._suffix('begin')}, state)"]
 
     def parts_of_events(self) -> list[str]:
         """The same, where events reach beyond the window: the first, the last, and the one before the cut."""
         return [*self._backwards("middle - 1"),
-                "for row in range(done, high[window] - 1):", *self._taken("state"),
-                f"done, folded = max(done, high[window] - 1), {self.fresh}",
-                "if low[window] < middle:", "    row = low[window]", *self._taken("folded", clipped=True),
-                "if low[window] + 1 < middle - 1:", f"    folded = merge(folded, {self._suffix('low[window] + 1')})",
-                "if low[window] < middle - 1:", "    row = middle - 1", *self._taken("folded", clipped=True),
+                "for row in range(done, stop - 1):", *self._taken("state"),
+                f"done, folded = max(done, stop - 1), {self.fresh}",
+                "if begin < middle:", "    row = begin", *self._taken("folded", clipped=True),
+                "if begin + 1 < middle - 1:", f"    folded = merge(folded, {self._suffix('begin + 1')})",
+                "if begin < middle - 1:", "    row = middle - 1", *self._taken("folded", clipped=True),
                 "folded = merge(folded, state)",
-                "if high[window] > middle:", "    row = high[window] - 1", *self._taken("folded", clipped=True)]
+                "if stop > middle:", "    row = stop - 1", *self._taken("folded", clipped=True)]
 
     def _backwards(self, end: str) -> list[str]:
-        return ["if cut[window] != middle:",
-                *_inner(["middle = done = cut[window]", f"state = {self.fresh}",
-                         f"for row in range({end} - 1, low[window] - 1, -1):",
+        return ["if index(cut[window]) != middle:",
+                *_inner(["middle = done = index(cut[window])", f"state = {self.fresh}",
+                         f"for row in range({end} - 1, begin - 1, -1):",
                          *self._taken("state", f"merge({self._accumulated(self.fresh)}, state)"),
                          f"    {stored('suffix', 'row', self.fields, 'state')}",
                          f"state = {self.fresh}"])]

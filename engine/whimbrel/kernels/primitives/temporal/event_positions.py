@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.kernels.primitives.hashing.hash_table import index
+
 Array = np.ndarray[Any, Any]
 
 
@@ -32,8 +34,7 @@ def count_until(times: Array, begins: Array, at: Array, marks: Array, found: Arr
             stop = begins[key + 1]
             position = first_after(times, begins[key], stop, at[marks[key]])
             for mark in range(marks[key], marks[key + 1]):
-                while position < stop and times[position] <= at[mark]:
-                    position += 1
+                position = advance(times, position, stop, at[mark])
                 found[mark] = position
 
 
@@ -62,15 +63,12 @@ def time_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Ar
             multiple = first + lookahead - (first + lookahead) % width
             middle = first_after(starts, begin, stop, multiple - 1)
             for mark in range(marks[key], marks[key + 1]):
-                time = at[mark]
-                while oldest < stop and ends[oldest] <= time - back + 1:
-                    oldest += 1
-                while newest < stop and starts[newest] <= time + lookahead:
-                    newest += 1
-                if time + lookahead - multiple >= width:
-                    multiple = time + lookahead - (time + lookahead) % width
-                    while middle < stop and starts[middle] < multiple:
-                        middle += 1
+                last = at[mark] + lookahead
+                oldest = advance(ends, oldest, stop, at[mark] - back + 1)
+                newest = advance(starts, newest, stop, last)
+                if last - multiple >= width:
+                    multiple = last - last % width
+                    middle = advance(starts, middle, stop, multiple - 1)
                 low[mark], cut[mark], high[mark] = oldest, middle, newest
 
 
@@ -96,10 +94,8 @@ def cell_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Ar
             for mark in range(marks[key], marks[key + 1]):
                 if at[mark] - cell >= size:
                     cell = at[mark] - (at[mark] - offset) % size
-                    while oldest < stop and ends[oldest] <= cell:
-                        oldest += 1
-                    while newest < stop and starts[newest] - cell < size:
-                        newest += 1
+                    oldest = advance(ends, oldest, stop, cell)
+                    newest = advance(starts, newest, stop, cell + size - 1)
                 low[mark], high[mark] = oldest, newest
 
 
@@ -112,3 +108,20 @@ def first_after(times: Array, low: int, high: int, time: int) -> int:
         else:
             high = middle
     return low
+
+
+def advance(times: Array, position: int, stop: int, time: int) -> int:
+    """The first position from this one on, before `stop`, whose time is later than this one.
+
+    Four times are compared at once: how many of them have passed cannot be predicted by a processor.
+    """
+    position = index(position)
+    while position + 4 <= stop:
+        passed = (int(times[position] <= time) + int(times[position + 1] <= time) + int(times[position + 2] <= time)
+                  + int(times[position + 3] <= time))
+        position = index(position + passed)
+        if passed < 4:
+            return position
+    while position < stop and times[position] <= time:
+        position += 1
+    return position
