@@ -16,8 +16,9 @@ from whimbrel.operators import Between, GroupAggregate, Resample, Select
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
+from whimbrel.stream.plan_nodes import after, joined, until_next
 from whimbrel.stream.presence import with_presence
-from whimbrel.stream.temporal_columns import TemporalParts, after, joined, until_next
+from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.stream.time_samples import at_multiples, nothing_to_read, sampled
 from whimbrel.stream.times_of_day import with_date
 

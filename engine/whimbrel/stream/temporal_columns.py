@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from whimbrel import operators
-from whimbrel.clock import Duration, grid_offset
+from whimbrel.clock import grid_offset
 from whimbrel.expr import (
     Col,
     Expr,
@@ -35,9 +34,10 @@ from whimbrel.operators import Assume, Select, TemporalColumns, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.operators.temporal.parts import CellWindow, EventValue, ReadColumn, RowWindow, TimeWindow, WindowFold
 from whimbrel.operators.temporal.window_folds import can_fold, weighs_time
-from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator, Operators
+from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
+from whimbrel.stream.plan_nodes import after, joined, joined_by, kept_columns, selected, until_next, with_keys
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.temporal_checks import check_part, offset_ticks
@@ -76,7 +76,7 @@ class TemporalParts:
     def __init__(self, node: Node, keys: Keys) -> None:
         self.keys = [name for name, _ in keys]
         self.out = _one_at_a_time(with_keys_as_columns(node, keys), self.keys)
-        self.events = _with_keys(self.out, self.keys)
+        self.events = with_keys(self.out, self.keys)
         known = self.events.properties
         self._points = known.points or known.duration == 1
         self._columns: dict[str, Expr] = {}
@@ -183,7 +183,7 @@ class TemporalParts:
     def _add(self, part: Temporal) -> Col:
         (there, value), on = self.at_any_time(part), self.keys or None
         column = self._new(part.show())
-        there = _select(there, {**self._kept_keys, column.name: value})
+        there = selected(there, {**self._kept_keys, column.name: value})
         if self._points:
             self.out = joined(self.out, there, self.keys, "left")
             return column
@@ -191,7 +191,7 @@ class TemporalParts:
         there = after(operators.with_columns, there, **{end.name: end_time()})
         matched = joined_by(operators.asof_join, self.out, there, on=on)
         active = when(end.is_null() | (end > start_time())).then(column).otherwise(None)
-        self.out = _select(matched, {**_kept(self.out), column.name: active})
+        self.out = selected(matched, {**kept_columns(self.out), column.name: active})
         return column
 
     def _new(self, name: str) -> Col:
@@ -216,7 +216,7 @@ class TemporalParts:
         return self._values(part, column, self._having(column))
 
     def _values(self, part: Temporal, value: Expr, events: Node) -> Node:
-        return _select(events, {**self._kept_keys, self._new(part.show()).name: value})
+        return selected(events, {**self._kept_keys, self._new(part.show()).name: value})
 
     @property
     def _kept_keys(self) -> dict[str, Expr]:
@@ -225,7 +225,7 @@ class TemporalParts:
     def _having(self, *exprs: Expr | None) -> Node:
         """The events, with columns for temporal parts only if an expression reads one."""
         read = frozenset[str]().union(*(columns_of(expr) for expr in exprs if expr is not None))
-        return self.events if read <= set(self.events.schema.names) else _with_keys(self.out, self.keys)
+        return self.events if read <= set(self.events.schema.names) else with_keys(self.out, self.keys)
 
     def _over_window(self, part: WindowValue) -> Node:
         results, events = self._aggregates(part)
@@ -248,8 +248,8 @@ class TemporalParts:
         """Each event until the event of its key starts that comes so many rows later."""
         number = self._column(SoFar(count()))
         assert isinstance(number, Col)
-        numbered, later = _with_keys(self.out, self.keys), self._new("number of a later row")
-        marks = _select(numbered, {**self._kept_keys, later.name: number - rows})
+        numbered, later = with_keys(self.out, self.keys), self._new("number of a later row")
+        marks = selected(numbered, {**self._kept_keys, later.name: number - rows})
         return joined_by(operators.clip_at, after(operators.set_duration, numbered, None), marks,
                          {key: key for key in self.keys} | {number.name: later.name})
 
@@ -270,33 +270,6 @@ class TemporalParts:
         return after(operators.aggregate, windows, keys, windows.properties, **{self._new(part.show()).name: results})
 
 
-def after(build: Callable[..., Operators], node: Node, *arguments: Any, **options: Any) -> Node:
-    """A stream with one more method."""
-    made = build(node.schema, *arguments, **options)
-    for op in (made,) if isinstance(made, Operator) else made:
-        node = Node(op, (node,))
-    return node
-
-
-def joined(left: Node, right: Node, keys: list[str], how: str) -> Node:
-    """Both streams, joined on the keys if there are any."""
-    if keys:
-        return joined_by(operators.join, left, right, keys, how=how)
-    return joined_by(operators.cross_join, left, right, how=how)
-
-
-def joined_by(build: Callable[..., Operators], left: Node, right: Node, *arguments: Any, **options: Any) -> Node:
-    """Two streams in one; what needs lookahead may have it."""
-    made = build(left.schema, right.schema, *arguments, **options)
-    assert isinstance(made, Operator)
-    return Node(made, (left, right))
-
-
-def until_next(node: Node, events: Node, keys: list[str], limit: Duration | None = None) -> Node:
-    """Each value until the next event of its key."""
-    return joined_by(operators.clip_at, after(operators.set_duration, node, limit), events, keys or None)
-
-
 def _of_enough(results: Expr, min_rows: int) -> Expr:
     return when(count() >= min_rows).then(results).otherwise(None) if min_rows else results
 
@@ -308,16 +281,3 @@ def _one_at_a_time(node: Node, keys: list[str]) -> Node:
         return node
     apart = NonOverlapping(frozenset(keys), declared=False)
     return Node(Assume(apart=apart, hint=_OVERLAP, unit=node.schema.unit, keyless=True), (node,))
-
-
-def _with_keys(node: Node, keys: list[str]) -> Node:
-    """The events that have a key."""
-    return after(operators.where, node, *(Col(key).is_not_null() for key in keys)) if keys else node
-
-
-def _select(node: Node, columns: Mapping[str, Expr]) -> Node:
-    return Node(Select(columns=tuple(columns.items())), (node,))
-
-
-def _kept(node: Node) -> dict[str, Expr]:
-    return {name: Col(name) for name in node.schema.names}

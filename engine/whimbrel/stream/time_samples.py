@@ -16,7 +16,8 @@ from whimbrel.operators import Select, TemporalSamples
 from whimbrel.operators.temporal.parts import EventValue, ReadColumn
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import count
-from whimbrel.stream.temporal_columns import TemporalParts, after, joined
+from whimbrel.stream.plan_nodes import after, joined
+from whimbrel.stream.temporal_columns import TemporalParts
 
 _THERE = "is there"
 

@@ -1,0 +1,54 @@
+"""Build nodes of plans from the builders of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from whimbrel import operators
+from whimbrel.clock import Duration
+from whimbrel.expr import Col, Expr
+from whimbrel.operators import Select
+from whimbrel.plan import Node, Operator, Operators
+
+
+def after(build: Callable[..., Operators], node: Node, *arguments: Any, **options: Any) -> Node:
+    """A stream with one more method."""
+    made = build(node.schema, *arguments, **options)
+    for op in (made,) if isinstance(made, Operator) else made:
+        node = Node(op, (node,))
+    return node
+
+
+def joined(left: Node, right: Node, keys: list[str], how: str) -> Node:
+    """Both streams, joined on the keys if there are any."""
+    if keys:
+        return joined_by(operators.join, left, right, keys, how=how)
+    return joined_by(operators.cross_join, left, right, how=how)
+
+
+def joined_by(build: Callable[..., Operators], left: Node, right: Node, *arguments: Any, **options: Any) -> Node:
+    """Two streams in one; what needs lookahead may have it."""
+    made = build(left.schema, right.schema, *arguments, **options)
+    assert isinstance(made, Operator)
+    return Node(made, (left, right))
+
+
+def until_next(node: Node, events: Node, keys: list[str], limit: Duration | None = None) -> Node:
+    """Each value until the next event of its key."""
+    return joined_by(operators.clip_at, after(operators.set_duration, node, limit), events, keys or None)
+
+
+def with_keys(node: Node, keys: list[str]) -> Node:
+    """The events that have a key."""
+    return after(operators.where, node, *(Col(key).is_not_null() for key in keys)) if keys else node
+
+
+def selected(node: Node, columns: Mapping[str, Expr]) -> Node:
+    """A stream of these columns."""
+    return Node(Select(columns=tuple(columns.items())), (node,))
+
+
+def kept_columns(node: Node) -> dict[str, Expr]:
+    """All columns of a stream as they are."""
+    return {name: Col(name) for name in node.schema.names}
