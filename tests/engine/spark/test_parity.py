@@ -44,8 +44,8 @@ QUERIES: dict[str, Callable[[Stream], Stream]] = {
         "k").select("k", d=col.s - col.s.previous(), m=wb.max(col.n).past(50), r=wb.sum(col.s).past(rows=3)),
     "weighed by duration": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by(
         "k").select("k", m=wb.time_mean(col.s).past(45, ahead=5), high=wb.time_in(col.s > 9).cell(100)),
-    "at multiples": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by("k").over_time(
-        every=25, m=wb.max(col.s).past(60), before=col.s.ago(10)),
+    "at multiples": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by(
+        "k").over_time(every=25, m=wb.max(col.s).past(60), before=col.s.ago(10)),
     "resampled": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by("k").resample(
         7, how="nearest", limit=12),
     "a range": lambda log: log.group_by("k").sliding_window(40).aggregate(s=wb.sum(col.x)).between(500, 1_500),

@@ -47,7 +47,8 @@ QUERIES: dict[str, tuple[Callable[[], Stream], list[str]]] = {
         share=wb.median(col.x) / wb.count()), [LOCAL, KEY]),
     "empty windows, too": (lambda: log.group_by(odd=col.k % 2).tumbling_window(3).aggregate(
         fill=True, m=wb.median(col.x)), [LOCAL, KEY, ORDER]),
-    "values of other rows": (lambda: log.group_by("k").select("k", m=wb.mean(col.x).past(9), p=col.x.previous()), [KEY]),
+    "values of other rows": (lambda: log.group_by("k").select("k", m=wb.mean(col.x).past(9), p=col.x.previous()),
+                             [KEY]),
     "values at multiples": (lambda: log.group_by("k").over_time(every=5, m=wb.time_mean(col.x).past(9)), [KEY]),
     "values of other rows, of all": (lambda: log.select(m=wb.mean(col.x).past(9)), [TIME]),
     "computed keys twice": (lambda: log.group_by(odd=col.k % 2).session_window(3, emit="close").aggregate(n=wb.count())
