@@ -394,3 +394,13 @@ def test_many_previous_events_are_traced_in_time() -> None:
     found = query.lineage(start=20)
     assert found.events["log"]["x"].to_pylist()[0] == 0
     assert len(repr(found)) < 20_000
+
+
+def test_errors_name_the_part() -> None:
+    fails = wb.aggregate(init=0.0, accumulate=lambda s, x: s + 1 / (x - 2), result=lambda s: s, name="fails")
+    for part, words, where in ((wb.sum(col.x * 2**61).past(5), "integer", "past(5)"),
+                               ((wb.max(col.x) * 2**62).past(rows=2), "integer overflow", "past(rows=2)"),
+                               (fails(col.x.cast(float)).cell(9), "ZeroDivisionError", "cell(9)")):
+        with pytest.raises(KernelError, match=words) as failed:
+            points(1, 2, 3).select(z=part).collect()
+        assert where in failed.value.where

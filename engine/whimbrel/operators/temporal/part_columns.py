@@ -9,6 +9,7 @@ import numpy as np
 
 from whimbrel.batch import Column, Schema
 from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import KernelError
 from whimbrel.expr import columns_of, evaluate
 from whimbrel.operators.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
 from whimbrel.operators.temporal.parts import EventValue, ReadColumn, WindowFold
@@ -55,11 +56,10 @@ class PartColumns:
         found = []
         for part, folds in zip(self.parts, self.folds, strict=True):
             at = given.times - part.lag
-            if isinstance(part.of, EventValue):
-                column = _value_of_event(part.of, given, at)
-            else:
-                assert folds is not None
-                column = folds.column(given, at)
+            try:
+                column = _value_of_event(part.of, given, at) if folds is None else folds.column(given, at)
+            except KernelError as error:
+                raise KernelError(error.what, where=part.name, hint=error.hint) from error
             found.append(_in_order(column, given.rows, rows))
         return tuple(found)
 
@@ -70,8 +70,9 @@ class PartColumns:
                      if loop is not None)
 
 
-def _value_of_event(of: EventValue, given: KeyedEvents, at: Array) -> Column:
+def _value_of_event(of: EventValue | WindowFold, given: KeyedEvents, at: Array) -> Column:
     """The value of the event that is active at each time, or of one before it."""
+    assert isinstance(of, EventValue)
     started = until(given.events.sync, given, at)
     event = (started - 1 if of.held else until(given.ends, given, at)) - of.before
     active = event + of.before < started

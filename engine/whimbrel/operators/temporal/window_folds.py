@@ -123,7 +123,7 @@ def _folded(measure: ScalarAccumulator, loop: Compiled | None, given: KeyedEvent
         suffixes = [np.empty(len(given.events), np.asarray(value).dtype) for value in measure.steps.init]
         outs = [np.zeros(len(windows.low), dtype) for dtype in measure.out_dtypes]
         known = np.empty(len(windows.low), np.bool_)
-        loop(*windows, given.events.first_start, given.ends, *map(frozen, values), valid if len(valid) else NO_MASK,
+        loop(*windows, _starts(measure, given), given.ends, *map(frozen, values), valid if len(valid) else NO_MASK,
              *suffixes, *outs, known)
     return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
 
@@ -132,7 +132,7 @@ def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: W
     """The same with a user's functions that are not compiled; a window that grows is folded on."""
     steps, (columns, valid, _) = measure.steps, measure.read(given.events)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    starts, ends, there = given.events.first_start.tolist(), given.ends.tolist(), valid.tolist()
+    starts, ends, there = _starts(measure, given).tolist(), given.ends.tolist(), valid.tolist()
     found = list[Any]()
     first, done, state = -1, -1, None
     with explained_errors([measure]):
@@ -150,3 +150,8 @@ def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: W
             done = high
             found.append(steps.result(state))
     return Column.from_arrow(pa.array(found, measure.type))
+
+
+def _starts(measure: ScalarAccumulator | PythonAccumulator, given: KeyedEvents) -> Array:
+    """When events start: before any window rounded it, unless the parts of events inside of windows are asked for."""
+    return given.events.sync if measure.steps.spans else given.events.first_start
