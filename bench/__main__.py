@@ -1,4 +1,4 @@
-"""``python -m bench NAME... [--quick] [--json FILE] [--logs FOLDER]``: run workloads and print their figures."""
+"""``python -m bench NAME... [--quick] [--json FILE] [--logs FOLDER] [--expressions]``: run workloads, print figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
 from whimbrel.kernels import forced_tier
 
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="Parquet files of your own, of which H also says how often intervals hold")
+    parser.add_argument("--expressions", action="store_true", help="of E, only the rows of expressions")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(WORKLOADS)
     if unknown:
@@ -29,13 +31,15 @@ def main() -> None:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {kernels()}"
     print(f"{machine}, Python {platform.python_version()}; ours on one thread; warm; ratio > 1: ours is better")
     rows = []
+    own: dict[str, dict[str, Any]] = {"E": {"expressions": arguments.expressions}, "H": {"logs": arguments.logs}}
     for name in arguments.names or WORKLOADS:
-        options = {"logs": arguments.logs} if name == "H" else {}
+        options = own.get(name, {})
         for row in importlib.import_module(WORKLOADS[name]).run(quick=arguments.quick, **options):
             print(row, flush=True)
             rows.append(row.as_dict())
     if arguments.json:
-        command = " ".join(["python -m bench", *arguments.names, *["--quick"] * arguments.quick])
+        command = " ".join(["python -m bench", *arguments.names, *["--quick"] * arguments.quick,
+                            *["--expressions"] * arguments.expressions])
         arguments.json.write_text(json.dumps({"command": command, "machine": machine, "rows": rows}, indent=1) + "\n")
 
 

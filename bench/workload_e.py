@@ -10,8 +10,12 @@ import pyarrow as pa
 
 import whimbrel as wb
 from bench import limit_periodic as limit
+from bench.assumptions import rows_of_assumptions, rows_of_batches
 from bench.compare import Row, compare
+from bench.expression_peers import rows_of_peers
+from bench.expressions import rows_of_expressions
 from bench.kept_memory import keep_memory
+from bench.loop_sides import agrees, with_times
 from whimbrel import Stream, col
 
 Array = np.ndarray[Any, Any]
@@ -19,18 +23,26 @@ Array = np.ndarray[Any, Any]
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
 
 
-def run(*, quick: bool) -> Iterator[Row]:
+def run(*, quick: bool, expressions: bool = False) -> Iterator[Row]:
     """Rows of figures: events in, one a tick; float32 values, uniform from -50 to 50.
 
     The limit loops write values only; ours also says from when until when each one holds. What writing that as well
     costs the simplest is seen in the rows "with start and end". All are compared twice: with loops that ask for the
     memory of their output in each run, as one writes them, and then, which is the roof, with loops whose memory is
     kept.
+
+    The rows of expressions follow. With `expressions` there are no others.
     """
     rows = QUICK_ROWS if quick else ROWS
-    yield from _all(rows, "loop, new memory", None)
+    if not expressions:
+        yield from _all(rows, "loop, new memory", None)
     keep_memory()
-    yield from _all(rows, "limit loop", "limit loop")
+    if not expressions:
+        yield from _all(rows, "limit loop", "limit loop")
+    yield from rows_of_expressions(rows)
+    yield from rows_of_assumptions(rows)
+    yield from rows_of_batches(rows)
+    yield from rows_of_peers(rows)
 
 
 def _all(rows: int, loop_is: str, roof: str | None) -> Iterator[Row]:
@@ -48,35 +60,19 @@ def _all(rows: int, loop_is: str, roof: str | None) -> Iterator[Row]:
         ("E 10% missing", len(there), _irregular_cases(x, there, y, here, kind)),
     ):
         for case, query, loop, columns in cases:
-            yield from compare(workload, case, counted, query.collect, {loop_is: loop}, _same(columns), roof=roof)
+            yield from compare(workload, case, counted, query.collect, {loop_is: loop}, agrees(columns), roof=roof)
     for case, query, loop, columns in _periodic_cases(log, other, _periodic({"kind": kind}), x, y, kind):
         if case in _SIMPLE:
-            yield from compare("E periodic", case, rows, query.collect, {"with start and end": _with_times(loop)},
-                               _same(columns))
+            yield from compare("E periodic", case, rows, query.collect, {"with start and end": with_times(loop)},
+                               agrees(columns))
     for case, query, loop, columns in _irregular_cases(x, there, y, here, kind):
         if case in _SIMPLE:
             yield from compare("E 10% missing", case, len(there), query.collect,
-                               {"with start and end": _with_times(loop, there)}, _same(columns))
+                               {"with start and end": with_times(loop, there)}, agrees(columns))
 
 
 _SIMPLE = ("select x + 3", "where x > 0", "window sum 1,000", "join l + r", "trading 20 > 50", "normalise 10,000")
 """The loops of these do so little that what else a table says weighs as much."""
-
-
-def _with_times(loop: Callable[[], Any], at: Array | None = None) -> Callable[[], Any]:
-    """A loop that says of each value from when until when it holds, as a table of results does; maybe it has `at`."""
-    def loop_with_times() -> Any:
-        written = loop()
-        if isinstance(written, tuple):
-            limit.ends(written[0])
-        elif at is not None:
-            limit.ends(at)
-        else:
-            limit.timeline(0, len(written), 1)
-        return written
-
-    return loop_with_times
-
 
 Case = tuple[str, Stream, Callable[[], Any], tuple[str, ...]]
 
@@ -176,17 +172,3 @@ def _irregular_cases(x: Array, there: Array, y: Array, here: Array, kind: Array)
     whole = log.tumbling_window(10_000).aggregate(m=wb.mean(col.x), sd=wb.std(col.x))
     yield "normalise 10,000", log.cross_join(whole, allow_lookahead=True).select(z=(col.x - col.m) / col.sd), (
         lambda: limit.standard_scores_of_some(there, some, 10_000)), ("z",)
-
-
-def _same(columns: tuple[str, ...]) -> Callable[[pa.Table, Any], bool]:
-    """Whether the columns are what a loop wrote; rounding may differ, and what a loop cannot tell is nan."""
-    def same(ours: pa.Table, theirs: Any) -> bool:
-        written = theirs if isinstance(theirs, tuple) else (theirs,)
-        mine = [ours[name].cast(pa.float64()).to_numpy() for name in columns]
-        if any(len(one) != len(other) for one, other in zip(mine, written, strict=True)):
-            return False
-        return all(np.allclose(one[known], other[known], rtol=1e-4, atol=1e-4)
-                   for one, other in zip(mine, written, strict=True)
-                   for known in [np.isfinite(other) & np.isfinite(one)])
-
-    return same
