@@ -20,6 +20,7 @@ from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
 from whimbrel.kernels.filter_rows import selected_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
 from whimbrel.kernels.scatter import marked, spread
+from whimbrel.kernels.scratch import scratch
 from whimbrel.kernels.state import FIXED, ObjectState, restored, state_of
 from whimbrel.kernels.time_sort import ascends, ordered, time_order, with_gaps
 
@@ -50,6 +51,7 @@ __all__ = [
     "ordered",
     "refusal",
     "restored",
+    "scratch",
     "selected_rows",
     "spread",
     "state_of",

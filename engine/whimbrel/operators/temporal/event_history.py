@@ -35,7 +35,8 @@ class KeyedEvents:
     ----------
     events : Batch
     ends : array of int64
-        When they end.
+    lasts : int
+        They end so many ticks after `ends`.
     begins : array of int64
         Where the events of each key begin; the last entry is the end of the last key.
     numbers : array of int64
@@ -50,6 +51,7 @@ class KeyedEvents:
 
     events: Batch
     ends: Array
+    lasts: int
     begins: Array
     numbers: Array
     times: Array
@@ -113,7 +115,9 @@ class EventHistory:
         return self._at(times)
 
     def _at(self, times: Array) -> KeyedEvents:
-        return KeyedEvents(self.events, frozen(self.events.other), np.array([0, self.size]), np.array([self.dropped]),
+        lasts = self.events.ends if isinstance(self.events.ends, int) else 0
+        ends = self.events.sync if lasts else frozen(self.events.other)
+        return KeyedEvents(self.events, ends, lasts, np.array([0, self.size]), np.array([self.dropped]),
                            times, np.array([0, len(times)]), None)
 
     def _whole(self) -> Batch:
@@ -189,8 +193,8 @@ class KeyedHistory(EventHistory):
         begin = int(begins[0])
         slots, begins = slots[begin:], begins - begin
         firsts = slots[np.minimum(begins[:-1], max(len(slots) - 1, 0))] if len(slots) else begins[:-1]
-        return KeyedEvents(self.store.take(slots), frozen(self.end[slots]), begins, self.number[firsts], times, marks,
-                           rows)
+        return KeyedEvents(self.store.take(slots), frozen(self.end[slots]), 0, begins, self.number[firsts], times,
+                           marks, rows)
 
     def forget(self, time: int, first: int) -> int:
         if self.size < self.crowded and time < INF:

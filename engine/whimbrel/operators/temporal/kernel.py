@@ -15,7 +15,7 @@ from whimbrel.operators.temporal.parts import ReadColumn
 
 Array = np.ndarray[Any, Any]
 
-_PORTION = 65_536
+_PORTION = 131_072
 """Rows that are answered at once, if not many more are remembered: their columns stay in the cache."""
 
 
@@ -116,7 +116,7 @@ class EventKernel(TemporalKernel):
         self.check(batch)
         ids = self.ids(batch)
         out = []
-        portion = max(_PORTION, len(self.history))
+        portion = max(_PORTION, 4 * len(self.history))
         for begin in range(0, len(batch), portion):
             rows = batch.slice(begin, begin + portion)
             self.history.append(rows.select(self.parts.reads), ids[begin:begin + portion], len(self.keys))

@@ -55,7 +55,7 @@ class PartColumns:
         """The columns of so many rows."""
         found = []
         for part, folds in zip(self.parts, self.folds, strict=True):
-            at = given.times - part.lag
+            at = given.times if part.lag == 0 else given.times - part.lag
             try:
                 column = _value_of_event(part.of, given, at) if folds is None else folds.column(given, at)
             except KernelError as error:
@@ -74,7 +74,7 @@ def _value_of_event(of: EventValue | WindowFold, given: KeyedEvents, at: Array) 
     """The value of the event that is active at each time, or of one before it."""
     assert isinstance(of, EventValue)
     started = until(given.events.sync, given, at)
-    event = (started - 1 if of.held else until(given.ends, given, at)) - of.before
+    event = (started - 1 if of.held else until(given.ends, given, at, given.lasts)) - of.before
     active = event + of.before < started
     if of.before or of.held:
         active &= event >= given.of_key(given.begins[:-1])

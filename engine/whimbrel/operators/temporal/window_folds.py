@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.expr import evaluate, type_of
-from whimbrel.kernels import Compiled
+from whimbrel.kernels import Compiled, scratch
 from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, time_windows
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator, explained_errors
@@ -65,8 +65,8 @@ class WindowFolds:
         return with_nulls(column, rows >= self.of.min_rows)
 
     def _windows(self, given: KeyedEvents, at: Array) -> WindowBounds:
-        low, cut, high = (np.empty(len(at), np.int64) for _ in range(3))
-        events = given.events.sync, given.ends, frozen(given.begins), frozen(at), frozen(given.marks)
+        low, cut, high = (scratch(name, len(at)) for name in ("low", "cut", "high"))
+        events = given.events.sync, given.ends, given.lasts, frozen(given.begins), frozen(at), frozen(given.marks)
         match self.of.window:
             case TimeWindow(back, lookahead):
                 _time_windows(*events, back, lookahead, low, cut, high)
@@ -96,10 +96,10 @@ class WindowBounds(NamedTuple):
     until: Array
 
 
-def until(times: Array, given: KeyedEvents, at: Array) -> Array:
-    """For each time the position after the last event of its key that has started, or ended, by then."""
+def until(times: Array, given: KeyedEvents, at: Array, lag: int = 0) -> Array:
+    """For each time the position after the last event of its key that has started, or ended, `lag` ticks before."""
     found = np.empty(len(at), np.int64)
-    _count_until(times, frozen(given.begins), frozen(at), frozen(given.marks), found)
+    _count_until(times, frozen(given.begins), frozen(at), frozen(given.marks), lag, found)
     return found
 
 
@@ -120,10 +120,11 @@ def _folded(measure: ScalarAccumulator, loop: Compiled | None, given: KeyedEvent
     assert loop is not None
     with explained_errors([measure], lambda: measure.read(given.events)):
         values, valid, _ = measure.read(given.events)
-        suffixes = [np.empty(len(given.events), np.asarray(value).dtype) for value in measure.steps.init]
-        outs = [np.zeros(len(windows.low), dtype) for dtype in measure.out_dtypes]
+        suffixes = [scratch(f"suffix{field}", len(given.events), np.asarray(value).dtype)
+                    for field, value in enumerate(measure.steps.init)]
+        outs = [np.empty(len(windows.low), dtype) for dtype in measure.out_dtypes]
         known = np.empty(len(windows.low), np.bool_)
-        loop(*windows, _starts(measure, given), given.ends, *map(frozen, values), valid if len(valid) else NO_MASK,
+        loop(*windows, *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
              *suffixes, *outs, known)
     return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
 
@@ -132,7 +133,8 @@ def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: W
     """The same with a user's functions that are not compiled; a window that grows is folded on."""
     steps, (columns, valid, _) = measure.steps, measure.read(given.events)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    starts, ends, there = _starts(measure, given).tolist(), given.ends.tolist(), valid.tolist()
+    starts, ends = (times.tolist() for times in _lifetimes(measure, given))
+    there = valid.tolist()
     found = list[Any]()
     first, done, state = -1, -1, None
     with explained_errors([measure]):
@@ -152,6 +154,7 @@ def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: W
     return Column.from_arrow(pa.array(found, measure.type))
 
 
-def _starts(measure: ScalarAccumulator | PythonAccumulator, given: KeyedEvents) -> Array:
-    """When events start: before any window rounded it, unless the parts of events inside of windows are asked for."""
-    return given.events.sync if measure.steps.spans else given.events.first_start
+def _lifetimes(measure: ScalarAccumulator | PythonAccumulator, given: KeyedEvents) -> tuple[Array, Array]:
+    """When events start and end; the start before any window rounded it, unless the ends are asked for, too."""
+    events = given.events
+    return (events.sync, frozen(events.other)) if measure.steps.spans else (events.first_start, _NONE)

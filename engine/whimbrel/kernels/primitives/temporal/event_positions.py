@@ -11,8 +11,8 @@ from whimbrel.kernels.primitives.hashing.hash_table import index
 Array = np.ndarray[Any, Any]
 
 
-def count_until(times: Array, begins: Array, at: Array, marks: Array, found: Array) -> None:
-    """For each time write the position after the last event of its key whose time is not later.
+def count_until(times: Array, begins: Array, at: Array, marks: Array, lag: int, found: Array) -> None:
+    """For each time, less a lag, write the position after the last event of its key whose time is not later.
 
     Keys lie one after the other. Times ascend within a key.
 
@@ -26,20 +26,21 @@ def count_until(times: Array, begins: Array, at: Array, marks: Array, found: Arr
         The times that are looked up.
     marks : array of int64
         Where those of each key begin; the last entry is the end of the last key.
+    lag : int
     found : array of int64
         One entry for each of `at`.
     """
     for key in range(marks.shape[0] - 1):
         if marks[key] < marks[key + 1]:
             stop = begins[key + 1]
-            position = first_after(times, begins[key], stop, at[marks[key]])
+            position = first_after(times, begins[key], stop, at[marks[key]] - lag)
             for mark in range(marks[key], marks[key + 1]):
-                position = advance(times, position, stop, at[mark])
+                position = advance(times, position, stop, at[mark] - lag)
                 found[mark] = position
 
 
-def time_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Array, back: int, lookahead: int,
-                 low: Array, cut: Array, high: Array) -> None:
+def time_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Array, marks: Array, back: int,
+                 lookahead: int, low: Array, cut: Array, high: Array) -> None:
     """Write the positions of the events that are active in ``(t - back, t + lookahead]``, and of a cut between.
 
     At the cut the first event has started at the last multiple of the width, or after it.
@@ -47,7 +48,9 @@ def time_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Ar
     Parameters
     ----------
     starts, ends : array of int64
-        Lifetimes of the events, key by key; none begins before the one before it has ended.
+    lasts : int
+        Lifetimes of the events, key by key; none begins before the one before it has ended. They end so many ticks
+        after `ends`.
     begins, at, marks : array of int64
         As in :func:`count_until`.
     back, lookahead : int
@@ -58,13 +61,13 @@ def time_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Ar
     for key in range(marks.shape[0] - 1):
         if marks[key] < marks[key + 1]:
             begin, stop, first = begins[key], begins[key + 1], at[marks[key]]
-            oldest = first_after(ends, begin, stop, first - back + 1)
+            oldest = first_after(ends, begin, stop, first - back + 1 - lasts)
             newest = first_after(starts, begin, stop, first + lookahead)
             multiple = first + lookahead - (first + lookahead) % width
             middle = first_after(starts, begin, stop, multiple - 1)
             for mark in range(marks[key], marks[key + 1]):
                 last = at[mark] + lookahead
-                oldest = advance(ends, oldest, stop, at[mark] - back + 1)
+                oldest = advance(ends, oldest, stop, at[mark] - back + 1 - lasts)
                 newest = advance(starts, newest, stop, last)
                 if last - multiple >= width:
                     multiple = last - last % width
@@ -72,13 +75,13 @@ def time_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Ar
                 low[mark], cut[mark], high[mark] = oldest, middle, newest
 
 
-def cell_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Array, size: int, offset: int, low: Array,
-                 high: Array) -> None:
+def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Array, marks: Array, size: int,
+                 offset: int, low: Array, high: Array) -> None:
     """Write the positions of the events that are active in the window of a grid that holds a time.
 
     Parameters
     ----------
-    starts, ends, begins, at, marks : array of int64
+    starts, ends, lasts, begins, at, marks : array of int64, or int
         As in :func:`time_windows`.
     size, offset : int
         Windows begin at ``offset + k * size``.
@@ -89,12 +92,12 @@ def cell_windows(starts: Array, ends: Array, begins: Array, at: Array, marks: Ar
         if marks[key] < marks[key + 1]:
             stop, first = begins[key + 1], at[marks[key]]
             cell = first - (first - offset) % size
-            oldest = first_after(ends, begins[key], stop, cell)
+            oldest = first_after(ends, begins[key], stop, cell - lasts)
             newest = first_after(starts, begins[key], stop, cell + size - 1)
             for mark in range(marks[key], marks[key + 1]):
                 if at[mark] - cell >= size:
                     cell = at[mark] - (at[mark] - offset) % size
-                    oldest = advance(ends, oldest, stop, cell)
+                    oldest = advance(ends, oldest, stop, cell - lasts)
                     newest = advance(starts, newest, stop, cell + size - 1)
                 low[mark], high[mark] = oldest, newest
 
