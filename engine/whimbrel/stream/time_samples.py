@@ -25,17 +25,18 @@ _THERE = "is there"
 def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duration) -> Node:
     """One event at each multiple of a duration at which a part of the expressions is there, for each key."""
     read: list[ReadColumn] = []
-    there: list[Node] = []
+    there: dict[str, Node] = {}
     columns: dict[str, Expr] = {}
     for part in (part for expr in exprs.values() for part in temporal_parts(expr)):
         if part.show() not in columns:
             if (made := parts.read_at(part)) is not None:
                 read.append(made)
                 columns[part.show()] = Col(made.name)
-                there += [] if _is_endless(part) else [parts.at_any_time(_number_of_events(part))[0]]
+                if not _is_endless(part):
+                    number = _number_of_events(part)
+                    there[number.show()] = parts.at_any_time(number)[0]
                 continue
-            function, columns[part.show()] = parts.at_any_time(part)
-            there.append(function)
+            there[part.show()], columns[part.show()] = parts.at_any_time(part)
     plain = frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys)
     if read and not plain and not there:
         endless = next(iter(columns))
@@ -44,18 +45,19 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     if plain or not there:
         if not plain and not parts.keys:
             raise nothing_to_read()
-        there.append(after(operators.select, parts.events, *parts.keys, **{_THERE: lit(True)}))
+        there[_THERE] = after(operators.select, parts.events, *parts.keys, **{_THERE: lit(True)})
         read += [ReadColumn(name, EventValue(Col(name))) for name in sorted(plain)]
-    together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), there)
+    together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), there.values())
     rows = sampled(together, every, f"over_time(every={every!r})")
     if read:
         names = {made.name for made in read}
-        rows = after(operators.select, rows, *(name for name in rows.schema.names if name not in names))
+        kept = [name for name in rows.schema.names if name not in names]
+        rows = after(operators.select, rows, *kept, **({} if kept else {_THERE: lit(True)}))
         rows = Node(TemporalSamples(parts=tuple(read), keys=tuple(parts.keys), unit=rows.schema.unit),
                     (rows, parts.out))
-    kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
+    keys = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())
-    return Node(Select(columns=(*kept, *shown)), (rows,))
+    return Node(Select(columns=(*keys, *shown)), (rows,))
 
 
 def nothing_to_read() -> PlanError:

@@ -128,6 +128,17 @@ def test_values_at_multiples_count_each_tick(name: str, every: int, keys: bool) 
 
 
 @pytest.mark.parametrize("keys", [False, True], ids=["one key", "keys"])
+def test_many_values_of_one_window_at_multiples(keys: bool) -> None:
+    stream = stream_of(drawn_events(random.Random(3), lasting=True, keys=keys), lasting=True)
+    stream = stream.group_by("k") if keys else stream.select("x")
+    parts = {name: part.past(7) for name, (part, _) in PARTS.items()} | {"n": wb.count().past(7)}
+    found = stream.over_time(every=4, **parts).collect()
+    assert len(parts) > 3
+    for name, part in parts.items():
+        assert found[name].equals(stream.over_time(every=4, **{name: part}).collect()[name]), name
+
+
+@pytest.mark.parametrize("keys", [False, True], ids=["one key", "keys"])
 @pytest.mark.parametrize("name", PARTS)
 def test_all_events_so_far_count_up_to_the_start_of_the_event(name: str, keys: bool) -> None:
     drawn = random.Random(7)
