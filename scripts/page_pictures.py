@@ -42,6 +42,7 @@ NOTEBOOKS = {
     "06_big_scatter_and_heat_map": Telling("cloud = readings", "finished"),
     "07_inside": Telling("spent = delays.profile()", "rows_in"),
     "08_progressive_answers": Telling("query.progressive(every=\"1%\", seed=5)", "paused"),
+    "13_functions_of_time": Telling("rain.between(", "finished"),
 }
 
 
