@@ -19,9 +19,12 @@ from whimbrel.operators import (
     Join,
     PeriodicLoop,
     Results,
+    RunningAggregate,
     Select,
     Shift,
     SlidingWindow,
+    TemporalColumns,
+    TemporalSamples,
     Where,
 )
 from whimbrel.operators.aggregation.result_expressions import reduced_in
@@ -42,6 +45,9 @@ from whimbrel.operators.periodic.steps import (
     ticks_of,
 )
 from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, Source, reads_lifetime, walk
+
+_BY_POSITION = TemporalColumns, TemporalSamples, RunningAggregate
+"""Operators that are fast without a loop over ticks."""
 
 _MAX_SLOTS = 1 << 20
 """Longest window that a loop remembers."""
@@ -107,7 +113,8 @@ def _fused(node: Node, spacings: frozenset[_Spacing], reasons: dict[str, str]
         shown = tuple(dict.fromkeys(loop.shown[::-1]))
         return PeriodicLoop(last=last, period=spacing.period, lasts=lasts, per=spacing.per, shown=shown,
                       causal=node.properties.causal, unit=node.schema.unit), loop.inputs
-    if found and isinstance(node.op, Operator) and found[0] not in reasons.values():
+    if found and isinstance(node.op, Operator) and not isinstance(node.op, _BY_POSITION) and (
+            found[0] not in reasons.values()):
         reasons[node.op.show()] = found[0]
     return None
 

@@ -41,6 +41,9 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
             raise PlanError("A function of time has no start and end of events.",
                             where=f"over_time({name}={expr.show()})",
                             hint=LIFETIMES_HINT)
+        if name in parts.keys and not (isinstance(expr, Col) and expr.name == name):
+            raise PlanError(f"{name!r} is the name of a group key.", where=f"over_time({name}={expr.show()})",
+                            hint="Use another name.")
     if every is not None:
         return at_multiples(parts, exprs, every)
     found = {part.show(): parts.at_any_time(part) for expr in exprs.values() for part in temporal_parts(expr)}

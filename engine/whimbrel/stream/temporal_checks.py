@@ -40,6 +40,9 @@ def check_part(part: Temporal, schema: Schema) -> None:
         case PastRows(rows=rows, min_rows=least):
             _check_count(rows, 1, "rows must be a number", where, "Use past(rows=10).")
             _check_count(least, 0, "min_rows must be a number", where, "Use min_rows=10.")
+            if least > rows:
+                raise PlanError(f"min_rows must be at most rows, got min_rows={least} of rows={rows}.", where=where,
+                                hint="Use a smaller min_rows: no window has more rows.")
         case Ema(halflife=halflife) if halflife is not None:
             if offset_ticks(halflife, schema.unit, part) == 0:
                 raise PlanError("halflife must be positive, got 0.", where=where, hint='Use halflife="10s".')
@@ -65,7 +68,8 @@ def offset_ticks(span: Duration, unit: TickUnit, part: Temporal) -> int:
                         hint=f"Use {other}() for the other direction." if other else "Use a duration of at least 0.")
     if ticks > _LONGEST:
         raise PlanError(f"The duration {span!r} is too long: times do not reach that far.", where=part.show(),
-                        hint="Use so_far() for all events up to a time.")
+                        hint="Use a shorter duration." if isinstance(part, TimeOffset)
+                        else "Use so_far() for all events up to a time.")
     return ticks
 
 

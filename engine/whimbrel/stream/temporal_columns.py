@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from whimbrel import operators
 from whimbrel.clock import grid_offset
+from whimbrel.errors import PlanError
 from whimbrel.expr import (
     Col,
     Expr,
@@ -211,6 +212,10 @@ class TemporalParts:
                 value = self._column(part)
                 return until_next(self._values(part, value, self._having(value)), self.events, self.keys)
             case WindowValue():
+                aggregates = (each for each in reduced_in(self._aggregates(part)[0]) if isinstance(each, Aggregate))
+                if any(weighs_time(each, self.out.schema) for each in aggregates):
+                    raise PlanError("A value that is weighed by duration changes all the time.", where=part.show(),
+                                    hint='Ask for it at multiples: over_time(every="1s", ...).')
                 return self._over_window(part)
         column = self._column(part)
         return self._values(part, column, self._having(column))

@@ -12,7 +12,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
 from whimbrel.expr.temporal_nodes import PastRows, Recurrence, SoFar, Temporal, TimeOffset, WindowValue
 from whimbrel.expr.temporal_parts import temporal_parts
-from whimbrel.operators import Select, TemporalSamples
+from whimbrel.operators import Chop, Select, TemporalSamples
 from whimbrel.operators.temporal.parts import EventValue, ReadColumn
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import count
@@ -87,5 +87,7 @@ def sampled(node: Node, every: Duration, where: str) -> Node:
     ticks, unit = duration_ticks(every, node.schema.unit, where=where), node.schema.unit
     check_positive(unit, where=where, every=ticks)
     pieces = after(operators.chop, node, every)
+    assert isinstance(pieces.op, Chop)
+    pieces = Node(replace(pieces.op, asked=where), pieces.inputs)
     since = start_time().cast(int) - grid_offset(every, unit)
     return after(operators.set_duration, after(operators.where, pieces, since % ticks == 0), every)

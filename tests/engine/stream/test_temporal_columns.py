@@ -58,7 +58,8 @@ def drawn_part(drawn: random.Random, depth: int) -> Pair:
             return of.past(back, ahead=ahead, min_rows=least), oracle.past(means, back, ahead, least)
         case "rows":
             of, means = drawn.choice(FOLDS)
-            rows, least = drawn.randint(1, 6), drawn.choice([0, 0, 3])
+            rows = drawn.randint(1, 6)
+            least = drawn.choice([0, 0, min(3, rows)])
             return of.past(rows=rows, min_rows=least), oracle.past_rows(means, rows, least)
         case "cell":
             of, means = drawn.choice(FOLDS)
@@ -198,7 +199,8 @@ WRONG = {
     "an empty window before": (lambda: wb.sum(col.x).past(0).ago(1), "needs a window that is longer than 0", "past("),
     "no number": (lambda: wb.sum(col.x).past(3, min_rows="a"), "min_rows must be a number of at least 0, got 'a'", ""),
     "a bound of a window": (lambda: (wb.sum(col.x) + wb.window_start()).past(2), "window_start() is none", ""),
-    "too far": (lambda: col.x.ago(2**63 - 1), "is too long", "so_far()"),
+    "too far": (lambda: col.x.ago(2**63 - 1), "is too long", "Use a shorter duration"),
+    "too long": (lambda: wb.sum(col.x).past(2**63 - 1), "is too long", "so_far()"),
     "a duration": (lambda: col.x.previous("1m"), "a number of events of at least 1, got '1m'", 'ago("1m")'),
     "an empty cell": (lambda: wb.sum(col.x).cell(0), "must be positive", ""),
     "no aggregate": (lambda: col.x.past(3), "past() follows an aggregate, or arithmetic of aggregates; x is none",
@@ -234,6 +236,10 @@ WRONG = {
     "rows and a duration": (lambda: wb.sum(col.x).past(3, rows=2), "either a duration or rows=", "past(rows=10)"),
     "neither": (lambda: wb.sum(col.x).past(), "either a duration or rows=", "past(rows=10)"),
     "rows ahead": (lambda: wb.sum(col.x).past(rows=2, ahead=1), "ahead= goes with a duration", "past(rows=10)"),
+    "more rows than there are": (lambda: wb.sum(col.x).past(rows=3, min_rows=5), "min_rows must be at most rows", ""),
+    "an end without a start": (lambda: wb.aggregate(init=0, accumulate=lambda s, x, end: s + x + end, name="u",
+                                                       result=abs)(
+        col.x).past(3), "accumulate takes end without start", "start, end"),
     "no events": (lambda: col.x.previous(0), "at least 1, got 0", ""),
     "a unit": (lambda: col.x.ago("5m"), "5m", ""),
     "an unknown column": (lambda: col.y.ago(3), "y", ""),
@@ -301,6 +307,32 @@ def test_over_time_needs_a_column() -> None:
         points(1).over_time()
     with pytest.raises(WhimbrelError, match=r"over_time\(\) needs a column or a temporal part"):
         points(1).over_time(m=1)
+
+
+def test_values_at_multiples_need_no_column() -> None:
+    found = points(1, 2, every=3).over_time(every=5, n=wb.count().past(3), e=col.x.ago(3).exists()).collect()
+    assert found.select(["start", "n", "e"]).to_pylist() == [
+        {"start": 0, "n": 1, "e": False}, {"start": 5, "n": 1, "e": False}]
+
+
+def test_functions_of_time_do_not_replace_keys() -> None:
+    stream = points(1, 2, 3).with_columns(k=col.x % 2).group_by("k")
+    for every in (None, 2):
+        with pytest.raises(WhimbrelError, match="'k' is the name of a group key"):
+            stream.over_time(every=every, k=wb.mean(col.x).past(5))
+        assert stream.over_time(every=every, k=col.k, m=wb.mean(col.x).past(5)).schema.names == ("k", "m")
+
+
+def test_events_that_never_end_have_no_multiples() -> None:
+    with pytest.raises(KernelError, match="still active at 2 because its end is unknown") as failed:
+        points(1, 2, 3).hold().over_time(every=2, x=col.x).collect()
+    assert failed.value.where == "over_time(every=2)"
+    assert "hold(limit=...)" in str(failed.value)
+
+
+def test_overlapping_events_are_both_named() -> None:
+    with pytest.raises(KernelError, match="at 4 begins before the one before it has ended, which is from 1 to 9"):
+        log((1, 9, 1), (4, 10, 2)).select(a=col.x.ago(1)).collect()
 
 
 def test_parts_are_per_key_within_group_apply() -> None:

@@ -105,6 +105,12 @@ def test_other_aggregates_refuse_parts_of_windows() -> None:
             log((0, 1, 2), k=["a"]).select(z=part().past(5))
 
 
+def test_functions_that_change_all_the_time_need_multiples() -> None:
+    with pytest.raises(WhimbrelError, match="weighed by duration changes all the time") as failed:
+        log((0, 10, 2)).over_time(m=wb.time_mean(col.x).past(5))
+    assert 'over_time(every="1s", ...)' in str(failed.value)
+
+
 @pytest.mark.parametrize("keys", [False, True], ids=["one key", "keys"])
 @pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("name", ["mean", "time_in", "python"])

@@ -189,4 +189,7 @@ def _times_taken(accumulate: Function, inputs: int) -> int:
     except (TypeError, ValueError):
         return 0
     rest = names[inputs + 1:]
+    if rest == ["end"]:
+        raise ExpressionError("accumulate takes end without start.", where="aggregate(accumulate=...)",
+                              hint="Take both, in this order: start, end.")
     return len(rest) if rest in (["start"], ["start", "end"]) else 0

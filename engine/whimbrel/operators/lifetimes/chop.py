@@ -41,6 +41,8 @@ class Chop(Operator):
         Ticks from one point of the grid to the next.
     offset : int
         Where the grid begins, in ticks. Default: the epoch; a Monday for a period in weeks (``"1w"``).
+    asked : str
+        What the user wrote, if that was not a call of chop.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
 
@@ -63,6 +65,7 @@ class Chop(Operator):
     period: int
     offset: int = 0
     unit: TickUnit = None
+    asked: str = ""
 
     def schema(self, *upstream: Schema) -> Schema:
         check_positive(self.unit, where=self.show(), period=self.period)
@@ -131,10 +134,11 @@ class ChopKernel(Kernel):
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.input_watermark = watermark
         if watermark == INF and (endless := self.rest.other == INF).any():
-            raise KernelError(f"Cannot chop the event that is still active at "
-                              f"{self._shown(int(self.rest.sync[endless][0]))} because its end is unknown.",
-                              where=self.chop.show(),
-                              hint="End it with clip_duration(...), or drop it with where(...).")
+            at = self._shown(int(self.rest.sync[endless][0]))
+            raise KernelError(f"Cannot chop the event that is still active at {at} because its end is unknown.",
+                              where=self.chop.asked or self.chop.show(),
+                              hint="Limit it with hold(limit=...) or clip_duration(...)." if self.chop.asked else
+                              "End it with clip_duration(...), or drop it with where(...).")
         self.due = max(self.due, watermark)
         return self.next_portion()
 

@@ -252,7 +252,8 @@ class AssumeKernel(Kernel):
             return
         key, here = keys[row], np.arange(len(batch)) == row
         if batch.sync[row] < self.end[key]:
-            self._refuse(batch, here, lambda _: "begins before the one before it has ended")
+            before = " to ".join(str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
+            self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which is from {before}")
         unit = self.assume.unit
         self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row]) - int(self.start[key]), unit)} "
                                               f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")

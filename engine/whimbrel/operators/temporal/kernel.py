@@ -17,6 +17,8 @@ Array = np.ndarray[Any, Any]
 
 _PORTION = 131_072
 """Rows that are answered at once, if not many more are remembered: their columns stay in the cache."""
+_INTERPRETED = 1_024
+"""Most at once as long as loops are not compiled: soon they will be."""
 
 
 class TemporalKernel(Kernel):
@@ -56,9 +58,14 @@ class TemporalKernel(Kernel):
         rows = 0
         for batch in self.waiting:
             rows += len(batch) if time == INF else int(np.searchsorted(batch.sync, time))
-            if rows > max(_PORTION, len(self.history)) or (time < INF and batch.time(-1) >= time):
+            if rows > self.portion or (time < INF and batch.time(-1) >= time):
                 break
-        return rows
+        return min(rows, self.portion)
+
+    @property
+    def portion(self) -> int:
+        """Most rows that are answered at once."""
+        return max(_PORTION, 4 * len(self.history)) if self.parts.compiled else _INTERPRETED
 
     def taken(self, rows: int) -> Batch:
         """The first rows that wait, which then do not wait any more."""
@@ -116,10 +123,12 @@ class EventKernel(TemporalKernel):
         self.check(batch)
         ids = self.ids(batch)
         out = []
-        portion = max(_PORTION, 4 * len(self.history))
-        for begin in range(0, len(batch), portion):
-            rows = batch.slice(begin, begin + portion)
-            self.history.append(rows.select(self.parts.reads), ids[begin:begin + portion], len(self.keys))
+        begin = 0
+        while begin < len(batch):
+            stop = min(begin + self.portion, len(batch))
+            rows = batch.slice(begin, stop)
+            self.history.append(rows.select(self.parts.reads), ids[begin:stop], len(self.keys))
+            begin = stop
             self.waiting.append(rows)
             if not self.parts.lookahead:
                 out.append(self.answer(len(rows)))

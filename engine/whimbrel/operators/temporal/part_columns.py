@@ -64,6 +64,11 @@ class PartColumns:
         return tuple(found)
 
     @property
+    def compiled(self) -> bool:
+        """Whether all loops were compiled when they ran last."""
+        return all(folds is None or folds.compiled for folds in self.folds)
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """The text of generated loops."""
         return tuple(loop.text for folds in self.folds if folds is not None for _, loop in folds.folds

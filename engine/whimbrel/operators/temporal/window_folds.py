@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.expr import evaluate, type_of
-from whimbrel.kernels import Compiled, scratch
+from whimbrel.kernels import Compiled, scratch, wait_for_compiler
 from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, time_windows
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator, explained_errors
@@ -22,6 +23,9 @@ from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sket
 Array = np.ndarray[Any, Any]
 
 _count_until, _time_windows, _cell_windows = Compiled(count_until), Compiled(time_windows), Compiled(cell_windows)
+_MANY_STEPS = 20_000
+"""Steps that take longer when interpreted than the compiler does."""
+_LONGEST_WAIT_S = 30
 _NONE = frozen(np.empty(0, np.int64))
 
 
@@ -50,6 +54,7 @@ class WindowFolds:
             measure = ScalarAccumulator(name, aggregate, steps, schema, remembers=False)
             loop = None if measure.counts_rows else fold_function(aggregate, steps, len(measure.value_dtypes))
             self.folds.append((measure, loop))
+        self.compiled = all(loop is None for _, loop in self.folds)
         self.spans = any(measure.steps.spans for measure, _ in self.folds)
         self.schema = Schema(tuple(Field(measure.name, measure.type) for measure, _ in self.folds), schema.unit,
                              schema.zone)
@@ -60,9 +65,26 @@ class WindowFolds:
         rows = windows.high - windows.low
         columns = tuple(Column(measure.type, rows) if measure.counts_rows else
                         _folded_by_python(measure, given, windows) if isinstance(measure, PythonAccumulator) else
-                        _folded(measure, loop, given, windows) for measure, loop in self.folds)
+                        self._folded(measure, loop, given, windows) for measure, loop in self.folds)
         column = evaluate(self.of.results, Batch(self.schema, at, 1, columns))
         return with_nulls(column, rows >= self.of.min_rows)
+
+    def _folded(self, measure: ScalarAccumulator, loop: Compiled | None, given: KeyedEvents, windows: WindowBounds
+                ) -> Column:
+        assert loop is not None
+        with explained_errors([measure], lambda: measure.read(given.events)):
+            values, valid, _ = measure.read(given.events)
+            suffixes = [scratch(f"suffix{field}", len(given.events), np.asarray(value).dtype)
+                        for field, value in enumerate(measure.steps.init)]
+            outs = [np.empty(len(windows.low), dtype) for dtype in measure.out_dtypes]
+            known = np.empty(len(windows.low), np.bool_)
+            arguments = (*windows, *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
+                         *suffixes, *outs, known)
+            steps = int((windows.high - windows.low).sum()) if measure.steps.merge is None else len(windows.low)
+            with wait_for_compiler(_LONGEST_WAIT_S) if steps > _MANY_STEPS else nullcontext():
+                self.compiled = loop.ready(*arguments)
+            loop(*arguments)
+        return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
 
     def _windows(self, given: KeyedEvents, at: Array) -> WindowBounds:
         low, cut, high = (scratch(name, len(at)) for name in ("low", "cut", "high"))
@@ -114,19 +136,6 @@ def with_nulls(column: Column, there: Mask) -> Column:
 
 def _steps(aggregate: Aggregate, schema: Schema) -> AggregateFunctions | Multiset | Sketch | Objects:
     return aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
-
-
-def _folded(measure: ScalarAccumulator, loop: Compiled | None, given: KeyedEvents, windows: WindowBounds) -> Column:
-    assert loop is not None
-    with explained_errors([measure], lambda: measure.read(given.events)):
-        values, valid, _ = measure.read(given.events)
-        suffixes = [scratch(f"suffix{field}", len(given.events), np.asarray(value).dtype)
-                    for field, value in enumerate(measure.steps.init)]
-        outs = [np.empty(len(windows.low), dtype) for dtype in measure.out_dtypes]
-        known = np.empty(len(windows.low), np.bool_)
-        loop(*windows, *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
-             *suffixes, *outs, known)
-    return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
 
 
 def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: WindowBounds) -> Column:
