@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Col, Keys
 from whimbrel.operators import Explode, Select
 from whimbrel.plan import Node, Operator, Operators
@@ -18,6 +18,10 @@ def columns_of_keys(names: tuple[str, ...]) -> Keys:
 
 def with_keys_as_columns(node: Node, keys: Keys) -> Node:
     """The stream with computed keys as further columns."""
+    for name in (name for name, expr in keys if isinstance(expr, Col) and expr.name == name):
+        if name not in node.schema:
+            raise SchemaError(f"There is no column {name!r}, by which the stream is grouped.",
+                              where=f"group_by({name!r})", hint=f"Keep the key: select({name!r}, ...).")
     computed = {name: expr for name, expr in keys if not (isinstance(expr, Col) and expr.name == name)}
     for name, expr in computed.items():
         if name in node.schema:

@@ -315,6 +315,15 @@ def test_values_at_multiples_need_no_column() -> None:
         {"start": 0, "n": 1, "e": False}, {"start": 5, "n": 1, "e": False}]
 
 
+def test_a_key_that_was_left_out_is_named() -> None:
+    stream = points(1, 2, 3).with_columns(k=col.x % 2).group_by("k").select("x")
+    for query in (lambda: stream.select(p=col.x.previous()), lambda: stream.over_time(n=wb.count().past(3)),
+                  lambda: stream.where(col.x > col.x.previous())):
+        with pytest.raises(WhimbrelError, match="There is no column 'k', by which the stream is grouped") as failed:
+            query()
+        assert "Keep the key: select('k', ...)" in str(failed.value)
+
+
 def test_functions_of_time_do_not_replace_keys() -> None:
     stream = points(1, 2, 3).with_columns(k=col.x % 2).group_by("k")
     for every in (None, 2):
