@@ -73,10 +73,12 @@ class EventHistory:
     back : int
         Events that ended so many ticks before another one are not needed for it, but the last `kept` of its key.
     kept : int
+    lookahead : int
+        Events that start so many ticks after another one are not needed for it, either.
     """
 
-    def __init__(self, schema: Schema, back: int, kept: int) -> None:
-        self.back, self.kept = back, kept
+    def __init__(self, schema: Schema, back: int, kept: int, lookahead: int) -> None:
+        self.back, self.kept, self.lookahead = back, kept, lookahead
         self.events = Batch.empty(schema)
         self.new: list[Batch] = []
         self.size = self.dropped = 0
@@ -115,10 +117,12 @@ class EventHistory:
         return self._at(times)
 
     def _at(self, times: Array) -> KeyedEvents:
-        lasts = self.events.ends if isinstance(self.events.ends, int) else 0
-        ends = self.events.sync if lasts else frozen(self.events.other)
-        return KeyedEvents(self.events, ends, lasts, np.array([0, self.size]), np.array([self.dropped]),
-                           times, np.array([0, len(times)]), None)
+        stop = int(np.searchsorted(self.events.sync, int(times[-1]) + self.lookahead, "right"))
+        events = self.events.slice(0, stop)
+        lasts = events.ends if isinstance(events.ends, int) else 0
+        ends = events.sync if lasts else frozen(events.other)
+        return KeyedEvents(events, ends, lasts, np.array([0, stop]), np.array([self.dropped]), times,
+                           np.array([0, len(times)]), None)
 
     def _whole(self) -> Batch:
         if self.new:
@@ -148,8 +152,8 @@ class EventHistory:
 class KeyedHistory(EventHistory):
     """The same of many keys: events of one key hang together."""
 
-    def __init__(self, schema: Schema, back: int, kept: int) -> None:
-        super().__init__(schema, back, kept)
+    def __init__(self, schema: Schema, back: int, kept: int, lookahead: int) -> None:
+        super().__init__(schema, back, kept, lookahead)
         self.store = RowStore(schema)
         self.start, self.end, self.previous, self.number = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))
         self.key = np.zeros(_SLOTS_AT_FIRST, np.int32)
@@ -172,8 +176,10 @@ class KeyedHistory(EventHistory):
     def around(self, first: int, bound: int) -> KeyedEvents:
         rows = bound - first
         heads, begins, marks = (np.zeros(min(rows, len(self.last)) + 1, np.int64) for _ in range(3))
-        slots, at = np.empty(self.size, np.int64), np.empty(rows, np.int64)
-        keys = int(_gather(self.key, first, bound, self.size, self.start, self.end, self.previous, self.back, self.kept,
+        known = self.start[bound:self.size]
+        stop = bound + int(np.searchsorted(known, int(self.start[bound - 1]) + self.lookahead, "right"))
+        slots, at = np.empty(stop, np.int64), np.empty(rows, np.int64)
+        keys = int(_gather(self.key, first, bound, stop, self.start, self.end, self.previous, self.back, self.kept,
                            self.dense, heads, begins, marks, slots, at))
         asked = slots[at[:marks[keys]]]
         return self._taken(slots, begins[:keys + 1], self.start[asked], marks[:keys + 1], asked - first)

@@ -132,7 +132,6 @@ class EventKernel(TemporalKernel):
             self.waiting.append(rows)
             if not self.parts.lookahead:
                 out.append(self.answer(len(rows)))
-                self.first = self.history.forget(rows.time(-1), self.first)
         return out
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
@@ -142,10 +141,11 @@ class EventKernel(TemporalKernel):
         return out
 
     def answer(self, rows: int) -> Batch:
-        given = self.history.around(self.first, self.first + rows)
-        self.first += rows
         batch = self.taken(rows)
-        return batch.having(schema=self.schema, columns=(*batch.columns, *self.parts.columns(given, rows)))
+        given = self.history.around(self.first, self.first + rows)
+        columns = self.parts.columns(given, rows)
+        self.first = self.history.forget(batch.time(-1), self.first + rows)
+        return batch.having(schema=self.schema, columns=(*batch.columns, *columns))
 
 
 class TimeSampleKernel(TemporalKernel):
@@ -173,5 +173,6 @@ class TimeSampleKernel(TemporalKernel):
 
     def answer(self, rows: int) -> Batch:
         batch = self.taken(rows)
-        given = self.history.at(batch.sync, self.ids(batch))
-        return batch.having(schema=self.schema, columns=(*batch.columns, *self.parts.columns(given, rows)))
+        columns = self.parts.columns(self.history.at(batch.sync, self.ids(batch)), rows)
+        self.history.forget(batch.time(-1), len(self.history))
+        return batch.having(schema=self.schema, columns=(*batch.columns, *columns))

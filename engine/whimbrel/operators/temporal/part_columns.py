@@ -42,7 +42,8 @@ class PartColumns:
 
     def history(self, *, keyed: bool) -> EventHistory:
         """An empty history of what is read."""
-        return (KeyedHistory if keyed else EventHistory)(self.schema.select(self.reads), self.back, self.kept)
+        return (KeyedHistory if keyed else EventHistory)(
+            self.schema.select(self.reads), self.back, self.kept, self.lookahead)
 
     def known_until(self, watermark: int) -> int:
         """Values before this tick depend on no event from the watermark on."""

@@ -76,7 +76,7 @@ class WindowFolds:
             values, valid, _ = measure.read(given.events)
             suffixes = [scratch(f"suffix{field}", len(given.events), np.asarray(value).dtype)
                         for field, value in enumerate(measure.steps.init)]
-            outs = [np.empty(len(windows.low), dtype) for dtype in measure.out_dtypes]
+            outs = [np.zeros(len(windows.low), dtype) for dtype in measure.out_dtypes]
             known = np.empty(len(windows.low), np.bool_)
             arguments = (*windows, *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
                          *suffixes, *outs, known)
