@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.expr import evaluate, type_of
 from whimbrel.kernels import Compiled, scratch, wait_for_compiler
-from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, time_windows
+from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, row_windows, time_windows
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator, explained_errors
 from whimbrel.operators.temporal.event_history import KeyedEvents
@@ -22,7 +22,8 @@ from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sket
 
 Array = np.ndarray[Any, Any]
 
-_count_until, _time_windows, _cell_windows = Compiled(count_until), Compiled(time_windows), Compiled(cell_windows)
+_count_until, _time_windows = Compiled(count_until), Compiled(time_windows)
+_cell_windows, _row_windows = Compiled(cell_windows), Compiled(row_windows)
 _MANY_STEPS = 20_000
 """Steps that take longer when interpreted than the compiler does."""
 _LONGEST_WAIT_S = 30
@@ -99,11 +100,8 @@ class WindowFolds:
                 since = at - (at - offset) % size if self.spans else _NONE
                 until_ = since + size
             case RowWindow(rows):
-                high = until(given.events.sync, given, at)
-                begin = given.of_key(given.begins[:-1])
-                low = np.maximum(high - rows, begin)
-                latest = high - 1 - begin + given.of_key(given.numbers)
-                cut = np.maximum(high - 1 - latest % rows, low)
+                _row_windows(given.events.sync, frozen(given.begins), frozen(given.numbers), frozen(at),
+                             frozen(given.marks), rows, low, cut, high)
                 since, until_ = (np.full(len(at), MIN_TIME), at + 1) if self.spans else (_NONE, _NONE)
         return WindowBounds(*map(frozen, (low, cut, high, since, until_)))
 

@@ -102,6 +102,36 @@ def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Arra
                 low[mark], high[mark] = oldest, newest
 
 
+def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: Array, rows: int, low: Array,
+                cut: Array, high: Array) -> None:
+    """Write the positions of the last events that have started, and of a cut between.
+
+    At the cut is the last event whose number is a multiple of `rows`, if it is in the window.
+
+    Parameters
+    ----------
+    starts, begins, at, marks : array of int64
+        As in :func:`time_windows`.
+    numbers : array of int64
+        The number of the first event of each key.
+    rows : int
+        Events of a window.
+    low, cut, high : array of int64
+        The result, one entry for each of `at`.
+    """
+    for key in range(marks.shape[0] - 1):
+        if marks[key] < marks[key + 1]:
+            begin, stop = begins[key], begins[key + 1]
+            newest = first_after(starts, begin, stop, at[marks[key]])
+            multiple = newest - 1 - (numbers[key] + newest - 1 - begin) % rows
+            for mark in range(marks[key], marks[key + 1]):
+                newest = advance(starts, newest, stop, at[mark])
+                while multiple + rows < newest:
+                    multiple += rows
+                low[mark] = max(begin, newest - rows)
+                cut[mark], high[mark] = max(multiple, low[mark]), newest
+
+
 def first_after(times: Array, low: int, high: int, time: int) -> int:
     """The first position of a range whose time is later than this one, by bisection."""
     while low < high:
