@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import param
 import pyarrow as pa
@@ -105,12 +106,21 @@ def test_several_latencies_can_be_changed(started: list[LiveSession]) -> None:
 def test_the_fold_measures_once_and_its_slider_asks(started: list[LiveSession]) -> None:
     feed = begun(COUNTS, started)
     asked: list[list[int]] = []
-    fold = LatenessPanel(feed, lambda change: change(), asked.append)
-    fold.draw()
+    page = threading.Lock()  # a page is changed by one thread at a time
+
+    def change(to: Callable[[], None]) -> None:
+        with page:
+            to()
+
+    fold = LatenessPanel(feed, change, asked.append)
+    change(fold.draw)
     deadline = time.monotonic() + 60
     while "results" not in str(fold.panel[1].object) or "none" not in str(fold.panel[1].object):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    measuring = fold._measuring
+    assert measuring is not None
+    measuring.join(60)
     shown = fold.panel[1].object
     assert "11 of 112 events arrived out of order" in shown
     assert "events are late" in shown
