@@ -33,7 +33,15 @@ from whimbrel.expr.temporal_nodes import (
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
 from whimbrel.operators import Assume, Select, TemporalColumns, Where
 from whimbrel.operators.aggregation.result_expressions import reduced_in
-from whimbrel.operators.temporal.parts import CellWindow, EventValue, ReadColumn, RowWindow, TimeWindow, WindowFold
+from whimbrel.operators.temporal.parts import (
+    CellWindow,
+    EventValue,
+    ReadColumn,
+    ReadColumns,
+    RowWindow,
+    TimeWindow,
+    WindowFold,
+)
 from whimbrel.operators.temporal.window_folds import can_fold, weighs_time
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator
 from whimbrel.stream.aggregates import count
@@ -174,10 +182,10 @@ class TemporalParts:
         column, op = self._new(part.show()), self.out.op
         made = ReadColumn(column.name, of, lag)
         if isinstance(op, TemporalColumns) and not any(
-                columns_of(expr) & {other.name for other in op.parts} for expr in made.exprs):
-            self.out = Node(replace(op, parts=(*op.parts, made)), self.out.inputs)
+                columns_of(expr) & op.parts.names for expr in made.exprs):
+            self.out = Node(replace(op, parts=ReadColumns((*op.parts, made))), self.out.inputs)
         else:
-            added = TemporalColumns(parts=(made,), keys=tuple(self.keys), unit=self.out.schema.unit)
+            added = TemporalColumns(parts=ReadColumns((made,)), keys=tuple(self.keys), unit=self.out.schema.unit)
             self.out = Node(added, (self.out,))
         return column
 

@@ -13,7 +13,7 @@ from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
 from whimbrel.expr.temporal_nodes import PastRows, Recurrence, SoFar, Temporal, TimeOffset, WindowValue
 from whimbrel.expr.temporal_parts import temporal_parts
 from whimbrel.operators import Chop, Select, TemporalSamples
-from whimbrel.operators.temporal.parts import EventValue, ReadColumn
+from whimbrel.operators.temporal.parts import EventValue, ReadColumn, ReadColumns
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.plan_nodes import after, joined
@@ -53,7 +53,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
         names = {made.name for made in read}
         kept = [name for name in rows.schema.names if name not in names]
         rows = after(operators.select, rows, *kept, **({} if kept else {_THERE: lit(True)}))
-        rows = Node(TemporalSamples(parts=tuple(read), keys=tuple(parts.keys), unit=rows.schema.unit),
+        rows = Node(TemporalSamples(parts=ReadColumns(read), keys=tuple(parts.keys), unit=rows.schema.unit),
                     (rows, parts.out))
     keys = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())

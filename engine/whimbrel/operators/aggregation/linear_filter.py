@@ -14,7 +14,7 @@ from whimbrel.batch import Batch, Mask, frozen
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.rows.linear_filter import filter_rows
-from whimbrel.operators.aggregation.filter_codegen import MAX_ORDER, filter_function
+from whimbrel.operators.aggregation.linear_filter_codegen import MAX_ORDER, filter_function
 from whimbrel.operators.aggregation.running_column import SampleFilter
 from whimbrel.operators.aggregation.running_values import FilteredValues
 

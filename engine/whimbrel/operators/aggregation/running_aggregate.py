@@ -16,9 +16,9 @@ from whimbrel.expr import type_of
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues, SampleFilter
+from whimbrel.operators.aggregation.running_event_parts import span_values
 from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues
 from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator
-from whimbrel.operators.aggregation.span_values import span_values
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, reads_exactly
 
 Array = np.ndarray[Any, Any]

@@ -18,6 +18,7 @@ from whimbrel.kernels.primitives.temporal.events_by_key import (
     needed_events,
 )
 from whimbrel.operators.joins.row_store import RowStore
+from whimbrel.operators.temporal.parts import Extent
 
 Array = np.ndarray[Any, Any]
 
@@ -70,15 +71,12 @@ class EventHistory:
     ----------
     schema : Schema
         The columns that are kept.
-    back : int
-        Events that ended so many ticks before another one are not needed for it, but the last `kept` of its key.
-    kept : int
-    lookahead : int
-        Events that start so many ticks after another one are not needed for it, either.
+    extent : Extent
+        How far a time reads. Other events are not needed for it.
     """
 
-    def __init__(self, schema: Schema, back: int, kept: int, lookahead: int) -> None:
-        self.back, self.kept, self.lookahead = back, kept, lookahead
+    def __init__(self, schema: Schema, extent: Extent) -> None:
+        self.back, self.kept, self.lookahead = extent.back, extent.kept, extent.lookahead
         self.events = Batch.empty(schema)
         self.new: list[Batch] = []
         self.size = self.dropped = 0
@@ -152,8 +150,8 @@ class EventHistory:
 class KeyedHistory(EventHistory):
     """The same of many keys: events of one key hang together."""
 
-    def __init__(self, schema: Schema, back: int, kept: int, lookahead: int) -> None:
-        super().__init__(schema, back, kept, lookahead)
+    def __init__(self, schema: Schema, extent: Extent) -> None:
+        super().__init__(schema, extent)
         self.store = RowStore(schema)
         self.start, self.end, self.previous, self.number = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))
         self.key = np.zeros(_SLOTS_AT_FIRST, np.int32)

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, check_reach, frozen
 from whimbrel.clock import INF
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.temporal.part_columns import PartColumns
-from whimbrel.operators.temporal.parts import ReadColumn
+from whimbrel.operators.temporal.parts import ReadColumns
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ class TemporalKernel(Kernel):
 
     Parameters
     ----------
-    parts : tuple of ReadColumn
+    parts : ReadColumns
     keys : tuple of str
     events : Schema
         Of the events that are read.
@@ -34,7 +34,7 @@ class TemporalKernel(Kernel):
         Of the output.
     """
 
-    def __init__(self, parts: tuple[ReadColumn, ...], keys: tuple[str, ...], events: Schema, schema: Schema) -> None:
+    def __init__(self, parts: ReadColumns, keys: tuple[str, ...], events: Schema, schema: Schema) -> None:
         self.names, self.schema = keys, schema
         self.parts = PartColumns(parts, events)
         self.shown = ", ".join(part.name for part in parts)
@@ -81,7 +81,7 @@ class TemporalKernel(Kernel):
 
     def check(self, batch: Batch) -> None:
         """Refuse times that are too close to the limits of int64."""
-        check_reach(batch, 2 * (self.parts.back + self.parts.lookahead) + 1, self.shown, in_order=True)
+        check_reach(batch, 2 * (self.parts.extent.back + self.parts.extent.lookahead) + 1, self.shown, in_order=True)
 
     def ids(self, batch: Batch) -> Array:
         """Keys by number; -1 where one is missing."""
@@ -130,7 +130,7 @@ class EventKernel(TemporalKernel):
             self.history.append(rows.select(self.parts.reads), ids[begin:stop], len(self.keys))
             begin = stop
             self.waiting.append(rows)
-            if not self.parts.lookahead:
+            if not self.parts.extent.lookahead:
                 out.append(self.answer(len(rows)))
         return out
 
@@ -151,7 +151,7 @@ class EventKernel(TemporalKernel):
 class TimeSampleKernel(TemporalKernel):
     """Rows of the first input read the events of their key in the second one, when these are known."""
 
-    def __init__(self, parts: tuple[ReadColumn, ...], keys: tuple[str, ...], events: Schema, schema: Schema) -> None:
+    def __init__(self, parts: ReadColumns, keys: tuple[str, ...], events: Schema, schema: Schema) -> None:
         super().__init__(parts, keys, events, schema)
         self.watermarks = [self.watermark, self.watermark]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from whimbrel.batch import Column, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
-from whimbrel.expr import columns_of, evaluate
+from whimbrel.expr import evaluate
 from whimbrel.operators.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
-from whimbrel.operators.temporal.parts import EventValue, ReadColumn, WindowFold
+from whimbrel.operators.temporal.parts import EventValue, ReadColumns, WindowFold
 from whimbrel.operators.temporal.window_folds import WindowFolds, until
 
 Array = np.ndarray[Any, Any]
@@ -23,27 +22,24 @@ class PartColumns:
 
     Parameters
     ----------
-    parts : sequence of ReadColumn
+    parts : ReadColumns
     schema : Schema
         Of the events that they read.
     """
 
-    def __init__(self, parts: Sequence[ReadColumn], schema: Schema) -> None:
-        self.parts, self.schema = tuple(parts), schema
+    def __init__(self, parts: ReadColumns, schema: Schema) -> None:
+        self.parts, self.schema = parts, schema
         self.folds = [WindowFolds(part.of, schema) if isinstance(part.of, WindowFold) else None for part in parts]
-        self.back, self.lookahead, self.kept = (
-            max(getattr(part, name) for part in parts) for name in ("back", "lookahead", "kept"))
+        self.extent = parts.extent
 
     @property
     def reads(self) -> list[str]:
         """The columns that are read."""
-        read = frozenset[str]().union(*(columns_of(expr) for part in self.parts for expr in part.exprs))
-        return [name for name in self.schema.names if name in read]
+        return [name for name in self.schema.names if name in self.parts.reads]
 
     def history(self, *, keyed: bool) -> EventHistory:
         """An empty history of what is read."""
-        return (KeyedHistory if keyed else EventHistory)(
-            self.schema.select(self.reads), self.back, self.kept, self.lookahead)
+        return (KeyedHistory if keyed else EventHistory)(self.schema.select(self.reads), self.extent)
 
     def known_until(self, watermark: int) -> int:
         """Values before this tick depend on no event from the watermark on."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import TickUnit, show_ticks
-from whimbrel.expr import Expr, type_of
+from whimbrel.expr import Expr, columns_of, type_of
 from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate, floor_to
 
@@ -160,6 +160,54 @@ class ReadColumn:
             return f"{name} = ~{self.of.expr.show()}[{before}t{at}]"
         window = self.of.window.show(unit)
         return f"{name} = ⊕({self.of.results.show()}, ~[{window}]){at and f', t{at}'}"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How far some columns read from a time, together.
+
+    Parameters
+    ----------
+    back, kept, lookahead : int
+        As of :class:`ReadColumn`.
+    """
+
+    back: int
+    kept: int
+    lookahead: int
+
+
+class ReadColumns(tuple[ReadColumn, ...]):
+    """Columns that are read together."""
+
+    __slots__ = ()
+
+    @property
+    def extent(self) -> Extent:
+        """How far they read."""
+        return Extent(*(max(getattr(part, name) for part in self) for name in ("back", "kept", "lookahead")))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(part.name for part in self)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns of the events that they read."""
+        return frozenset[str]().union(*(columns_of(expr) for part in self for expr in part.exprs))
+
+    def only(self, wanted: frozenset[str]) -> ReadColumns:
+        """Those that are wanted; all, if none is."""
+        return ReadColumns(part for part in self if part.name in wanted) or self
+
+    def fields(self, events: Schema) -> list[Field]:
+        """What they add to a schema."""
+        return [Field(part.name, part_type(part, events)) for part in self]
+
+    def show(self, keys: Sequence[str]) -> str:
+        """Their names, and the keys of events."""
+        return ", ".join(part.name for part in self) + (f" per {', '.join(keys)}" if keys else "")
 
 
 def part_type(part: ReadColumn, schema: Schema) -> pa.DataType:

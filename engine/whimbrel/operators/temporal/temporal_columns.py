@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from whimbrel.batch import Field, Schema
+from whimbrel.batch import Schema
 from whimbrel.clock import MIN_TIME, TickUnit
-from whimbrel.expr import columns_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.temporal.kernel import EventKernel
-from whimbrel.operators.temporal.parts import ReadColumn, part_type
+from whimbrel.operators.temporal.parts import ReadColumns
 from whimbrel.plan import (
     Exact,
     KnownInput,
@@ -38,7 +37,7 @@ class TemporalColumns(Operator):
 
     Parameters
     ----------
-    parts : tuple of ReadColumn
+    parts : ReadColumns
         The columns.
     keys : tuple of str
         Key columns.
@@ -60,48 +59,35 @@ class TemporalColumns(Operator):
     [2, 6, 6]
     """
 
-    parts: tuple[ReadColumn, ...]
+    parts: ReadColumns
     keys: tuple[str, ...] = ()
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        return upstream[0].with_fields((*upstream[0].fields, *(
-            Field(part.name, part_type(part, upstream[0])) for part in self.parts)), where=self.show())
+        return upstream[0].with_fields((*upstream[0].fields, *self.parts.fields(upstream[0])), where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], packed=True, causal=upstream[0].causal and not self._lookahead)
-
-    @property
-    def _back(self) -> int:
-        return max(part.back for part in self.parts)
-
-    @property
-    def _lookahead(self) -> int:
-        return max(part.lookahead for part in self.parts)
+        return replace(upstream[0], packed=True, causal=upstream[0].causal and not self.parts.extent.lookahead)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         longest = inputs[0].longest
-        if longest is None or any(part.kept for part in self.parts):
+        if longest is None or self.parts.extent.kept:
             return None
-        return inputs[0].wider(self._back + longest, self._lookahead, longest)
+        return inputs[0].wider(self.parts.extent.back + longest, self.parts.extent.lookahead, longest)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        start = earlier(wanted.start, self._back)
-        near = wanted.only(self.keys).during(start, later(wanted.end, self._lookahead), Exact.LIFETIMES)
-        if not any(part.kept for part in self.parts):
-            return (near,)
-        return (wanted.only(self.keys).during(MIN_TIME, near.end, Exact.LIFETIMES),)
+        read = self.parts.extent
+        start = MIN_TIME if read.kept else earlier(wanted.start, read.back)
+        return (wanted.only(self.keys).during(start, later(wanted.end, read.lookahead), Exact.LIFETIMES),)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        read = (columns_of(expr) for part in self.narrowed(wanted).parts for expr in part.exprs)
-        return ((wanted - {part.name for part in self.parts}).union(self.keys, *read),)
+        return ((wanted - self.parts.names).union(self.keys, self.parts.only(wanted).reads),)
 
     def narrowed(self, wanted: frozenset[str]) -> TemporalColumns:
-        parts = tuple(part for part in self.parts if part.name in wanted)
-        return self if len(parts) in (0, len(self.parts)) else replace(self, parts=parts)
+        return replace(self, parts=self.parts.only(wanted))
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         return [part.show(self.unit) for part in self.parts]
@@ -110,5 +96,4 @@ class TemporalColumns(Operator):
         return EventKernel(self.parts, self.keys, upstream[0], self.schema(*upstream))
 
     def show(self) -> str:
-        keys = f" per {', '.join(self.keys)}" if self.keys else ""
-        return f"temporal_columns({', '.join(part.name for part in self.parts)}{keys})"
+        return f"temporal_columns({self.parts.show(self.keys)})"

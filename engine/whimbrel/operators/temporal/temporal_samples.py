@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from whimbrel.batch import Field, Schema
+from whimbrel.batch import Schema
 from whimbrel.clock import MIN_TIME, TickUnit
-from whimbrel.expr import columns_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.temporal.kernel import TimeSampleKernel
-from whimbrel.operators.temporal.parts import ReadColumn, part_type
+from whimbrel.operators.temporal.parts import ReadColumns
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, later
 
 
@@ -31,7 +30,7 @@ class TemporalSamples(Operator):
 
     Parameters
     ----------
-    parts : tuple of ReadColumn
+    parts : ReadColumns
         The columns.
     keys : tuple of str
         Key columns of both streams.
@@ -55,52 +54,40 @@ class TemporalSamples(Operator):
 
     arity: ClassVar[int] = 2
 
-    parts: tuple[ReadColumn, ...]
+    parts: ReadColumns
     keys: tuple[str, ...] = ()
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
         rows, events = upstream
-        return rows.with_fields((*rows.fields, *(Field(part.name, part_type(part, events)) for part in self.parts)),
-                                where=self.show())
+        return rows.with_fields((*rows.fields, *self.parts.fields(events)), where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
         rows, events = upstream
-        return replace(rows, packed=True, causal=rows.causal and events.causal and not self._lookahead)
-
-    @property
-    def _back(self) -> int:
-        return max(part.back for part in self.parts)
-
-    @property
-    def _lookahead(self) -> int:
-        return max(part.lookahead for part in self.parts)
+        return replace(rows, packed=True, causal=rows.causal and events.causal and not self.parts.extent.lookahead)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         rows, events = inputs
-        if events.longest is None or any(part.kept for part in self.parts):
+        read, longest = self.parts.extent, events.longest
+        if longest is None or read.kept:
             return None
-        read = events.wider(self._back + events.longest, self._lookahead, events.longest).combined(rows)
-        return None if read is None else read.lasting(rows.longest)
+        both = events.wider(read.back + longest, read.lookahead, longest).combined(rows)
+        return None if both is None else both.lasting(rows.longest)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] == by[1] and by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        start = MIN_TIME if any(part.kept for part in self.parts) else earlier(wanted.start, self._back)
-        longest = inputs[0].longest
-        start = MIN_TIME if longest is None else earlier(start, longest)
-        events = wanted.only(self.keys).during(start, later(wanted.end, self._lookahead), Exact.LIFETIMES)
+        read, longest = self.parts.extent, inputs[0].longest  # a row that is active may have started long ago
+        start = MIN_TIME if read.kept or longest is None else earlier(wanted.start, read.back + longest)
+        events = wanted.only(self.keys).during(start, later(wanted.end, read.lookahead), Exact.LIFETIMES)
         return wanted.only(inputs[0].schema.names).same(), events
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        read = (columns_of(expr) for part in self.narrowed(wanted).parts for expr in part.exprs)
-        rows = (wanted - {part.name for part in self.parts}).union(self.keys)
-        return rows, frozenset(self.keys).union(*read)
+        return (wanted - self.parts.names).union(self.keys), self.parts.only(wanted).reads.union(self.keys)
 
     def narrowed(self, wanted: frozenset[str]) -> TemporalSamples:
-        parts = tuple(part for part in self.parts if part.name in wanted)
-        return self if len(parts) in (0, len(self.parts)) else replace(self, parts=parts)
+        return replace(self, parts=self.parts.only(wanted))
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         return [part.show(self.unit) for part in self.parts]
@@ -109,5 +96,4 @@ class TemporalSamples(Operator):
         return TimeSampleKernel(self.parts, self.keys, upstream[1], self.schema(*upstream))
 
     def show(self) -> str:
-        keys = f" per {', '.join(self.keys)}" if self.keys else ""
-        return f"temporal_samples({', '.join(part.name for part in self.parts)}{keys})"
+        return f"temporal_samples({self.parts.show(self.keys)})"
