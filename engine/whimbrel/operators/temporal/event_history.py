@@ -18,7 +18,7 @@ from whimbrel.kernels.primitives.temporal.events_by_key import (
     needed_events,
 )
 from whimbrel.operators.joins.row_store import RowStore
-from whimbrel.operators.temporal.parts import Extent
+from whimbrel.operators.temporal.parts import ReadReach
 
 Array = np.ndarray[Any, Any]
 
@@ -71,11 +71,11 @@ class EventHistory:
     ----------
     schema : Schema
         The columns that are kept.
-    extent : Extent
+    extent : ReadReach
         How far a time reads. Other events are not needed for it.
     """
 
-    def __init__(self, schema: Schema, extent: Extent) -> None:
+    def __init__(self, schema: Schema, extent: ReadReach) -> None:
         self.back, self.kept, self.lookahead = extent.back, extent.kept, extent.lookahead
         self.events = Batch.empty(schema)
         self.new: list[Batch] = []
@@ -150,7 +150,7 @@ class EventHistory:
 class KeyedHistory(EventHistory):
     """The same of many keys: events of one key hang together."""
 
-    def __init__(self, schema: Schema, extent: Extent) -> None:
+    def __init__(self, schema: Schema, extent: ReadReach) -> None:
         super().__init__(schema, extent)
         self.store = RowStore(schema)
         self.start, self.end, self.previous, self.number = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))

@@ -163,7 +163,7 @@ class ReadColumn:
 
 
 @dataclass(frozen=True)
-class Extent:
+class ReadReach:
     """How far some columns read from a time, together.
 
     Parameters
@@ -183,9 +183,9 @@ class ReadColumns(tuple[ReadColumn, ...]):
     __slots__ = ()
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> ReadReach:
         """How far they read."""
-        return Extent(*(max(getattr(part, name) for part in self) for name in ("back", "kept", "lookahead")))
+        return ReadReach(*(max(getattr(part, name) for part in self) for name in ("back", "kept", "lookahead")))
 
     @property
     def names(self) -> frozenset[str]:
