@@ -27,7 +27,7 @@ STREAM: Mapping[str, str] = {
     "agg": "aggregate(...)", "merge": "join(...)", "concat": "union(...)", "merge_asof": "asof_join(...)",
     "join_asof": "asof_join(...)", "aj": "asof_join(...)", "unique": "distinct(...)",
     "drop_duplicates": "distinct(...)", "melt": "unpivot(...)",
-    "resample": 'tumbling_window("1h")', "window": 'tumbling_window("1h")', "tumble": 'tumbling_window("1h")',
+    "window": 'tumbling_window("1h")', "tumble": 'tumbling_window("1h")',
     "group_by_dynamic": 'tumbling_window("1h") or hopping_window("1h", "10m")', "hop": 'hopping_window("1h", "10m")',
     "rolling": 'sliding_window("1h")', "session": 'session_window("10m")', "lag": 'shift("1h")',
     "match_recognize": "detect(...)", "ffill": "hold()", "forward_fill": "hold()",

@@ -46,7 +46,8 @@ def test_what_is_known_is_shown(name: str) -> None:
 FALSE = {
     "duration": (lambda s: s.assume(duration=4), "An event at 0 lasts 5, not 4.", "assume(duration=4)"),
     "overlap": (lambda s: s.sliding_window(7).assume(non_overlapping=True),
-                "An event at 5 begins before the one before it has ended.", "assume(non_overlapping=True)"),
+                "An event at 5 begins before the one before it has ended, which is from 0 to 7.",
+                "assume(non_overlapping=True)"),
     "per key": (lambda s: s.union(log((12, 13, "b"), (12, 13, "b"))).assume(non_overlapping=True, per="k"),
                 "An event of k = 'b' at 12 begins before", "assume(non_overlapping=True, per=['k'])"),
     "gap": (lambda s: s.where(col.x != 1).assume(periodic=5), "An event at 10 comes 10 after the one before it, not 5.",
