@@ -12,7 +12,7 @@ from whimbrel.plan.lookahead_check import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.operator import HIDDEN, Operator
 from whimbrel.plan.overload_signal import OverloadSignal
 from whimbrel.plan.partition import partition_columns
-from whimbrel.plan.properties import NonOverlapping, Properties, TimeGrid, WindowGrid
+from whimbrel.plan.properties import NonOverlapping, Properties, Sampling, TimeGrid, WindowGrid
 from whimbrel.plan.reach import Reach
 from whimbrel.plan.required_times import times_needed
 from whimbrel.plan.result_columns import check_shown
@@ -58,6 +58,7 @@ __all__ = [
     "Properties",
     "PushSource",
     "Reach",
+    "Sampling",
     "Sink",
     "Sketch",
     "SketchState",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import gcd
 from typing import Literal
 
@@ -81,6 +82,32 @@ class NonOverlapping:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """Events are samples: they start at the times of a timebase, at most one at each.
+
+    Parameters
+    ----------
+    period : Fraction
+        Ticks from one sample to the next, at least 1.
+    phase : int, optional
+        Time of a sample, in ticks. None: the first event of a key is at the time of a sample.
+    per : frozenset of str
+        Key columns: each key has samples of its own.
+    gaps : bool
+        Samples may be missing.
+    """
+
+    period: Fraction
+    phase: int | None = None
+    per: frozenset[str] = frozenset()
+    gaps: bool = True
+
+    def show(self) -> str:
+        keys = f" per {', '.join(sorted(self.per))}" if self.per else ""
+        return f"samples every {self.period}{keys}{' with gaps' if self.gaps else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Properties:
     """Facts that hold for every row of a stream.
 
@@ -112,6 +139,8 @@ class Properties:
         none after it. None: nobody knows how far it looks. Derived from the other properties by the graph.
     points : bool
         Events are points as a source without ends has them: each lasts one tick, whatever a tick is.
+    sampling : Sampling, optional
+        Events are samples of a timebase.
     """
 
     intervals_only: bool = True
@@ -126,6 +155,7 @@ class Properties:
     packed: bool = True
     lookahead: TimeGrid | None = None
     points: bool = False
+    sampling: Sampling | None = None
 
     def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:
         """What is known of overlaps where only these columns are left, under other names."""
@@ -136,6 +166,16 @@ class Properties:
     def no_period(self) -> NonOverlapping | None:
         """What is known of overlaps where events may be left out."""
         return None if self.apart is None else replace(self.apart, period=None, gaps=False)
+
+    def sampling_as(self, names: Mapping[str, str]) -> Sampling | None:
+        """What is known of samples where only these columns are left, under other names."""
+        if self.sampling is None or not self.sampling.per <= names.keys():
+            return None
+        return replace(self.sampling, per=frozenset(names[name] for name in self.sampling.per))
+
+    def with_missing_samples(self) -> Sampling | None:
+        """What is known of samples where events may be left out."""
+        return None if self.sampling is None else replace(self.sampling, gaps=True)
 
     def show(self) -> str:
         words = ["starts" if self.starts_only else "intervals" if self.intervals_only else "edges"]

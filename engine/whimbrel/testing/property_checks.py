@@ -12,7 +12,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.kernels import Kernel
 from whimbrel.optimize import optimize
-from whimbrel.plan import Node, NonOverlapping, Operator
+from whimbrel.plan import Node, NonOverlapping, Operator, Sampling
 from whimbrel.run import Pipeline
 
 
@@ -70,6 +70,8 @@ class _Watched(Kernel):
             yield f"{name}: a start is not on the grid"
         if known.apart is not None and _overlap(rows, known.apart):
             yield f"{name}: not {known.apart.show()}"
+        if known.sampling is not None and _off_samples(rows, known.sampling):
+            yield f"{name}: not {known.sampling.show()}"
 
 
 def _overlap(rows: list[Batch], apart: NonOverlapping) -> bool:
@@ -90,5 +92,24 @@ def _overlap(rows: list[Batch], apart: NonOverlapping) -> bool:
         if apart.period is not None and any(
                 (second[0] - first[0]) % apart.period if apart.gaps else second[0] - first[0] != apart.period
                 for first, second in itertools.pairwise(each)):
+            return True
+    return False
+
+
+def _off_samples(rows: list[Batch], sampling: Sampling) -> bool:
+    """Whether an event does not start at a sample, or two of a key start at the same one, or one is missing."""
+    starts: dict[tuple[Any, ...], list[int]] = {}
+    for batch in rows:
+        keys = list(zip(*(batch.column(name).to_arrow().to_pylist() for name in sorted(sampling.per)), strict=True))
+        for row in range(len(batch)):
+            if batch.other[row] > batch.sync[row]:
+                starts.setdefault(keys[row] if keys else (), []).append(int(batch.sync[row]))
+    for each in starts.values():
+        zero = each[0] if sampling.phase is None else sampling.phase
+        samples = [round((start - zero) / sampling.period) for start in each]
+        off = (abs(start - zero - sample * sampling.period) for start, sample in zip(each, samples, strict=True))
+        if max(off) >= 1 or len(set(samples)) < len(samples):
+            return True
+        if not sampling.gaps and max(samples) - min(samples) != len(samples) - 1:
             return True
     return False

@@ -208,3 +208,18 @@ def test_many_samples_do_not_drift() -> None:
     later = exact(Fraction(44_100), range(10**12, 10**12 + 1_000), 10**9)
     assert starts(log(later, unit="ns").assume(rate=44_100, phase="1970-01-01")) == later
     assert np.unique(np.diff(later)).tolist() == [22_675, 22_676]
+
+
+def test_a_plan_knows_the_samples_until_an_operator_moves_starts() -> None:
+    rows = {"at": pa.array([0, 2778, 8333], pa.timestamp("us")), "k": ["a", "a", "a"], "x": [1, 2, 3]}
+    signal = wb.from_arrow(rows, time="at").assume(rate=360, gaps=True, per="k")
+
+    def known(stream: wb.Stream) -> str:
+        sampling = stream.node.properties.sampling
+        return "" if sampling is None else sampling.show()
+
+    assert known(signal) == "samples every 25000/9 per k with gaps"
+    assert known(signal.select(key=col.k, x=col.x).where(col.x > 1)) == "samples every 25000/9 per key with gaps"
+    assert known(signal.select("x")) == ""
+    assert known(signal.shift("1ms").set_duration("1ms")) == "samples every 25000/9 per k with gaps"
+    assert known(signal.hopping_window("1s", "1s")) == ""

@@ -99,7 +99,8 @@ class AlterLifetime(Operator):
         endless = not isinstance(duration, Expr) and duration == INF
         if isinstance(duration, Expr) or endless:
             duration = None
-        return Properties(duration=duration, causal=upstream[0].causal and self.start is None, starts_only=endless)
+        return Properties(duration=duration, causal=upstream[0].causal and self.start is None, starts_only=endless,
+                          sampling=upstream[0].sampling if self.start is None else None)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         exprs = [expr for expr in (self.start, self.duration) if isinstance(expr, Expr)]

@@ -54,7 +54,8 @@ class ClipDuration(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0].duration
         return Properties(duration=None if known is None else min(known, self.longest), causal=upstream[0].causal,
-                          apart=upstream[0].apart, points=upstream[0].points, packed=upstream[0].packed)
+                          apart=upstream[0].apart, points=upstream[0].points, packed=upstream[0].packed,
+                          sampling=upstream[0].sampling)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -59,7 +59,8 @@ class Extend(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
         duration = None if known.duration is None or known.duration + self.by <= 0 else known.duration + self.by
-        return Properties(duration=duration, causal=known.causal and self.by >= 0, packed=known.packed)
+        return Properties(duration=duration, causal=known.causal and self.by >= 0, packed=known.packed,
+                          sampling=known.sampling)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

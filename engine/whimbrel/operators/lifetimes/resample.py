@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from whimbrel.plan import (
     Operator,
     Properties,
     Reach,
+    Sampling,
     TimeGrid,
     earlier,
     later,
@@ -114,7 +116,8 @@ class Resample(Operator):
         near = causal or (self.limit is not None and self.limit <= self.period)
         return Properties(duration=self.period, causal=upstream[0].causal and causal,
                           time_grid=TimeGrid(self.period, self.offset) if near else None,
-                          apart=NonOverlapping(frozenset(self.keys), self.period, gaps=True))
+                          apart=NonOverlapping(frozenset(self.keys), self.period, gaps=True),
+                          sampling=Sampling(Fraction(self.period), self.offset, frozenset(self.keys)))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted.union(self.keys),)

@@ -14,7 +14,7 @@ from whimbrel.expr import col
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetimes.lifetime import Span, span
-from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, TimeGrid, earlier, fluent
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, Sampling, TimeGrid, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +63,10 @@ class Shift(Operator):
                                                                            known.time_grid.offset + self.amount)
         return Properties(intervals_only=known.intervals_only, duration=known.duration, grid=grid, time_grid=time_grid,
                           causal=known.causal and self.amount >= 0, starts_only=known.starts_only, apart=known.apart,
-                          points=known.points, packed=known.packed)
+                          points=known.points, packed=known.packed, sampling=self._sampling(known.sampling))
+
+    def _sampling(self, known: Sampling | None) -> Sampling | None:
+        return known if known is None or known.phase is None else replace(known, phase=known.phase + self.amount)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -17,7 +17,17 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
 from whimbrel.kernels.primitives.lifetimes.sample_times import DOUBLE, TOO_FAR, align_to_samples
 from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
-from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, earlier, later
+from whimbrel.plan import (
+    KnownInput,
+    LineageRequest,
+    NonOverlapping,
+    Operator,
+    Properties,
+    Reach,
+    Sampling,
+    earlier,
+    later,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +105,8 @@ class AlignSamples(Operator):
         period = int(self.period) if self.period.denominator == 1 else None
         return Properties(intervals_only=known.intervals_only, duration=self.duration(known.duration),
                           causal=known.causal, starts_only=known.starts_only, points=known.points,
-                          apart=NonOverlapping(self.per, period, gaps=period is not None and self.gaps))
+                          apart=NonOverlapping(self.per, period, gaps=period is not None and self.gaps),
+                          sampling=Sampling(self.period, self.phase, self.per, self.gaps))
 
     def duration(self, duration: int | None) -> int | None:
         """Duration of the moved events; None if it depends on the sample."""

@@ -28,7 +28,7 @@ from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
 from whimbrel.operators.rows.align_samples import AlignSamples
 from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
-from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, fluent
+from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling, fluent
 
 Array = np.ndarray[Any, Any]
 
@@ -94,7 +94,11 @@ class Assume(Operator):
             known = replace(known, duration=self.duration)
         if self.starts_only:
             known = replace(known, starts_only=True)
-        return known if self.apart is None else replace(known, apart=self.apart)
+        if self.apart is None:
+            return known
+        sampling = known.sampling or (None if self.apart.period is None else Sampling(
+            Fraction(self.apart.period), None, self.apart.per, gaps=False))
+        return replace(known, apart=self.apart, sampling=sampling)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted if self.apart is None else wanted | self.apart.per,)

@@ -70,8 +70,9 @@ class Between(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        known = replace(upstream[0], apart=upstream[0].no_period())
-        return replace(known, duration=None, grid=None, time_grid=None, starts_only=False) if self.clip else known
+        known = replace(upstream[0], apart=upstream[0].no_period(), sampling=upstream[0].with_missing_samples())
+        return replace(known, duration=None, grid=None, time_grid=None, starts_only=False,
+                       sampling=None) if self.clip else known
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

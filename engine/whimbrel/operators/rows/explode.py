@@ -122,7 +122,7 @@ class Explode(Operator):
                         f'explode({self.column!r}, split=",") for a string')
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], apart=None, packed=True)
+        return replace(upstream[0], apart=None, sampling=None, packed=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         made = [expr for expr in (*self.values, self.times, self.listed) if expr is not None]

@@ -13,7 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, as_ticks, finest, format_instant, show_ticks, ticks_in
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, TimeGrid
+from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Sampling, TimeGrid
 
 _HINT = "Cast the finer time column to a coarser unit in its source, or drop such rows first: .where(...)."
 
@@ -84,11 +84,12 @@ class FinerUnit(Operator):
         if factor == 1:
             return known
         if self.points:
-            return replace(known, duration=1, grid=None, time_grid=None, apart=_apart(known.apart, factor))
+            return replace(known, duration=1, grid=None, time_grid=None, apart=_apart(known.apart, factor),
+                           sampling=_sampling(known.sampling, factor))
         return replace(known, duration=None if known.duration is None else known.duration * factor, grid=None,
                        time_grid=None if known.time_grid is None else TimeGrid(known.time_grid.hop * factor,
                                                                      known.time_grid.offset * factor),
-                       apart=_apart(known.apart, factor))
+                       apart=_apart(known.apart, factor), sampling=_sampling(known.sampling, factor))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -153,6 +154,13 @@ def _unit(type_: pa.DataType) -> TickUnit:
 
 def _apart(known: NonOverlapping | None, factor: int) -> NonOverlapping | None:
     return known if known is None or known.period is None else replace(known, period=known.period * factor)
+
+
+def _sampling(known: Sampling | None, factor: int) -> Sampling | None:
+    """Samples at whole ticks; others were rounded to ticks of the coarser unit."""
+    if known is None or known.period.denominator != 1:
+        return None
+    return replace(known, period=known.period * factor, phase=None if known.phase is None else known.phase * factor)
 
 
 class FinerUnitKernel(Stateless):

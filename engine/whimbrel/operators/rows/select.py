@@ -55,8 +55,8 @@ class Select(Operator):
         return upstream[0].with_fields(fields, where=where)
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], apart=upstream[0].apart_as(
-            {expr.name: name for name, expr in self.columns if isinstance(expr, Col)}))
+        kept = {expr.name: name for name, expr in self.columns if isinstance(expr, Col)}
+        return replace(upstream[0], apart=upstream[0].apart_as(kept), sampling=upstream[0].sampling_as(kept))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (frozenset[str]().union(*(columns_of(expr) for _, expr in self.narrowed(wanted).columns)),)

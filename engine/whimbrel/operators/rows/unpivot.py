@@ -76,7 +76,7 @@ class Unpivot(Operator):
         return [name for name in others if not pa.types.is_null(schema.type_of(name))]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], apart=None, packed=True)
+        return replace(upstream[0], apart=None, sampling=None, packed=True)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return inputs[0]

@@ -56,7 +56,8 @@ class Where(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], packed=False, apart=upstream[0].no_period())
+        return replace(upstream[0], packed=False, apart=upstream[0].no_period(),
+                       sampling=upstream[0].with_missing_samples())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted | columns_of(self.condition),)

@@ -244,7 +244,8 @@ class SlidingWindow(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0].time_grid
         time_grid = None if known is None else known.joined(TimeGrid(self.size, known.offset))
-        return Properties(duration=self.size, time_grid=time_grid, causal=upstream[0].causal, packed=upstream[0].packed)
+        return Properties(duration=self.size, time_grid=time_grid, causal=upstream[0].causal, packed=upstream[0].packed,
+                          sampling=upstream[0].sampling)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
