@@ -3,17 +3,24 @@
 from whimbrel.batch.arrow import columns_from_arrow, record_batches, schema_from_arrow, table_from_batches, table_schema
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.canonical_types import logical_type, plain_array, plain_type
-from whimbrel.batch.column import Column, Mask, frozen, numpy_type
+from whimbrel.batch.column import Column, frozen
 from whimbrel.batch.decimal_integers import scaled, unscaled
+from whimbrel.batch.fixed_width import Mask, numpy_type
 from whimbrel.batch.memory_budget import SPACIOUS_BYTES, check_memory, out_of_memory
 from whimbrel.batch.pulse import Pulse
+from whimbrel.batch.sample_blocks import SampleBlocks
 from whimbrel.batch.schema import Field, Schema
+from whimbrel.batch.segment_arrow import runs_of, segments_of_lists
+from whimbrel.batch.segment_type import COMPLEX64, COMPLEX128, SegmentType, sample_dtype, sample_type
+from whimbrel.batch.segments import Segments
 from whimbrel.batch.shared_times import surroundings
 from whimbrel.batch.storage import PreallocatedStorage, Storage, keep_freed_memory
 from whimbrel.batch.string_buffers import text_buffers
 from whimbrel.batch.time_bounds import check_reach, elapsed
 
 __all__ = [
+    "COMPLEX64",
+    "COMPLEX128",
     "SPACIOUS_BYTES",
     "Batch",
     "Column",
@@ -21,7 +28,10 @@ __all__ = [
     "Mask",
     "PreallocatedStorage",
     "Pulse",
+    "SampleBlocks",
     "Schema",
+    "SegmentType",
+    "Segments",
     "Storage",
     "Ticks",
     "check_memory",
@@ -36,8 +46,12 @@ __all__ = [
     "plain_array",
     "plain_type",
     "record_batches",
+    "runs_of",
+    "sample_dtype",
+    "sample_type",
     "scaled",
     "schema_from_arrow",
+    "segments_of_lists",
     "surroundings",
     "table_from_batches",
     "table_schema",

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch.column import Column, Mask, frozen
+from whimbrel.batch.column import Column, frozen
+from whimbrel.batch.fixed_width import Mask
 from whimbrel.batch.pulse import Pulse
 from whimbrel.batch.schema import Schema
 from whimbrel.batch.storage import Storage

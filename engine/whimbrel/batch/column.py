@@ -1,33 +1,25 @@
-"""A payload column: NumPy for fixed-width values, Arrow otherwise."""
+"""A payload column: NumPy for fixed-width values, blocks for segments, Arrow otherwise."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from whimbrel.batch.fixed_width import (
+    Mask,
+    fixed_width_from_arrow,
+    fixed_width_to_arrow,
+    numpy_type,
+    present,
+)
+from whimbrel.batch.segment_arrow import segments_from_arrow, segments_to_arrow
+from whimbrel.batch.segment_type import SegmentType
+from whimbrel.batch.segments import Segments
 from whimbrel.batch.storage import Storage
-
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-@functools.lru_cache(maxsize=1024)
-def numpy_type(type_: pa.DataType) -> np.dtype[Any] | None:
-    """The NumPy type that holds an Arrow type's values, or None when Arrow must hold them."""
-    if pa.types.is_boolean(type_):
-        return np.dtype(np.bool_)
-    if pa.types.is_integer(type_) or pa.types.is_float32(type_) or pa.types.is_float64(type_):
-        return np.dtype(type_.to_pandas_dtype())
-    if pa.types.is_temporal(type_) and type_.bit_width == 64:
-        return np.dtype(np.int64)
-    if pa.types.is_date32(type_) or pa.types.is_time32(type_):
-        return np.dtype(np.int32)
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +30,17 @@ class Column:
     ----------
     type : pyarrow.DataType
         The logical type. Strings stay ``string`` also when ``values`` is dictionary-encoded.
-    values : numpy.ndarray or pyarrow.Array
+    values : numpy.ndarray, Segments or pyarrow.Array
         Fixed-width types (numbers, bool, timestamps, dates, durations) are NumPy arrays, one element a row; times as
-        int64 ticks. All others (strings, lists, structs, decimals) are Arrow arrays, possibly dictionary-encoded.
+        int64 ticks. Windows of samples are :class:`Segments`. All others (strings, lists, structs, decimals) are Arrow
+        arrays, possibly dictionary-encoded.
     valid : numpy.ndarray of bool, optional
-        False where null; None when nothing is null. Always None for Arrow-held values, which carry their own nulls.
+        False where null; None when nothing is null. Always None for other values, which carry their own nulls.
         The value under a null is unspecified but harmless (never a trap for arithmetic).
     """
 
     type: pa.DataType
-    values: np.ndarray[Any, Any] | pa.Array
+    values: np.ndarray[Any, Any] | Any
     valid: Mask | None = None
 
     def __post_init__(self) -> None:
@@ -67,18 +60,24 @@ class Column:
 
     def validity(self) -> Mask:
         """Bool array, True where a value is present, whatever holds the values."""
+        if isinstance(self.values, Segments):
+            return self.values.validity()
         if not isinstance(self.values, np.ndarray):
-            return _unpacked(pc.is_valid(self.values))
+            return present(self.values)
         return np.ones(len(self), np.bool_) if self.valid is None else self.valid
 
     def slice(self, start: int, stop: int) -> Column:
         """Rows [start, stop) without copying."""
+        if isinstance(self.values, Segments):
+            return Column(self.type, self.values.slice(start, stop))
         if not isinstance(self.values, np.ndarray):
             return Column(self.type, self.values.slice(start, stop - start))
         return Column(self.type, self.values[start:stop], None if self.valid is None else self.valid[start:stop])
 
     def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Column:
         """The rows at these positions, in this order; in a `storage`, where they stay."""
+        if isinstance(self.values, Segments):
+            return Column(self.type, self.values.take(rows))
         if not isinstance(self.values, np.ndarray):
             return Column(self.type, self.values.take(Column(pa.int64(), rows.astype(np.int64, copy=False)).to_arrow()))
         values = self.values[rows] if storage is None else storage.take(self.values, rows)
@@ -86,6 +85,8 @@ class Column:
 
     def take_or_null(self, rows: np.ndarray[Any, Any], there: Mask) -> Column:
         """The rows at these positions, in this order; null where they are not there."""
+        if isinstance(self.values, Segments):
+            return Column(self.type, self.values.take_or_null(rows, there))
         if not isinstance(self.values, np.ndarray):
             return Column(self.type, self.values.take(Column(pa.int64(), rows, there).to_arrow()))
         valid = there if self.valid is None else there & self.valid[rows]
@@ -93,17 +94,18 @@ class Column:
 
     def to_arrow(self) -> pa.Array:
         """As an Arrow array of the logical type; without a copy where the layouts agree."""
+        if isinstance(self.values, Segments):
+            return segments_to_arrow(self.values)
         if not isinstance(self.values, np.ndarray):
             return self.values.cast(self.type) if self.values.type != self.type else self.values
-        # pa.array would do, but it loads pandas, which takes longer than a small query.
-        values = _packed(self.values) if self.values.dtype == np.bool_ else pa.py_buffer(self.values)
-        validity = None if self.valid is None else _packed(self.valid)
-        return pa.Array.from_buffers(self.type, len(self), [validity, values])
+        return fixed_width_to_arrow(self.type, self.values, self.valid)
 
     @staticmethod
     def from_arrow(array: pa.Array) -> Column:
         """Take in an Arrow array; values are shared, not copied, except bits of booleans and values under nulls."""
         type_ = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if isinstance(type_, SegmentType):
+            return Column(type_, segments_from_arrow(array))
         physical = numpy_type(type_)
         if physical is None:
             if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
@@ -111,22 +113,12 @@ class Column:
             return Column(type_, array)
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
-        valid = None
-        if array.null_count:
-            valid = _unpacked(pc.is_valid(array))
-        if pa.types.is_boolean(type_):
-            filled = array.fill_null(False) if array.null_count else array
-            return Column(type_, _unpacked(filled), valid)
-        buffer = array.buffers()[1]
-        if buffer is None:  # zero rows
-            return Column(type_, np.empty(0, physical), valid)
-        values = np.frombuffer(buffer, physical, len(array), array.offset * physical.itemsize)
-        if valid is not None:  # what lies under a null is arbitrary bytes: make it harmless
-            values = np.where(valid, values, np.zeros(1, physical))
-        return Column(type_, values, valid)
+        return Column(type_, *fixed_width_from_arrow(array, physical))
 
     @staticmethod
     def nulls(type_: pa.DataType, rows: int) -> Column:
+        if isinstance(type_, SegmentType):
+            return Column(type_, Segments.nulls(type_, rows))
         physical = numpy_type(type_)
         if physical is None:
             return Column(type_, pa.nulls(rows, type_))
@@ -138,6 +130,9 @@ class Column:
         first = columns[0]
         if len(columns) == 1:
             return first
+        if isinstance(first.values, Segments):
+            segments: list[Any] = [column.values for column in columns]
+            return Column(first.type, Segments.concat(segments))
         if not first.fixed:
             arrays: list[pa.Array] = [column.values for column in columns]
             if len({array.type for array in arrays}) > 1 or pa.types.is_null(first.type):
@@ -162,13 +157,3 @@ def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         array = np.ascontiguousarray(array).view()
         array.flags.writeable = False
     return array
-
-
-def _packed(mask: Mask) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(mask, bitorder="little"))
-
-
-def _unpacked(bits: pa.BooleanArray) -> Mask:
-    """Booleans of an Arrow array without nulls. Its own conversion would load pandas."""
-    packed = np.frombuffer(bits.buffers()[1] or b"", np.uint8)
-    return np.unpackbits(packed, count=bits.offset + len(bits), bitorder="little")[bits.offset:].view(np.bool_)

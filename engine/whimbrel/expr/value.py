@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from whimbrel.batch import Batch, Column, Mask, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Segments, SegmentType, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr.literals import physical
 from whimbrel.expr.nodes import Expr, Scalar
@@ -31,8 +31,8 @@ class Value:
     Parameters
     ----------
     type : pyarrow.DataType
-    data : numpy.ndarray, numpy.generic, pyarrow.Array or pyarrow.Scalar
-        As in a :class:`~whimbrel.batch.Column`; Arrow data carries its own nulls.
+    data : numpy.ndarray, numpy.generic, Segments, pyarrow.Array or pyarrow.Scalar
+        As in a :class:`~whimbrel.batch.Column`; segments and Arrow data carry their own nulls.
     valid : numpy.ndarray or numpy.bool
         False where null.
     """
@@ -53,10 +53,14 @@ class Value:
             return self.valid
         if isinstance(self.data, pa.Scalar):
             return np.bool_(self.data.is_valid)
+        if isinstance(self.data, Segments):
+            return PRESENT if self.data.valid is None else self.data.valid
         return np.asarray(pc.is_valid(self.data)) if self.data.null_count else PRESENT
 
     def arrow(self) -> Any:
         """As Arrow data of the logical type: an array, or a scalar."""
+        if isinstance(self.data, Segments):
+            return Column(self.type, self.data).to_arrow()
         if not self.fixed:
             plain = isinstance(self.data, pa.Scalar) or self.data.type == self.type
             return self.data if plain else self.data.cast(self.type)
@@ -67,8 +71,10 @@ class Value:
     def column(self, rows: int) -> Column:
         """With one element a row."""
         if not self.fixed:
-            data = self.data
-            return Column(self.type, pa.repeat(data, rows) if isinstance(data, pa.Scalar) else data)
+            data = pa.repeat(self.data, rows) if isinstance(self.data, pa.Scalar) else self.data
+            if isinstance(self.type, SegmentType) and not isinstance(data, Segments):
+                return Column.from_arrow(data)
+            return Column(self.type, data)
         data = self.data if self.data.ndim else np.full(rows, self.data)
         valid = None if self.valid is PRESENT else np.broadcast_to(self.valid, (rows,))
         return Column(self.type, data, None if valid is not None and valid.all() else valid)

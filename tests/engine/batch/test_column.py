@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from whimbrel.batch import Column
+from whimbrel.batch import COMPLEX64, Column, SegmentType
+
+
+def segments(rows: list[dict[str, object] | None], samples: pa.DataType | None = None) -> pa.Array:
+    type_ = SegmentType(samples or pa.int16(), Fraction(25_000, 9), "us")
+    return type_.wrap_array(pa.array(rows, type_.storage_type))
+
 
 ARRAYS = {
     "ints with nulls": pa.array([1, None, 3]),
@@ -16,6 +24,11 @@ ARRAYS = {
     "dates": pa.array([1, None, 3], pa.date32()),
     "durations": pa.array([1, None, 3], pa.duration("s")),
     "lists": pa.array([[1], None, []]),
+    "segments": segments([{"index": 0, "samples": [1, 2]}, None, {"index": 1, "samples": [2, None, 4]}]),
+    "a slice of segments": segments([None, {"index": 0, "samples": []}, None, {"index": 4, "samples": [7]}])[1:],
+    "segments of bools": segments([{"index": 0, "samples": [True]}, None, {"index": 9, "samples": [None]}], pa.bool_()),
+    "segments of complex numbers": segments([{"index": 0, "samples": [[1, 2], None]}, None,
+                                             {"index": 2, "samples": [[3, 4]]}], COMPLEX64),
     "a slice": pa.array([9, 1, None, 3])[1:],
     "a slice of bools": pa.array([True, True, None, False])[1:],
 }

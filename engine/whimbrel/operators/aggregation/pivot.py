@@ -163,8 +163,7 @@ def _where(column: Column, there: Mask) -> Column:
         return column
     if column.fixed:
         return Column(column.type, column.values, column.validity() & there)
-    rows = Column(pa.int64(), np.arange(len(column)), there).to_arrow()
-    return Column(column.type, column.values.take(rows))
+    return column.take_or_null(np.arange(len(column)), there)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
