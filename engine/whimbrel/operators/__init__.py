@@ -29,7 +29,6 @@ from whimbrel.operators.lifetimes.shift import Shift, shift
 from whimbrel.operators.lifetimes.stitch import Stitch, stitch
 from whimbrel.operators.patterns.detect import Beginning, Detect, Outputs, Simultaneous, detect
 from whimbrel.operators.patterns.pattern import Pattern, event, sequence, simultaneous
-from whimbrel.operators.periodic.periodic_loop import PeriodicLoop
 from whimbrel.operators.rows.align_samples import AlignSamples
 from whimbrel.operators.rows.assume import Assume, assume
 from whimbrel.operators.rows.between import Between
@@ -47,6 +46,7 @@ from whimbrel.operators.rows.sort import Sort
 from whimbrel.operators.rows.union import Union, union
 from whimbrel.operators.rows.unpivot import Unpivot, unpivot
 from whimbrel.operators.rows.where import Where, where
+from whimbrel.operators.temporal.periodic_loop import PeriodicLoop
 from whimbrel.operators.temporal.temporal_columns import TemporalColumns
 from whimbrel.operators.temporal.temporal_samples import TemporalSamples
 from whimbrel.operators.windows.adaptive_window import AdaptiveWindow

@@ -11,6 +11,7 @@ from whimbrel.batch import Schema, numpy_type
 from whimbrel.clock import quote_ticks
 from whimbrel.errors import shortened
 from whimbrel.expr import Col, Expr, columns_of, inlinable, type_of
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.operators import (
     AlignSamples,
     Assume,
@@ -27,9 +28,9 @@ from whimbrel.operators import (
     TemporalSamples,
     Where,
 )
-from whimbrel.operators.aggregation.result_expressions import reduced_in
-from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.steps import (
+from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, Source, reads_lifetime, walk
+from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.loop_steps import (
     Adjacent,
     FilterStep,
     InputStep,
@@ -44,7 +45,6 @@ from whimbrel.operators.periodic.steps import (
     keys_of,
     ticks_of,
 )
-from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, Source, reads_lifetime, walk
 
 _BY_POSITION = TemporalColumns, TemporalSamples, RunningAggregate
 """Operators that are fast without a loop over ticks."""

@@ -10,6 +10,7 @@ from operator import and_
 from whimbrel.batch import Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, Lit, columns_of, substitute, when
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.expr.temporal_nodes import (
     Exists,
     Past,
@@ -21,7 +22,6 @@ from whimbrel.expr.temporal_nodes import (
     WindowValue,
 )
 from whimbrel.expr.temporal_parts import distributed, temporal_parts
-from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.temporal_checks import check_part
 

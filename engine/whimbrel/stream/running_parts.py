@@ -11,15 +11,15 @@ from whimbrel.aggregates import UserAggregate
 from whimbrel.clock import TickUnit
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, end_time, substitute, type_of, when
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.expr.temporal_nodes import Ema, Iir, Recurrence, SoFar
 from whimbrel.operators import RunningAggregate
 from whimbrel.operators.aggregation.exponential_mean import ExponentialMean
 from whimbrel.operators.aggregation.linear_filter import LinearFilter
-from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.operators.aggregation.running_column import RunningColumn, SampleFilter
-from whimbrel.operators.temporal.window_folds import weighs_time
 from whimbrel.plan import Aggregate, Node, Sketch
 from whimbrel.stream.temporal_checks import offset_ticks
+from whimbrel.temporal.window_folds import weighs_time
 
 Running = SoFar | Recurrence
 """Parts whose value depends on all events so far."""

@@ -8,9 +8,9 @@ from whimbrel.batch import Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, lifetime_of, type_of
+from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.expr.temporal_nodes import Ema, Past, PastRows, Previous, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, NO_LIFETIMES, temporal_parts
-from whimbrel.operators.aggregation.result_expressions import columns_in, reduced_in
 from whimbrel.plan import Aggregate
 
 _LONGEST = INF // 4

@@ -19,6 +19,7 @@ from whimbrel.expr import (
     substitute,
     when,
 )
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.expr.temporal_nodes import (
     Past,
     PastRows,
@@ -32,8 +33,14 @@ from whimbrel.expr.temporal_nodes import (
 )
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
 from whimbrel.operators import Assume, Select, TemporalColumns, Where
-from whimbrel.operators.aggregation.result_expressions import reduced_in
-from whimbrel.operators.temporal.parts import (
+from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator
+from whimbrel.stream.aggregates import count
+from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
+from whimbrel.stream.plan_nodes import after, joined, joined_by, kept_columns, selected, until_next, with_keys
+from whimbrel.stream.presence import with_presence
+from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
+from whimbrel.stream.temporal_checks import check_part, offset_ticks
+from whimbrel.temporal.parts import (
     CellWindow,
     EventValue,
     ReadColumn,
@@ -42,14 +49,7 @@ from whimbrel.operators.temporal.parts import (
     TimeWindow,
     WindowFold,
 )
-from whimbrel.operators.temporal.window_folds import can_fold, weighs_time
-from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator
-from whimbrel.stream.aggregates import count
-from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.plan_nodes import after, joined, joined_by, kept_columns, selected, until_next, with_keys
-from whimbrel.stream.presence import with_presence
-from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
-from whimbrel.stream.temporal_checks import check_part, offset_ticks
+from whimbrel.temporal.window_folds import can_fold, weighs_time
 
 _OVERLAP = "Values at other times need one event at a time: use group_by(...), or aggregate the events of a time first."
 

@@ -13,11 +13,11 @@ from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
 from whimbrel.expr.temporal_nodes import PastRows, Recurrence, SoFar, Temporal, TimeOffset, WindowValue
 from whimbrel.expr.temporal_parts import temporal_parts
 from whimbrel.operators import Chop, Select, TemporalSamples
-from whimbrel.operators.temporal.parts import EventValue, ReadColumn, ReadColumns
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.plan_nodes import after, joined
 from whimbrel.stream.temporal_columns import TemporalParts
+from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns
 
 _THERE = "is there"
 

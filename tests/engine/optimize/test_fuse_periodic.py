@@ -15,11 +15,11 @@ import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Tier, tier
-from whimbrel.operators.periodic import kernel as beat_kernel
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
 from whimbrel.run import Pipeline, time_partitions
 from whimbrel.run.time_partitions import in_ranges
+from whimbrel.temporal import periodic_kernel
 from whimbrel.testing.conformance.restart import Halting
 
 ROWS = 400
@@ -130,7 +130,7 @@ def both(name: str, times: np.ndarray[Any, Any]) -> tuple[Stream, Stream]:
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_answer_is_the_same(name: str, times: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beat_kernel, "RANGE", block)
+    monkeypatch.setattr(periodic_kernel, "RANGE", block)
     fused, plain = both(name, TIMES[times]())
     assert "periodic_loop" in fused.explain()
     assert "periodic_loop" not in plain.explain()
@@ -238,7 +238,7 @@ def two_beats(every: int, other: int, known: bool, size: int = ROWS) -> tuple[St
 @pytest.mark.parametrize(("every", "other"), [(5, 4), (5, 5), (5, 25), (5, 1), (1, 3)])
 @pytest.mark.parametrize("name", TWO_BEATS)
 def test_two_beats(name: str, every: int, other: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beat_kernel, "RANGE", block)
+    monkeypatch.setattr(periodic_kernel, "RANGE", block)
     fused, plain = (TWO_BEATS[name](*two_beats(every, other, known)) for known in (True, False))
     plan = fused.explain().split("runs as")[1]
     assert "periodic_loop" in plan

@@ -13,11 +13,11 @@ import pytest
 import whimbrel as wb
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.kernels import Tier, tier
-from whimbrel.operators.periodic import keyed_kernel
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node
 from whimbrel.run import Pipeline, time_partitions
 from whimbrel.run.time_partitions import in_ranges
+from whimbrel.temporal import keyed_periodic_kernel
 from whimbrel.testing.conformance.restart import Halting
 
 EVERY = 20
@@ -110,7 +110,7 @@ def test_on_all_tiers(name: str, by: Tier) -> None:
 def test_batches_change_nothing_to_the_last_bit(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = QUERIES[name](stream(table(), known=True)).collect()
     assert QUERIES[name](stream(table(), known=True, size=size)).collect().equals(whole)
-    monkeypatch.setattr(keyed_kernel, "_MAX_ROWS", size)
+    monkeypatch.setattr(keyed_periodic_kernel, "_MAX_ROWS", size)
     assert QUERIES[name](stream(table(), known=True)).collect().equals(whole)
 
 

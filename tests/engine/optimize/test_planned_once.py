@@ -8,9 +8,9 @@ import pyarrow as pa
 
 import whimbrel as wb
 from whimbrel import Stream, col
-from whimbrel.operators.periodic.loop_codegen import loop_text
-from whimbrel.operators.periodic.periodic_loop import PeriodicLoop
+from whimbrel.operators.temporal.periodic_loop import PeriodicLoop
 from whimbrel.optimize import optimize
+from whimbrel.temporal.loop_codegen import loop_text
 
 
 def _log(rows: int) -> Stream:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask, Storage
+from whimbrel.batch import Batch, Column, Storage
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.plan import Aggregate
+from whimbrel.plan.typed_aggregate import Inputs
 
 Array = np.ndarray[Any, Any]
 
-Inputs = tuple[tuple[Array, ...], Mask, Array]
-"""Per row: values as int64 or float64, whether it counts (empty: everywhere), start (empty unless it matters)."""
 
 Remembered = tuple[Array, Array, Array, Array, Array]
 """Of the rows that are kept: start, end, and the chains: head per group (empty without chains), the next older and the

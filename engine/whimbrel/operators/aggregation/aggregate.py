@@ -28,21 +28,15 @@ from whimbrel.expr import (
     named_words,
     type_of,
 )
+from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.kernels import Kernel
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.result_expressions import (
-    FILLED,
-    Results,
-    WindowBound,
-    columns_in,
-    distinct_aggregates,
-    reduced_in,
-)
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, state_names, state_types
+from whimbrel.operators.aggregation.result_expressions import FILLED, Results, WindowBound, distinct_aggregates
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.operators.aggregation.sketch_accumulator import SketchAccumulator
 from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
 from whimbrel.operators.lifetimes.chop import Chop
@@ -65,6 +59,7 @@ from whimbrel.plan import (
     fluent,
     reads_exactly,
 )
+from whimbrel.plan.typed_aggregate import state_names, state_types
 
 _NOTHING_KNOWN = Properties()
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from whimbrel.kernels import Compiled, load_text
+from whimbrel.kernels.source_text import comment
 from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase
-
-Functions = dict[str, Callable[..., Any]]
-
-SHOW = "from whimbrel.kernels.primitives.aggregation.write_value import show"
-"""How a loop writes a value that may be missing."""
+from whimbrel.plan.aggregate_source import (
+    SHOW,
+    bind_steps,
+    into,
+    literals,
+    out_names,
+    outputs,
+    shows_states,
+    stored,
+    tuple_of,
+)
 
 _OF = {AggregatePhase.WHOLE: "state", AggregatePhase.STATES: "state, shown as it is,",
        AggregatePhase.MERGED: "merged state"}
@@ -145,73 +150,9 @@ def merge_function(aggregate: Aggregate, steps: AggregateFunctions) -> Compiled:
     return load_text("\n".join([*lines, ""]), "merged", functions)
 
 
-def outputs(steps: AggregateFunctions, part: AggregatePhase) -> range:
-    """The columns that an aggregate makes: its value, or the fields of its state."""
-    return range(len(steps.init)) if shows_states(steps, part) else range(1)
-
-
-def shows_states(steps: AggregateFunctions, part: AggregatePhase) -> bool:
-    """Whether what is shown is states: they are asked for, or become values as whole columns later."""
-    return part is not AggregatePhase.WHOLE or steps.columns is not None
-
-
-def out_names(steps: AggregateFunctions, part: AggregatePhase) -> str:
-    """Where they are written, as parameters of a loop."""
-    return _each("out", outputs(steps, part))
-
-
 def two_stacks(steps: AggregateFunctions) -> bool:
     """Whether rows that leave in arrival order need no recomputation, though no row can be removed."""
     return steps.remove is None and steps.merge is not None
-
-
-def comment(text: str) -> str:
-    """A user's words as a comment: on one line, whatever they hold, so that they can never be code."""
-    return "# " + " ".join(text.split())
-
-
-def literal(number: float) -> str:
-    """A number of a state as source text."""
-    if isinstance(number, float) and not math.isfinite(number):
-        return "np.nan" if math.isnan(number) else "np.inf" if number > 0 else "-np.inf"
-    return repr(number)
-
-
-def literals(steps: AggregateFunctions) -> str:
-    """The state of no rows."""
-    return ", ".join(map(literal, steps.init))
-
-
-def tuple_of(name: str, entry: str, fields: Sequence[int]) -> str:
-    """A state that lies in one array for each field."""
-    inside = into(name, entry, fields)
-    return f"({inside},)" if len(fields) == 1 else f"({inside})"
-
-
-def into(name: str, entry: str, fields: Sequence[int]) -> str:
-    """Where the fields of a state are, to be assigned to."""
-    return ", ".join(f"{name}{field}[{entry}]" for field in fields)
-
-
-def stored(name: str, entry: str, fields: Sequence[int], state: str) -> str:
-    """The assignment of a state to its fields."""
-    return f"{into(name, entry, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
-
-
-def bind_steps(steps: AggregateFunctions, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
-    """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
-    imported: dict[str, list[str]] = {}
-    functions: Functions = {}
-    for role in roles:
-        function = getattr(steps, role)
-        if function is None:
-            continue
-        # Machine code is kept under a name that covers the text of the engine's own functions only.
-        if not function.__module__.startswith("whimbrel.aggregates.") or "<" in function.__qualname__:
-            functions[f"{role}{suffix}"] = function
-        else:
-            imported.setdefault(function.__module__, []).append(f"{function.__name__} as {role}{suffix}")
-    return [f"from {module} import {', '.join(names)}" for module, names in imported.items()], functions
 
 
 def _each(name: str, columns: Sequence[int]) -> str:

@@ -13,8 +13,10 @@ from whimbrel.kernels import Stateless
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.aggregate_codegen import finish_function
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors, state_names
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import AggregatePhase, Operator, Properties, Reach
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import state_names
 
 Array = np.ndarray[Any, Any]
 

@@ -19,13 +19,10 @@ from whimbrel.operators.aggregation.finalize import Finish
 from whimbrel.operators.aggregation.hopping_codegen import hop_function
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
-    ScalarAccumulator,
-    explained_errors,
-    state_names,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, ScalarAccumulator
 from whimbrel.plan import AggregatePhase, Operator, Properties, Reach, TimeGrid, WindowGrid
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import state_names
 
 Array = np.ndarray[Any, Any]
 

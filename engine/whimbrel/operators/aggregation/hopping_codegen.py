@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregation.aggregate_codegen import (
-    SHOW,
-    Functions,
-    bind_steps,
-    comment,
-    literals,
-    stored,
-    tuple_of,
-)
+from whimbrel.kernels.source_text import comment
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.plan.aggregate_source import SHOW, Functions, bind_steps, literals, stored, tuple_of
 
 _CURSOR = "FIRST, FREE, FULL, NEXT, NOW, READ, SHOWING, SHOWN, TURNED, USED"
 

@@ -14,14 +14,12 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
 from whimbrel.kernels.primitives.aggregation import multisets
-from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.multiset_values import FixedValues, WordValues
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
-    NO_MASK,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
 from whimbrel.plan import Aggregate, AggregatePhase, Multiset
+from whimbrel.plan.typed_aggregate import NO_MASK, Inputs
 
 Array = np.ndarray[Any, Any]
 

@@ -14,19 +14,10 @@ import pyarrow as pa
 from whimbrel.batch import Batch
 from whimbrel.expr import SCALARS, Col, Expr, can_fail, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregation.aggregate_codegen import (
-    SHOW,
-    Functions,
-    bind_steps,
-    comment,
-    into,
-    literals,
-    outputs,
-    stored,
-    tuple_of,
-)
+from whimbrel.kernels.source_text import comment
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import AggregateFunctions, AggregatePhase
+from whimbrel.plan.aggregate_source import SHOW, Functions, bind_steps, into, literals, outputs, stored, tuple_of
 
 Leaf = tuple[Expr, bool, tuple[Expr, ...]]
 """What is read, whether its validity is, and conditions: where they do not hold it is not looked at."""

@@ -17,18 +17,14 @@ from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_key
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.hashing.hash_table import FAR
 from whimbrel.kernels.primitives.windows.panes import CLEAR, EMIT, pane_schedule
-from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs
+from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.pane_batches import PaneParts
 from whimbrel.operators.aggregation.pane_codegen import PaneText, pane_text
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
-    NO_MASK,
-    NO_ROWS,
-    ScalarAccumulator,
-    explained_errors,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, ScalarAccumulator
 from whimbrel.plan import WindowGrid
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import NO_MASK, NO_ROWS, Inputs
 
 Array = np.ndarray[Any, Any]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema, Storage, frozen, numpy_type
+from whimbrel.batch import Column, Schema, Storage, frozen
 from whimbrel.errors import KernelError
-from whimbrel.expr import evaluate, predicate, type_of
-from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
-from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, inputs_of
 from whimbrel.plan import Aggregate, AggregatePhase, Objects, StepFailed
+from whimbrel.plan.typed_aggregate import Inputs
+from whimbrel.plan.typed_python_aggregate import TypedPythonAggregate
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ _NONE = frozen(np.empty(0, np.int64))
 _ENTERS, _LEAVES, _SHOWS, _ENDS = range(4)
 
 
-class PythonAccumulator(Accumulator):
+class PythonAccumulator(TypedPythonAggregate, Accumulator):
     """States of one aggregate by group, and the rows retained until they leave.
 
     Parameters
@@ -42,12 +42,7 @@ class PythonAccumulator(Accumulator):
 
     def __init__(self, name: str, aggregate: Aggregate, steps: Objects, schema: Schema, *, remembers: bool,
                  part: AggregatePhase = AggregatePhase.WHOLE) -> None:
-        self.name, self.aggregate, self.steps, self.part = name, aggregate, steps, part
-        expr = aggregate.expr
-        assert expr is not None
-        input_type = type_of(expr, schema, where=aggregate.show())
-        self.type = aggregate.result_type(input_type) if part is AggregatePhase.WHOLE else pa.string()
-        self.inputs, _ = inputs_of(expr, input_type)
+        super().__init__(name, aggregate, steps, schema, part)
         self.out_dtypes = [np.dtype(object)]
         self.remembers = remembers
         self.states: dict[int, Any] = {}
@@ -65,23 +60,6 @@ class PythonAccumulator(Accumulator):
 
     def grow_slots(self, slots: int) -> None:
         """Nor have rows."""
-
-    def read(self, batch: Batch) -> Inputs:
-        if self.part is AggregatePhase.MERGED:
-            return (_objects(batch.column(self.name)),), NO_MASK, _NONE
-        valid = None
-        if self.aggregate.condition is not None:
-            valid = predicate(self.aggregate.condition, batch)
-            batch = batch.with_absent(~valid)
-        values = []
-        for expr in self.inputs:
-            column = evaluate(expr, batch)
-            if column.valid is not None or not column.fixed:
-                there = column.validity()
-                valid = there if valid is None else valid & there
-            values.append(_objects(column))
-        return (tuple(values), NO_MASK if valid is None else frozen(valid),
-                batch.first_start if self.steps.timed else _NONE)
 
     def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         values, valid, start = inputs
@@ -182,15 +160,6 @@ class PythonAccumulator(Accumulator):
             state = accumulate(state, *values)
         self.states[group] = state
         self.stale.discard(group)
-
-
-def _objects(column: Column) -> Array:
-    """The values of a column, as Python or NumPy has them; of times and durations their ticks."""
-    if column.fixed and numpy_type(column.type) is not None:
-        return np.asarray(column.values)
-    array = np.empty(len(column), object)
-    array[:] = column.to_arrow().to_pylist()
-    return array
 
 
 def _python(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import HIDDEN, Aggregate, Exact, KnownInput, LineageRequest, Operator, Reach
 
@@ -140,24 +141,6 @@ class ResultsKernel(Stateless):
                 where = f"{error.where} in aggregate({name}=...)"
                 raise KernelError(error.what, where=where, hint=error.hint) from None
         return batch.having(schema=self.schema, columns=tuple(columns))
-
-
-def reduced_in(expr: Expr) -> Iterator[Reduced]:
-    """The aggregates and bounds of windows that an expression is computed from."""
-    if isinstance(expr, Reduced):
-        yield expr
-    else:
-        for child in children(expr):
-            yield from reduced_in(child)
-
-
-def columns_in(expr: Expr) -> Iterator[str]:
-    """The columns of single rows that it reads in addition."""
-    if isinstance(expr, Col):
-        yield expr.name
-    elif not isinstance(expr, Reduced):
-        for child in children(expr):
-            yield from columns_in(child)
 
 
 def distinct_aggregates(exprs: Sequence[Expr]) -> list[tuple[str, Aggregate]]:

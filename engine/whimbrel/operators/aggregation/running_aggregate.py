@@ -18,8 +18,9 @@ from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues, SampleFilter
 from whimbrel.operators.aggregation.running_event_parts import span_values
 from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues
-from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, reads_exactly
+from whimbrel.plan.typed_aggregate import NO_MASK
 
 Array = np.ndarray[Any, Any]
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregation.aggregate_codegen import (
-    SHOW,
-    Functions,
-    bind_steps,
-    comment,
-    into,
-    literals,
-    stored,
-    tuple_of,
-)
+from whimbrel.kernels.source_text import comment
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.plan.aggregate_source import SHOW, Functions, bind_steps, into, literals, stored, tuple_of
 
 
 def running_function(measures: Sequence[ScalarAccumulator]) -> Compiled:

@@ -11,20 +11,14 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Mask, frozen
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.source_text import comment
 from whimbrel.operators.aggregation.accumulator import Accumulator
-from whimbrel.operators.aggregation.aggregate_codegen import (
-    SHOW,
-    bind_steps,
-    comment,
-    into,
-    literals,
-    stored,
-    tuple_of,
-)
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues
 from whimbrel.operators.aggregation.running_values import hide, reset_of
-from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, ScalarAccumulator, explained_errors
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, ScalarAccumulator
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.aggregate_source import SHOW, bind_steps, into, literals, stored, tuple_of
 
 Array = np.ndarray[Any, Any]
 

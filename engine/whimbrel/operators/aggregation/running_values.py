@@ -19,11 +19,9 @@ from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.running_codegen import running_function
 from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues, SampleFilter
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    NO_MASK,
-    ScalarAccumulator,
-    explained_errors,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import NO_MASK
 
 Array = np.ndarray[Any, Any]
 

@@ -15,18 +15,14 @@ from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.sessions import CELL, DUE, LAST, OLDEST, OPEN, close_sessions, session_schedule
-from whimbrel.operators.aggregation.accumulator import Inputs
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.operation_log import OperationLog
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
-    NO_MASK,
-    NO_ROWS,
-    explained_errors,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
 from whimbrel.operators.windows.session_window import LONG_AGO, SessionWindow
 from whimbrel.operators.windows.window import starts_only
 from whimbrel.plan import Operator, Properties
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import NO_MASK, NO_ROWS, Inputs
 
 Array = np.ndarray[Any, Any]
 

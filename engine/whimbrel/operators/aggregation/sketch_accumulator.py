@@ -9,10 +9,10 @@ import numpy as np
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
-from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
-from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
 from whimbrel.plan import Aggregate, Sketch, SketchState
+from whimbrel.plan.typed_aggregate import NO_MASK, Inputs
 
 Array = np.ndarray[Any, Any]
 

@@ -27,15 +27,11 @@ from whimbrel.kernels.primitives.aggregation.snapshots import (
     chain,
     snapshot_schedule,
 )
-from whimbrel.operators.aggregation.accumulator import Accumulator, Inputs, Remembered
+from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog, Outs
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
-    NO_MASK,
-    NO_ROWS,
-    ScalarAccumulator,
-    explained_errors,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST, ScalarAccumulator
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import NO_MASK, NO_ROWS, Inputs
 
 Array = np.ndarray[Any, Any]
 

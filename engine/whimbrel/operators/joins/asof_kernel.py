@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.batch.row_store import RowStore
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.array_growth import extend
@@ -26,7 +27,6 @@ from whimbrel.kernels.primitives.joins.asof import (
 )
 from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import JoinedRow
-from whimbrel.operators.joins.row_store import RowStore
 
 Array = np.ndarray[Any, Any]
 

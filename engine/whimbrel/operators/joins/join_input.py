@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, frozen
+from whimbrel.batch.row_store import RowStore
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.joins.join import OF_BLOCK, hang_all
-from whimbrel.operators.joins.row_store import RowStore
 
 Array = np.ndarray[Any, Any]
 

@@ -1,1 +1,1 @@
-"""Values of other events as columns."""
+"""Operators over functions of time."""

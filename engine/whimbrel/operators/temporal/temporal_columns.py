@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from whimbrel.batch import Schema
 from whimbrel.clock import MIN_TIME, TickUnit
 from whimbrel.kernels import Kernel
-from whimbrel.operators.temporal.kernel import EventKernel
-from whimbrel.operators.temporal.parts import ReadColumns
 from whimbrel.plan import (
     Exact,
     KnownInput,
@@ -20,6 +18,8 @@ from whimbrel.plan import (
     earlier,
     later,
 )
+from whimbrel.temporal.event_kernels import EventKernel
+from whimbrel.temporal.parts import ReadColumns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,9 +9,9 @@ from typing import ClassVar
 from whimbrel.batch import Schema
 from whimbrel.clock import MIN_TIME, TickUnit
 from whimbrel.kernels import Kernel
-from whimbrel.operators.temporal.kernel import TimeSampleKernel
-from whimbrel.operators.temporal.parts import ReadColumns
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, later
+from whimbrel.temporal.event_kernels import TimeSampleKernel
+from whimbrel.temporal.parts import ReadColumns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,12 +17,10 @@ from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.sampling.co_moments import add_block
 from whimbrel.operators import Finish
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
-from whimbrel.operators.aggregation.scalar_accumulator import (
-    GROUPS_AT_FIRST,
-    explained_errors,
-    state_names,
-)
+from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
 from whimbrel.plan import Aggregate, AggregatePhase
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import state_names
 from whimbrel.progressive.intervals.block_additions import Additions
 from whimbrel.progressive.intervals.distinct import DistinctCounts
 from whimbrel.progressive.intervals.quantiles import Quantiles

@@ -22,7 +22,7 @@ from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.multiset_values import FixedValues
 from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog
-from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK
+from whimbrel.plan.typed_aggregate import NO_MASK
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
 from whimbrel.progressive.sampling.block_scan import ScanPosition

@@ -16,7 +16,8 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.sampling.scaled_states import scaled_states
 from whimbrel.kernels.primitives.sampling.window_blocks import LATER, LEFT
 from whimbrel.operators.aggregation.finalize import FinishKernel
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator, explained_errors
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.progressive.intervals.moment_gradients import mean_slopes, moment_slopes
 from whimbrel.progressive.intervals.value_state import ValueSnapshot
 from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_OF_GROUP

@@ -10,8 +10,8 @@ import pyarrow as pa
 from whimbrel.aggregates import Count, Std, Sum, SumOfSquares, Var
 from whimbrel.batch import Schema
 from whimbrel.expr import type_of
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.operators import Finish, Results
-from whimbrel.operators.aggregation.result_expressions import reduced_in
 from whimbrel.plan import Aggregate
 from whimbrel.progressive.sample_thresholds import DEGREES_OF_ALL, LIGHT_TAILS, MIN_DEGREES, MIN_DEGREES_OF_SQUARES
 

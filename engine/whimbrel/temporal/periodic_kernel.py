@@ -16,10 +16,10 @@ from whimbrel.batch import Batch, Column, Pulse, Schema, check_reach, frozen, nu
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, marked, spread
-from whimbrel.operators.aggregation.scalar_accumulator import explained_errors
-from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.loop_codegen import GeneratedLoop, loop_text
-from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.loop_codegen import GeneratedLoop, loop_text
+from whimbrel.temporal.loop_steps import PeriodicStep, Sampled, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
 Slots = Array | range

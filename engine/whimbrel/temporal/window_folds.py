@@ -13,12 +13,13 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.expr import evaluate, type_of
 from whimbrel.kernels import Compiled, scratch, wait_for_compiler
 from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, row_windows, time_windows
-from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.scalar_accumulator import NO_MASK, ScalarAccumulator, explained_errors
-from whimbrel.operators.temporal.event_history import KeyedEvents
-from whimbrel.operators.temporal.fold_codegen import fold_function
-from whimbrel.operators.temporal.parts import CellWindow, RowWindow, TimeWindow, WindowFold
 from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sketch
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.plan.typed_aggregate import NO_MASK, TypedAggregate
+from whimbrel.plan.typed_python_aggregate import TypedPythonAggregate
+from whimbrel.temporal.event_history import KeyedEvents
+from whimbrel.temporal.parts import CellWindow, RowWindow, TimeWindow, WindowFold
+from whimbrel.temporal.window_fold_codegen import fold_function
 
 Array = np.ndarray[Any, Any]
 
@@ -45,14 +46,14 @@ class WindowFolds:
 
     def __init__(self, of: WindowFold, schema: Schema) -> None:
         self.of = of
-        self.folds: list[tuple[ScalarAccumulator | PythonAccumulator, Compiled | None]] = []
+        self.folds: list[tuple[TypedAggregate | TypedPythonAggregate, Compiled | None]] = []
         for name, aggregate in of.aggregates.items():
             steps = _steps(aggregate, schema)
             if isinstance(steps, Objects):
-                self.folds.append((PythonAccumulator(name, aggregate, steps, schema, remembers=False), None))
+                self.folds.append((TypedPythonAggregate(name, aggregate, steps, schema), None))
                 continue
             assert isinstance(steps, AggregateFunctions)
-            measure = ScalarAccumulator(name, aggregate, steps, schema, remembers=False)
+            measure = TypedAggregate(name, aggregate, steps, schema)
             loop = None if measure.counts_rows else fold_function(aggregate, steps, len(measure.value_dtypes))
             self.folds.append((measure, loop))
         self.compiled = all(loop is None for _, loop in self.folds)
@@ -64,13 +65,13 @@ class WindowFolds:
         """The value at each of these times."""
         windows = self._windows(given, at)
         rows = windows.high - windows.low
-        columns = tuple(Column(measure.type, rows) if measure.counts_rows else
-                        _folded_by_python(measure, given, windows) if isinstance(measure, PythonAccumulator) else
+        columns = tuple(_folded_by_python(measure, given, windows) if isinstance(measure, TypedPythonAggregate) else
+                        Column(measure.type, rows) if measure.counts_rows else
                         self._folded(measure, loop, given, windows) for measure, loop in self.folds)
         column = evaluate(self.of.results, Batch(self.schema, at, 1, columns))
         return with_nulls(column, rows >= self.of.min_rows)
 
-    def _folded(self, measure: ScalarAccumulator, loop: Compiled | None, given: KeyedEvents, windows: WindowBounds
+    def _folded(self, measure: TypedAggregate, loop: Compiled | None, given: KeyedEvents, windows: WindowBounds
                 ) -> Column:
         assert loop is not None
         with explained_errors([measure], lambda: measure.read(given.events)):
@@ -136,7 +137,7 @@ def _steps(aggregate: Aggregate, schema: Schema) -> AggregateFunctions | Multise
     return aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
 
 
-def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: WindowBounds) -> Column:
+def _folded_by_python(measure: TypedPythonAggregate, given: KeyedEvents, windows: WindowBounds) -> Column:
     """The same with a user's functions that are not compiled; a window that grows is folded on."""
     steps, (columns, valid, _) = measure.steps, measure.read(given.events)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -161,7 +162,7 @@ def _folded_by_python(measure: PythonAccumulator, given: KeyedEvents, windows: W
     return Column.from_arrow(pa.array(found, measure.type))
 
 
-def _lifetimes(measure: ScalarAccumulator | PythonAccumulator, given: KeyedEvents) -> tuple[Array, Array]:
+def _lifetimes(measure: TypedAggregate | TypedPythonAggregate, given: KeyedEvents) -> tuple[Array, Array]:
     """When events start and end; the start before any window rounded it, unless the ends are asked for, too."""
     events = given.events
     return (events.sync, frozen(events.other)) if measure.steps.spans else (events.first_start, _NONE)

@@ -10,8 +10,8 @@ import numpy as np
 from whimbrel.batch import Batch, Schema, check_reach, frozen
 from whimbrel.clock import INF
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.operators.temporal.part_columns import PartColumns
-from whimbrel.operators.temporal.parts import ReadColumns
+from whimbrel.temporal.part_columns import PartColumns
+from whimbrel.temporal.parts import ReadColumns
 
 Array = np.ndarray[Any, Any]
 

@@ -19,11 +19,12 @@ from whimbrel.batch import numpy_type
 from whimbrel.expr import Col, Expr, predicate_source, to_source
 from whimbrel.expr.codegen import Text
 from whimbrel.expr.nodes import node
-from whimbrel.operators.aggregation.aggregate_codegen import Functions, comment
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
-from whimbrel.operators.periodic.halo import Needs, Shifted
-from whimbrel.operators.periodic.loop_code import LoopText, PaneLookup, StreamText, both, indented
-from whimbrel.operators.periodic.steps import (
+from whimbrel.kernels.source_text import comment
+from whimbrel.plan import AggregateFunctions, TwoPasses
+from whimbrel.plan.aggregate_source import Functions
+from whimbrel.plan.typed_aggregate import TypedAggregate
+from whimbrel.temporal.bounds import Needs, Shifted
+from whimbrel.temporal.loop_steps import (
     Adjacent,
     FilterStep,
     InputStep,
@@ -35,8 +36,8 @@ from whimbrel.operators.periodic.steps import (
     Slid,
     Windowed,
 )
-from whimbrel.operators.periodic.windows_code import algebra_of, fresh_state, in_strings, is_short, physical, time_of
-from whimbrel.plan import AggregateFunctions, TwoPasses
+from whimbrel.temporal.loop_text import LoopText, PaneLookup, StreamText, both, indented
+from whimbrel.temporal.window_algorithms import algebra_of, fresh_state, in_strings, is_short, physical, time_of
 
 Leaf = tuple[int, int, bool]
 """A column that the loop reads: its input, its position there, and whether its validity is read too."""
@@ -228,7 +229,7 @@ class LoopWriter:
         loops = [*(loop.over(begin, stop, before) if before else []), *after]
         return [blocks, *loops] if any(begin in line for line in loops) else loops
 
-    def _slide(self, measure: ScalarAccumulator, q: int, *, counted: bool) -> str:
+    def _slide(self, measure: TypedAggregate, q: int, *, counted: bool) -> str:
         """The function that slides windows of an aggregate, which is written once for all that are alike."""
         valued, fresh = measure.aggregate.expr is not None, fresh_state(measure.steps)
         rests, lefts = ([f"{name}{at}" for at in range(len(measure.steps.init))] for name in ("rest", "left"))
@@ -263,7 +264,7 @@ class LoopWriter:
             f"    {', '.join([*rests, *lefts])} = {', '.join([*lefts, *rests])}")
         return self.defined.setdefault(lines, f"slide{q}")
 
-    def _each(self, measure: ScalarAccumulator, q: int, width: int, *, counted: bool) -> str:
+    def _each(self, measure: TypedAggregate, q: int, width: int, *, counted: bool) -> str:
         """The function that recomputes each window of an aggregate.
 
         Windows do not depend on each other, so SIMD instructions compute several at once.
@@ -286,7 +287,7 @@ class LoopWriter:
                  f"    {self._shown(measure, q, last, 'out', 'valid', 'uintp(at)')}")
         return self.defined.setdefault(lines, f"slide{q}")
 
-    def _shown(self, measure: ScalarAccumulator, q: int, state: str, out: str, valid: str, slot: str) -> str:
+    def _shown(self, measure: TypedAggregate, q: int, state: str, out: str, valid: str, slot: str) -> str:
         """The line that writes the value of a state, and whether it has one."""
         value = f"{self.names['result', q]}({state})"
         if measure.steps.always:
@@ -430,7 +431,7 @@ class LoopWriter:
         schema = step.inputs[0].schema
         return both(given.starts, predicate_source(step.condition, schema, given.bind(schema)))
 
-    def _value(self, measure: ScalarAccumulator, step: Windowed, given: StreamText, started: str | None) -> tuple[str,
+    def _value(self, measure: TypedAggregate, step: Windowed, given: StreamText, started: str | None) -> tuple[str,
         list[str]]:
         """Text of what an event brings to an aggregate, and of what must be true for that."""
         aggregate, schema = measure.aggregate, step.inputs[0].schema

@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import TickUnit, show_ticks
 from whimbrel.expr import Expr, columns_of, type_of
-from whimbrel.operators.aggregation.result_expressions import reduced_in
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.plan import Aggregate, floor_to
 
 

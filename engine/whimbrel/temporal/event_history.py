@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.batch.row_store import RowStore
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.array_growth import extend
@@ -17,8 +18,7 @@ from whimbrel.kernels.primitives.temporal.events_by_key import (
     link_events,
     needed_events,
 )
-from whimbrel.operators.joins.row_store import RowStore
-from whimbrel.operators.temporal.parts import ReadReach
+from whimbrel.temporal.parts import ReadReach
 
 Array = np.ndarray[Any, Any]
 

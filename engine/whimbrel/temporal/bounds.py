@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from whimbrel.operators.periodic.steps import Adjacent, Moved, PeriodicStep, Slid, in_order
+from whimbrel.temporal.loop_steps import Adjacent, Moved, PeriodicStep, Slid, in_order
 
 Shifted = tuple[int, int]
 """A step, by identity, and how many places later it is used."""

@@ -10,9 +10,9 @@ from whimbrel.batch import Column, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate
-from whimbrel.operators.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
-from whimbrel.operators.temporal.parts import EventValue, ReadColumns, WindowFold
-from whimbrel.operators.temporal.window_folds import WindowFolds, until
+from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
+from whimbrel.temporal.parts import EventValue, ReadColumns, WindowFold
+from whimbrel.temporal.window_folds import WindowFolds, until
 
 Array = np.ndarray[Any, Any]
 

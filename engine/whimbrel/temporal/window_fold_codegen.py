@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregation.aggregate_codegen import (
-    SHOW,
-    bind_steps,
-    comment,
-    into,
-    literals,
-    outputs,
-    shows_states,
-    stored,
-    tuple_of,
-)
+from whimbrel.kernels.source_text import comment
 from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase
+from whimbrel.plan.aggregate_source import SHOW, bind_steps, into, literals, outputs, shows_states, stored, tuple_of
 
 
 def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) -> Compiled:

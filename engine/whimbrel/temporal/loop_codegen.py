@@ -16,11 +16,11 @@ import numpy as np
 
 from whimbrel.expr import SCALARS
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.aggregation.aggregate_codegen import comment
-from whimbrel.operators.periodic.halo import needs_of, reach_of
-from whimbrel.operators.periodic.loop_code import indented
-from whimbrel.operators.periodic.steps import Adjacent, PeriodicStep, Slid, in_order
-from whimbrel.operators.periodic.writer import Leaf, LoopWriter, Nulls
+from whimbrel.kernels.source_text import comment
+from whimbrel.temporal.bounds import needs_of, reach_of
+from whimbrel.temporal.loop_steps import Adjacent, PeriodicStep, Slid, in_order
+from whimbrel.temporal.loop_text import indented
+from whimbrel.temporal.loop_writer import Leaf, LoopWriter, Nulls
 
 _PART = 16_384
 """Places that are worked on at once: what windows write and others read stays in the cache."""

@@ -9,7 +9,7 @@ from whimbrel.batch import Schema
 from whimbrel.expr import Col
 from whimbrel.expr.codegen import Bind, Text
 from whimbrel.expr.nodes import node
-from whimbrel.operators.periodic.halo import Shifted
+from whimbrel.temporal.bounds import Shifted
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from whimbrel.batch import numpy_type
-from whimbrel.operators.aggregation.aggregate_codegen import comment, literal
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
-from whimbrel.operators.periodic.steps import Slid
+from whimbrel.kernels.source_text import comment, literal
 from whimbrel.plan import AggregateFunctions, TwoPasses
+from whimbrel.plan.typed_aggregate import TypedAggregate
+from whimbrel.temporal.loop_steps import Slid
 
 _FEW_STEPS = 96
 """Maximum work per slot for a window whose values are all added up, with two steps each.
@@ -22,12 +22,12 @@ _FEW_SLOTS_TWICE = 16
 _BOOL = np.dtype(np.bool_)
 
 
-def algebra_of(measure: ScalarAccumulator) -> AggregateFunctions | TwoPasses:
+def algebra_of(measure: TypedAggregate) -> AggregateFunctions | TwoPasses:
     """What computes an aggregate where the values of a window lie together."""
     return measure.steps.twice or measure.steps
 
 
-def is_short(step: Slid, measure: ScalarAccumulator) -> bool:
+def is_short(step: Slid, measure: TypedAggregate) -> bool:
     """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
     algebra, steps = algebra_of(measure), measure.steps
     if isinstance(algebra, TwoPasses):
@@ -41,17 +41,17 @@ def fresh_state(algebra: AggregateFunctions | TwoPasses) -> str:
     return f"({', '.join(map(literal, algebra.init))},)"
 
 
-def time_of(measure: ScalarAccumulator, slot: str) -> str:
+def time_of(measure: TypedAggregate, slot: str) -> str:
     """A further argument: when the event began."""
     return f", time + {slot} * period" if measure.steps.timed else ""
 
 
-def physical(measure: ScalarAccumulator, text: str) -> str:
+def physical(measure: TypedAggregate, text: str) -> str:
     """A value as the column of the aggregate has it."""
     dtype = numpy_type(measure.type)
     assert dtype is not None
     return f"({text} != 0)" if dtype == _BOOL else text if dtype == measure.out_dtypes[0] else f"np.{dtype}({text})"
 
 
-def in_strings(measure: ScalarAccumulator) -> str:
+def in_strings(measure: TypedAggregate) -> str:
     return comment(f"{measure.name}={measure.aggregate.show()}")

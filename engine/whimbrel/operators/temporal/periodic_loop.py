@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.kernels import Kernel
-from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.kernel import PeriodicKernel
-from whimbrel.operators.periodic.keyed_kernel import KeyedPeriodicKernel
-from whimbrel.operators.periodic.steps import PeriodicStep, Sampled, Windowed, in_order
 from whimbrel.plan import Operator, Properties, Reach
+from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.keyed_periodic_kernel import KeyedPeriodicKernel
+from whimbrel.temporal.loop_steps import PeriodicStep, Sampled, Windowed, in_order
+from whimbrel.temporal.periodic_kernel import PeriodicKernel
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

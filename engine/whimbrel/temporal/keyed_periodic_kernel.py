@@ -15,10 +15,10 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, Kernel
 from whimbrel.kernels.keys import KeyTable
 from whimbrel.kernels.primitives.sorting.group_rows_by_key import group_rows_by_key
-from whimbrel.operators.aggregation.scalar_accumulator import explained_errors
-from whimbrel.operators.periodic.halo import reach_of
-from whimbrel.operators.periodic.loop_codegen import GeneratedLoop, loop_text
-from whimbrel.operators.periodic.steps import PeriodicStep, Windowed, in_order
+from whimbrel.plan.aggregate_errors import explained_errors
+from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.loop_codegen import GeneratedLoop, loop_text
+from whimbrel.temporal.loop_steps import PeriodicStep, Windowed, in_order
 
 Array = np.ndarray[Any, Any]
 

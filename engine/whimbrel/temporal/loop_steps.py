@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from whimbrel.batch import Schema
 from whimbrel.expr import Col, Expr, type_of
 from whimbrel.expr.nodes import node
-from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import Aggregate, AggregateFunctions
+from whimbrel.plan.typed_aggregate import TypedAggregate
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Windowed(PeriodicStep):
     width: int
     aggregates: tuple[tuple[str, Aggregate], ...]
     condition: Expr | None
-    measures: tuple[ScalarAccumulator, ...] = field(init=False)
+    measures: tuple[TypedAggregate, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         rows, removable = self.inputs[0].schema, False
@@ -117,7 +117,7 @@ class Windowed(PeriodicStep):
             type_ = None if aggregate.expr is None else type_of(aggregate.expr, rows)
             steps = aggregate.steps(type_, removable=removable)
             assert isinstance(steps, AggregateFunctions)
-            measures.append(ScalarAccumulator(name, aggregate, steps, rows, remembers=False))
+            measures.append(TypedAggregate(name, aggregate, steps, rows))
         object.__setattr__(self, "measures", tuple(measures))
 
 

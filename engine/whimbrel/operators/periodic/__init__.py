@@ -1,1 +1,0 @@
-"""Periodic streams as one generated loop."""

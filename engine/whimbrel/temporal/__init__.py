@@ -1,0 +1,1 @@
+"""Functions of time: other events, windows, loops over periodic streams."""
