@@ -86,12 +86,18 @@ class Iir(Recurrence):
     b: tuple[float, ...]
     a: tuple[float, ...]
     sections: tuple[tuple[float, ...], ...]
+    init: Literal["zero", "steady"] = "zero"
+    settle: int = 0
+    nan: Literal["gap", "keep"] = "gap"
 
     @property
     def call(self) -> str:
-        if self.sections:
-            return f"iir(sos={[list(section) for section in self.sections]})"
-        return f"iir(b={list(self.b)}, a={list(self.a)})"
+        options = [f"sos={[list(section) for section in self.sections]}"] if self.sections else [
+            f"b={list(self.b)}", f"a={list(self.a)}"]
+        options += [f"init={self.init!r}"] if self.init != "zero" else []
+        options += [f"settle={self.settle}"] if self.settle else []
+        options += [f"nan={self.nan!r}"] if self.nan != "gap" else []
+        return f"iir({', '.join(options)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

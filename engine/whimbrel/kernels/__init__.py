@@ -19,6 +19,7 @@ from whimbrel.kernels.compiled_function import CompiledForm, with_compiled_form
 from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
 from whimbrel.kernels.filter_rows import selected_rows
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
+from whimbrel.kernels.sample_runs import SampleRuns
 from whimbrel.kernels.scatter import marked, spread
 from whimbrel.kernels.scratch import scratch
 from whimbrel.kernels.state import FIXED, ObjectState, restored, state_of
@@ -35,6 +36,7 @@ __all__ = [
     "Kernel",
     "KeyTable",
     "ObjectState",
+    "SampleRuns",
     "Stateless",
     "Tier",
     "ascends",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 from whimbrel.clock import Duration
 from whimbrel.errors import PlanError
@@ -58,20 +58,23 @@ def ema(value: Value, *, halflife: Duration | None = None, alpha: float | None =
 
 
 def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | None = None,
-        sos: Sequence[Sequence[float]] | None = None) -> Expr:
+        sos: Sequence[Sequence[float]] | None = None, init: Literal["zero", "steady"] = "zero", settle: int = 0,
+        nan: Literal["gap", "keep"] = "gap") -> Expr:
     """Recursive linear filter (infinite impulse response) of a signal.
 
-    ``a[0]*y[n] = b[0]*x[n] + b[1]*x[n-1] + ... - a[1]*y[n-1] - ...``, in direct form II transposed. It starts at rest.
-    Results are those of ``scipy.signal.lfilter(b, a, x)``, or of ``sosfilt(sos, x)``.
+    ``a[0]*y[n] = b[0]*x[n] + b[1]*x[n-1] + ... - a[1]*y[n-1] - ...``, in direct form II transposed. Results have the
+    bits of ``scipy.signal.lfilter(b, a, x)``, or of ``sosfilt(sos, x)``, however rows are batched.
 
         time     0    5    10
         in       1────0────0────
         out      1────0.5──0.25─     (b=[1], a=[1, -0.5])
 
     It stands in ``select``, ``with_columns``, ``where`` and ``over_time`` of streams with one event at a time. After
-    ``group_by`` it is per key. Times do not matter: the filter goes from event to event, so use it on samples with a
-    fixed rate. A null is left out: the result is null there, and the filter does not see it. ``explain()`` tells if a
-    filter is unstable.
+    ``group_by`` it is per key. ``explain()`` tells if a filter is unstable.
+
+    On samples, as ``assume(rate=...)`` declares them, the filter begins again after a missing sample, a null and NaN.
+    The result of a null and of NaN is null. On other streams times do not matter: the filter goes from event to event,
+    NaN is a value, and a null is left out.
 
     Parameters
     ----------
@@ -81,6 +84,12 @@ def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | 
         Numerator and denominator; ``a[0]`` must not be 0.
     sos : sequence of sequences of float, optional
         Second-order sections instead, ``b0, b1, b2, 1, a1, a2`` each: more exact for filters of a high order.
+    init : {"zero", "steady"}
+        State of the filter where it begins: at rest, or as if the first value had always been there.
+    settle : int
+        Number of results to make null each time that the filter begins, while it settles.
+    nan : {"gap", "keep"}
+        Whether NaN counts as a missing sample, or passes through the filter.
 
     Examples
     --------
@@ -89,6 +98,12 @@ def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | 
     >>> signal = wb.from_arrow({"at": [0, 5, 10], "x": [1.0, 0.0, 0.0]}, time="at").select("x")
     >>> signal.select(y=wb.iir(col.x, b=[1], a=[1, -0.5])).collect()["y"].to_pylist()
     [1.0, 0.5, 0.25]
+
+    The filter begins again after the missing sample at 10:
+
+    >>> gap = wb.from_arrow({"at": [0, 5, 15], "x": [1.0, 0.0, 4.0]}, time="at").assume(periodic=5, gaps=True)
+    >>> gap.select(y=wb.iir(col.x, b=[1], a=[1, -0.5], settle=1)).collect()["y"].to_pylist()
+    [None, 0.5, None]
     """
     hint = "Use iir(col.x, b=[...], a=[...]) or iir(col.x, sos=...), such as those of scipy.signal.butter."
     if (sos is None) == (b is None and a is None):
@@ -107,7 +122,18 @@ def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | 
                             where="iir()", hint='Use scipy.signal.butter(..., output="sos").')
     if sos is not None and not sections:
         raise PlanError("sos must have at least one section, got none.", where="iir()", hint=hint)
-    return Iir(trace(value, where="iir()"), numerator, denominator, sections)
+    _check_option("init", init, ("zero", "steady"))
+    _check_option("nan", nan, ("gap", "keep"))
+    if not isinstance(settle, int) or isinstance(settle, bool) or settle < 0:
+        raise PlanError(f"settle must be a number of samples, at least 0, got {settle!r}.", where="iir()",
+                        hint="Use settle=100.")
+    return Iir(trace(value, where="iir()"), numerator, denominator, sections, init, settle, nan)
+
+
+def _check_option(name: str, given: object, choices: Sequence[str]) -> None:
+    if given not in choices:
+        raise PlanError(f"{name} must be one of {', '.join(map(repr, choices))}, got {given!r}.", where="iir()",
+                        hint=f"Use {name}={choices[0]!r}.")
 
 
 def _numbers(name: str, given: Sequence[float]) -> tuple[float, ...]:

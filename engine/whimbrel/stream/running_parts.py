@@ -18,7 +18,7 @@ from whimbrel.operators.aggregation.exponential_mean import ExponentialMean
 from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.running_column import RunningColumn, SampleFilter
 from whimbrel.plan import Aggregate, Node, Sketch
-from whimbrel.stream.temporal_checks import offset_ticks
+from whimbrel.stream.temporal_checks import check_sampling, offset_ticks
 from whimbrel.temporal.window_folds import weighs_time
 
 Running = SoFar | Recurrence
@@ -61,7 +61,7 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: Run
     over_columns, new_name : callable
     """
     if isinstance(part, Recurrence):
-        of, below = _of_recurrence(part, over_columns(part.of), node().schema.unit), node()
+        of, below = _of_recurrence(part, over_columns(part.of), node(), bool(keys)), node()
         name = new_name(f"{part.call.split('(')[0]}({part.of.show()})").name
         return added(below, keys, [RunningColumn(name, of)]), Col(name)
     reset = None if part.reset is None else over_columns(part.reset)
@@ -82,13 +82,14 @@ def with_running_values(node: Callable[[], Node], keys: Sequence[str], part: Run
     return out, value
 
 
-def _of_recurrence(part: Recurrence, of: Expr, unit: TickUnit) -> SampleFilter:
+def _of_recurrence(part: Recurrence, of: Expr, node: Node, keyed: bool) -> SampleFilter:
     match part:
         case Ema(halflife=halflife, alpha=alpha):
-            ticks = None if halflife is None else offset_ticks(halflife, unit, part)
+            ticks = None if halflife is None else offset_ticks(halflife, node.schema.unit, part)
             return ExponentialMean(of, part.show(), ticks, alpha)
-        case Iir(b=b, a=a, sections=sections):
-            return LinearFilter(of, part.show(), b, a, sections)
+        case Iir(b=b, a=a, sections=sections, init=init, settle=settle, nan=nan):
+            check_sampling(sampling := node.properties.sampling, part.show())
+            return LinearFilter(of, part.show(), b, a, sections, init, settle, nan, sampling, keyed)
     raise AssertionError(part)
 
 

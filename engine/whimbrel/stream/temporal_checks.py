@@ -11,7 +11,7 @@ from whimbrel.expr import Expr, lifetime_of, type_of
 from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.expr.temporal_nodes import Ema, Past, PastRows, Previous, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, NO_LIFETIMES, temporal_parts
-from whimbrel.plan import Aggregate
+from whimbrel.plan import Aggregate, Sampling
 
 _LONGEST = INF // 4
 """Farthest that a part may look: times plus so many ticks must be int64."""
@@ -97,3 +97,10 @@ def _read_by(part: Temporal) -> Iterator[Expr]:
     for each in reduced_in(part.of):
         if isinstance(each, Aggregate):
             yield from (inner for inner in (each.expr, each.condition) if inner is not None)
+
+
+def check_sampling(sampling: Sampling | None, where: str) -> None:
+    """Refuse samples whose numbers do not follow from their times."""
+    if sampling is not None and sampling.period.denominator > 1 and sampling.period <= 2:
+        raise PlanError(f"Filters need at least two ticks per sample, got {sampling.period}.", where=where,
+                        hint="Use a finer unit for the time column.")

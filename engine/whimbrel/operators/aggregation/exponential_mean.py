@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from whimbrel.batch import Batch, Mask
+from whimbrel.batch import Batch, Column, Mask, frozen
+from whimbrel.expr import evaluate
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.rows.exponential_mean import STEPS, weighted_means
 from whimbrel.operators.aggregation.running_column import SampleFilter
-from whimbrel.operators.aggregation.running_values import FilteredValues
+from whimbrel.operators.aggregation.running_values import FilteredValues, either, hide
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
+from whimbrel.plan.typed_aggregate import NO_MASK
 
 Array = np.ndarray[Any, Any]
 
@@ -58,6 +61,11 @@ class ExponentialValues(FilteredValues):
         for name in ("means", "last", "there"):
             setattr(self, name, extend(getattr(self, name), groups, 0))
 
-    def _filter(self, batch: Batch, groups: Array, hidden: Mask, values: Array, out: Array) -> None:
+    def take(self, batch: Batch, groups: Array, skip: Mask) -> list[Column]:
+        column = evaluate(self.of.expr, batch)
+        values = frozen(np.asarray(column.values).astype(np.float64, copy=False))
+        hidden = either(skip, NO_MASK if column.valid is None else frozen(~column.valid))
+        out = np.zeros(len(batch)) if len(hidden) else np.empty(len(batch))
         _weighted_means(groups, hidden, values, batch.first_start, self.rate, self.alpha, self.means, self.last,
                         self.there, out)
+        return [hide(Column(pa.float64(), out), hidden)]

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Mask, frozen
-from whimbrel.kernels import Compiled
+from whimbrel.batch import Batch, Column, Mask, frozen
+from whimbrel.errors import PlanError
+from whimbrel.expr import evaluate
+from whimbrel.kernels import Compiled, SampleRuns
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.rows.linear_filter import filter_rows
 from whimbrel.operators.aggregation.linear_filter_codegen import MAX_ORDER, filter_function
 from whimbrel.operators.aggregation.running_column import SampleFilter
-from whimbrel.operators.aggregation.running_values import FilteredValues
+from whimbrel.operators.aggregation.running_values import FilteredValues, either, hide
+from whimbrel.plan import Sampling
+from whimbrel.plan.typed_aggregate import NO_MASK
 
 Array = np.ndarray[Any, Any]
 
@@ -35,13 +39,53 @@ class LinearFilter(SampleFilter):
         Numerator and denominator. The first of `a` is not 0.
     sections : tuple of tuple of float
         Second-order sections instead: six numbers each.
+    init : {"zero", "steady"}
+        The state in which it begins: at rest, or as if the first value had always been there.
+    settle : int
+        Values after each begin that are null.
+    nan : {"gap", "keep"}
+        Whether NaN counts as a missing sample.
+    sampling : Sampling, optional
+        Samples of the stream: the filter begins again after a missing one.
+    keyed : bool
+        Whether there are several keys.
     """
 
     b: tuple[float, ...]
     a: tuple[float, ...]
     sections: tuple[tuple[float, ...], ...]
+    init: Literal["zero", "steady"] = "zero"
+    settle: int = 0
+    nan: Literal["gap", "keep"] = "gap"
+    sampling: Sampling | None = None
+    keyed: bool = True
 
     name = "iir"
+
+    def __post_init__(self) -> None:
+        _ = self.initial
+
+    @cached_property
+    def initial(self) -> Array:
+        """The state for an input that always was 1; empty where the filter begins at rest."""
+        if self.init == "zero":
+            return frozen(np.empty(0))
+        states, scale = list[Array](), 1.0
+        for section in self.sections or [()]:
+            b, a = (np.array(section[:3]), np.array(section[3:])) if section else self.normalized
+            if abs(a.sum()) < _NEAR_ONE * abs(a).sum():
+                raise PlanError('init="steady" needs a filter without a pole at frequency 0.', where=self.text,
+                                hint='Use init="zero".')
+            states.append(scale * _steady_state(b, a))
+            scale *= b.sum() / a.sum()
+        return frozen(np.concatenate(states))
+
+    @cached_property
+    def normalized(self) -> tuple[Array, Array]:
+        """Numerator and denominator, of one length, divided by the first coefficient of the denominator."""
+        longest = max(len(self.b), len(self.a))
+        b, a = (np.array([*each, *[0.0] * (longest - len(each))]) / self.a[0] for each in (self.b, self.a))
+        return b, a
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         denominators = [section[3:] for section in self.sections] or [self.a]
@@ -55,7 +99,7 @@ class LinearFilter(SampleFilter):
 
 
 class LinearValues(FilteredValues):
-    """The delayed values of each key."""
+    """The delayed values of each key, and its runs of samples."""
 
     def __init__(self, of: LinearFilter) -> None:
         self.of, self.sections = of, len(of.sections)
@@ -63,10 +107,12 @@ class LinearValues(FilteredValues):
             numbers = [section[column] for section in of.sections for column in (0, 1, 2, 4, 5)]
             self.coefficients, self.order = frozen(np.array(numbers)), 2 * len(of.sections)
         else:
-            longest = max(len(of.b), len(of.a))
-            b, a = (np.array([*each, *[0.0] * (longest - len(each))]) / of.a[0] for each in (of.b, of.a))
-            self.coefficients, self.order = frozen(np.concatenate([b, a[1:]])), longest - 1
+            b, a = of.normalized
+            self.coefficients, self.order = frozen(np.concatenate([b, a[1:]])), len(b) - 1
         self.state = np.zeros(self.groups * self.order)
+        period, phase = (None, None) if of.sampling is None else (of.sampling.period, of.sampling.phase)
+        self.runs = SampleRuns(period, phase, keyed=of.keyed)
+        self.runs.grow(self.groups)
 
     @cached_property
     def loop(self) -> Compiled:
@@ -77,6 +123,39 @@ class LinearValues(FilteredValues):
 
     def _grow(self, groups: int) -> None:
         self.state = extend(self.state, groups * self.order, 0.0)
+        self.runs.grow(groups)
 
-    def _filter(self, batch: Batch, groups: Array, hidden: Mask, values: Array, out: Array) -> None:
-        self.loop(groups, hidden, values, frozen(self.coefficients), self.state, out)
+    def take(self, batch: Batch, groups: Array, skip: Mask) -> list[Column]:
+        column = evaluate(self.of.expr, batch)
+        values = frozen(np.asarray(column.values).astype(np.float64, copy=False))
+        fresh, young, hidden = NO_MASK, NO_MASK, skip
+        null = NO_MASK if column.valid is None else frozen(~column.valid)
+        if self.of.sampling is not None:
+            broken = either(null, self._not_a_number(column, values))
+            fresh, young = self.runs.mark(batch.times, groups, skip, broken, self.of.settle)
+            hidden = either(skip, broken)
+        else:
+            hidden = either(skip, null)
+            if self.of.settle or len(self.of.initial):
+                fresh, young = self.runs.mark(batch.times, groups, hidden, NO_MASK, self.of.settle)
+        out = np.zeros(len(batch)) if len(hidden) else np.empty(len(batch))
+        self.loop(groups, hidden, fresh, values, self.coefficients, self.of.initial, self.state, out)
+        return [hide(Column(pa.float64(), out), either(hidden, young))]
+
+    def _not_a_number(self, column: Column, values: Array) -> Mask:
+        if self.of.nan == "keep" or not pa.types.is_floating(column.type):
+            return NO_MASK
+        found = np.isnan(values)
+        return frozen(found) if found.any() else NO_MASK
+
+
+
+def _steady_state(b: Array, a: Array) -> Array:
+    """The state of one filter whose input always was 1: ``scipy.signal.lfilter_zi``."""
+    order = len(a) - 1
+    if order == 0:
+        return np.empty(0)
+    companion = np.zeros((order, order))
+    companion[0], companion[1:, :-1] = -a[1:] / a[0], np.eye(order - 1)
+    state: Array = np.linalg.solve(np.eye(order) - companion.T, b[1:] - a[1:] * b[0])
+    return state

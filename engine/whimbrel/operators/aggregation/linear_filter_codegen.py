@@ -15,6 +15,7 @@ def filter_function(order: int, sections: int) -> Compiled:
     """
     fields = range(2 * sections or order)
     state = ", ".join(f"z{field}" for field in fields)
+    zeros = ", ".join("0.0" for _ in fields)
     stored = ", ".join(f"state[at + {field}]" for field in fields)
     steps = _section_lines(sections) if sections else _direct_lines(order)
     coefficients = ", ".join(steps[0])
@@ -24,9 +25,10 @@ def filter_function(order: int, sections: int) -> Compiled:
         "from whimbrel.kernels.primitives.hashing.hash_table import index",
         "",
         "",
-        "def run(group, hidden, values, coefficients, state, out):",
+        "def run(group, hidden, fresh, values, coefficients, initial, state, out):",
         f"    {coefficients} = {', '.join(f'coefficients[{number}]' for number in range(len(steps[0])))}",
-        f"    key, at, {state} = -1, 0, {', '.join('0.0' for _ in fields)}",
+        *(f"    i{field} = initial[{field}] if initial.shape[0] else 0.0" for field in fields),
+        f"    key, at, {state} = -1, 0, {zeros}",
         "    for row in range(group.shape[0]):",
         "        if hidden.shape[0] and hidden[row]:",
         "            continue",
@@ -37,6 +39,10 @@ def filter_function(order: int, sections: int) -> Compiled:
         f"            at = key * {len(fields)}",
         f"            {state} = {stored}",
         "        value = values[row]",
+        "        if fresh.shape[0] and fresh[row]:",
+        f"            {state} = {zeros}",
+        "            if initial.shape[0]:",
+        f"                {state} = {', '.join(f'i{field} * value' for field in fields)}",
         *(f"        {line}" for line in steps[1]),
         "        out[row] = value",
         "    if key >= 0:",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -12,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, frozen
-from whimbrel.expr import evaluate, predicate
-from whimbrel.kernels import Compiled
+from whimbrel.expr import predicate
+from whimbrel.kernels import Compiled, SampleRuns
 from whimbrel.kernels.primitives.windows.panes import ADD, CLEAR, EMIT
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.running_codegen import running_function
-from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues, SampleFilter
+from whimbrel.operators.aggregation.running_column import RunningColumn, RunningValues
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_MASK
@@ -66,28 +65,12 @@ class LoopValues(RunningValues):
 
 
 class FilteredValues(RunningValues):
-    """Values of one filter."""
-
-    of: SampleFilter
-
-    def take(self, batch: Batch, groups: Array, skip: Mask) -> list[Column]:
-        column = evaluate(self.of.expr, batch)
-        values = frozen(np.asarray(column.values).astype(np.float64, copy=False))
-        hidden = skip
-        if column.valid is not None:
-            hidden = frozen(~column.valid | skip if len(skip) else ~column.valid)
-        out = np.zeros(len(batch)) if len(hidden) else np.empty(len(batch))
-        self._filter(batch, groups, hidden, values, out)
-        return [hide(Column(pa.float64(), out), hidden)]
-
-    @abstractmethod
-    def _filter(self, batch: Batch, groups: Array, hidden: Mask, values: Array, out: Array) -> None:
-        """Write the value after each row that is not hidden."""
+    """Values of one filter, in arrays with one state per key."""
 
     def fork(self) -> Self:
         clone = copy.copy(self)
-        clone.__dict__.update({name: value.copy() for name, value in vars(self).items()
-                               if isinstance(value, np.ndarray)})
+        clone.__dict__.update({name: value.copy() if isinstance(value, np.ndarray) else value.fork()
+                               for name, value in vars(self).items() if isinstance(value, np.ndarray | SampleRuns)})
         return clone
 
 
@@ -157,6 +140,13 @@ def hide(column: Column, hidden: Mask) -> Column:
         return Column(column.type, column.values, column.validity() & ~hidden)
     kept = np.where(hidden, -1, np.arange(len(hidden)))
     return Column.from_arrow(column.to_arrow().take(pa.array(kept, mask=hidden)))
+
+
+def either(one: Mask, other: Mask) -> Mask:
+    """Rows of one mask or the other; an empty mask has none."""
+    if not len(one) or not len(other):
+        return one if len(one) else other
+    return frozen(one | other)
 
 
 def spread_out(column: Column, rows: Array, length: int) -> Column:

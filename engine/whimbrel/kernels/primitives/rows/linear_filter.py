@@ -13,7 +13,10 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def filter_rows(group: Array, hidden: Array, values: Array, coefficients: Array, state: Array, out: Array) -> None:
+def filter_rows(
+    group: Array, hidden: Array, fresh: Array, values: Array, coefficients: Array, initial: Array, state: Array,
+    out: Array,
+) -> None:
     """Filter the value of each row with the state of its key.
 
     Parameters
@@ -22,9 +25,13 @@ def filter_rows(group: Array, hidden: Array, values: Array, coefficients: Array,
         The key of each row.
     hidden : array of bool
         Rows to leave out; empty: none.
+    fresh : array of bool
+        Rows at which the filter begins again; empty: none.
     values : array of float64
     coefficients : array of float64
         Numerator, then denominator without its first coefficient, both divided by that.
+    initial : array of float64
+        The state for a value of 1 since ever, in which the filter begins; empty: it begins at rest.
     state : array of float64
         As many numbers for each key as the filter has an order.
     out : array of float64
@@ -37,6 +44,9 @@ def filter_rows(group: Array, hidden: Array, values: Array, coefficients: Array,
         if order == 0:
             out[row] = value * coefficients[0]
             continue
+        if fresh.shape[0] and fresh[row]:
+            for number in range(order):
+                state[at + number] = initial[number] * value if initial.shape[0] else 0.0
         filtered = state[at] + coefficients[0] * value
         out[row] = filtered
         for number in range(1, order):

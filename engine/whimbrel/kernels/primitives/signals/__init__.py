@@ -1,0 +1,1 @@
+"""Loops over the samples of signals."""
