@@ -5,9 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
+from zlib import crc32
 
 from whimbrel.clock import Duration
 from whimbrel.expr.nodes import Col, Expr, Reduced
+
+_SHOWN_TAPS = 8
+"""Most taps of a filter that are printed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,6 +102,32 @@ class Iir(Recurrence):
         options += [f"settle={self.settle}"] if self.settle else []
         options += [f"nan={self.nan!r}"] if self.nan != "gap" else []
         return f"iir({', '.join(options)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fir(Temporal):
+    """A filter with a finite impulse response, over the samples of a stream."""
+
+    taps: tuple[float, ...]
+    align: Literal["causal", "center"]
+    settle: int | None
+    nan: Literal["gap", "keep"]
+
+    def show(self) -> str:
+        return f"fir({self.of.show()}, {self.call.removeprefix('fir(')}"
+
+    @property
+    def call(self) -> str:
+        taps = f"{list(self.taps)}" if len(self.taps) <= _SHOWN_TAPS else f"{len(self.taps)} taps {self._digest}"
+        options = [f"align={self.align!r}"] if self.align != "causal" else []
+        options += [f"settle={self.settle}"] if self.settle is not None else []
+        options += [f"nan={self.nan!r}"] if self.nan != "gap" else []
+        return f"fir({', '.join([taps, *options])})"
+
+    @property
+    def _digest(self) -> str:
+        """Tells filters of equally many taps apart."""
+        return f"{crc32(repr(self.taps).encode()):08x}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,14 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _mark_runs = Compiled(mark_runs)
 _NONE: Mask = frozen(np.empty(0, np.bool_))
 _NO_TIMES = frozen(np.empty(0, np.int64))
+
+
+class RunMarks(NamedTuple):
+    """What is known of each row: an empty mask is False everywhere, and `numbers` are empty if they were not wanted."""
+
+    fresh: Mask
+    young: Mask
+    numbers: Array
 
 
 class SampleRuns:
@@ -61,8 +69,8 @@ class SampleRuns:
                 extend(each, groups, MIN_TIME) for each in (self.zero, self.sample, self.tick, self.rest))
 
     def mark(self, times: Array | Pulse, groups: Array, hidden: Mask, broken: Mask,
-             settle: int = 0) -> tuple[Mask, Mask]:
-        """Mark rows that begin a run, and rows among the first `settle` of their run. An empty mask: none.
+             settle: int = 0, *, numbered: bool = False) -> RunMarks:
+        """Mark rows that begin a run, and rows among the first `settle` of their run.
 
         Parameters
         ----------
@@ -72,34 +80,38 @@ class SampleRuns:
         hidden, broken : array of bool
             Rows to leave out, and rows that count as missing samples; empty: none.
         settle : int
+        numbered : bool
+            Whether the numbers of samples are wanted.
         """
         self._add_keys(times, groups, hidden)
         consecutive = self.period is None or isinstance(times, Pulse)
         if consecutive and not self.keyed and not len(hidden) and not len(broken):
-            return self._mark_consecutive(times, len(groups), settle)
+            return self._mark_consecutive(times, len(groups), settle, numbered)
         fresh, young = np.zeros(len(groups), np.bool_), np.zeros(len(groups), np.bool_)
         at = _NO_TIMES if self.period is None else frozen(times.times() if isinstance(times, Pulse) else times)
-        self._mark(groups, at, hidden, broken, settle, fresh, young)
-        return frozen(fresh), frozen(young) if settle else _NONE
+        numbers = np.zeros(len(groups) if numbered else 0, np.int64)
+        self._mark(groups, at, hidden, broken, settle, fresh, young, numbers)
+        return RunMarks(frozen(fresh), frozen(young) if settle else _NONE, frozen(numbers))
 
-    def _mark(self, groups: Array, times: Array, hidden: Mask, broken: Mask, settle: int, fresh: Mask,
-              young: Mask) -> None:
+    def _mark(self, groups: Array, times: Array, hidden: Mask, broken: Mask, settle: int, fresh: Mask, young: Mask,
+              numbers: Array) -> None:
         _mark_runs(frozen(groups), times, hidden, broken, self.step, self.step_rest, self.parts, settle, self.sample,
-                   self.tick, self.rest, self.age, fresh, young)
+                   self.tick, self.rest, self.age, fresh, young, numbers)
 
-    def _mark_consecutive(self, times: Array | Pulse, rows: int, settle: int) -> tuple[Mask, Mask]:
+    def _mark_consecutive(self, times: Array | Pulse, rows: int, settle: int, numbered: bool) -> RunMarks:
         """The same of rows without a key that are consecutive samples: only the first one need be looked at."""
         if not rows:
-            return _NONE, _NONE
+            return RunMarks(_NONE, _NONE, _NO_TIMES)
         age = int(self.age[0])
         if age > settle and (not isinstance(times, Pulse) or self.period is None or times.time(0) == self.next_time(0)):
             self.age[0] = age + rows
             if self.period is not None:
                 self._set(0, int(self.sample[0]) + rows)
-            return _NONE, _NONE
+            return RunMarks(_NONE, _NONE, self._numbers(rows, numbered))
         first = np.zeros(1, np.bool_)
         at = np.array([times.time(0)]) if isinstance(times, Pulse) and self.period is not None else _NO_TIMES
-        self._mark(np.zeros(1, np.int64), frozen(at), _NONE, _NONE, 0, first, np.zeros(1, np.bool_))
+        self._mark(np.zeros(1, np.int64), frozen(at), _NONE, _NONE, 0, first, np.zeros(1, np.bool_),
+                   np.zeros(0, np.int64))
         young = _NONE
         if self.age[0] <= settle:
             young = frozen(np.arange(self.age[0], self.age[0] + rows) <= settle)
@@ -110,7 +122,11 @@ class SampleRuns:
         if first[0]:
             fresh = np.zeros(rows, np.bool_)
             fresh[0] = True
-        return frozen(fresh), young
+        return RunMarks(frozen(fresh), young, self._numbers(rows, numbered))
+
+    def _numbers(self, rows: int, wanted: bool) -> Array:
+        """The numbers of the last samples of the one key."""
+        return frozen(np.arange(self.sample[0] - rows + 1, self.sample[0] + 1)) if wanted else _NO_TIMES
 
     def _add_keys(self, times: Array | Pulse, groups: Array, hidden: Mask) -> None:
         """Sample 0 of a new key is its first row, unless the phase is known."""
@@ -135,6 +151,12 @@ class SampleRuns:
         assert self.period is not None
         whole, rest = divmod(sample * self.ratio + self.parts // 2, self.parts)
         self.sample[key], self.tick[key], self.rest[key] = sample, int(self.zero[key]) + whole, rest
+
+    def ended(self, watermark: int) -> Mask:
+        """The keys whose next sample is missing, as no row before a time can follow."""
+        known = self.sample != MIN_TIME
+        carry = self.rest + self.step_rest >= self.parts
+        return known & (np.where(known, self.tick, 0) + self.step + carry < watermark)
 
     def next_time(self, key: int) -> int:
         """When the next sample of a key is."""

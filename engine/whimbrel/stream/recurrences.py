@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from whimbrel.clock import Duration
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, trace
 from whimbrel.expr.temporal_nodes import Ema, Iir
+from whimbrel.stream.sample_filters import check_option, check_settle, coefficients
 
 Value = Expr | Callable[[Any], Any]
 
@@ -111,38 +111,22 @@ def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | 
     if sos is None and (b is None or a is None):
         raise PlanError(f"iir() needs {'b' if b is None else 'a'}= as well.", where="iir()",
                         hint="Use a=[1.0] for a filter without feedback." if a is None else hint)
-    numerator, denominator = (() if each is None else _numbers(name, each) for name, each in (("b", b), ("a", a)))
+    numerator, denominator = (() if each is None else coefficients(name, each, where="iir()")
+                              for name, each in (("b", b), ("a", a)))
     if a is not None and denominator[0] == 0:
         raise PlanError("The first coefficient of a must not be 0, got 0.", where="iir()",
                         hint="Leave out leading zeros of a, and shift the values instead.")
-    sections = () if sos is None else tuple(_numbers("each section of sos", each) for each in sos)
+    sections = () if sos is None else tuple(coefficients("each section of sos", each, where="iir()") for each in sos)
     for section in sections:
         if len(section) != 6 or section[3] != 1:
             raise PlanError(f"Each section of sos must be six numbers with a fourth of 1, got {list(section)}.",
                             where="iir()", hint='Use scipy.signal.butter(..., output="sos").')
     if sos is not None and not sections:
         raise PlanError("sos must have at least one section, got none.", where="iir()", hint=hint)
-    _check_option("init", init, ("zero", "steady"))
-    _check_option("nan", nan, ("gap", "keep"))
-    if not isinstance(settle, int) or isinstance(settle, bool) or settle < 0:
-        raise PlanError(f"settle must be a number of samples, at least 0, got {settle!r}.", where="iir()",
-                        hint="Use settle=100.")
+    check_option("init", init, ("zero", "steady"), where="iir()")
+    check_option("nan", nan, ("gap", "keep"), where="iir()")
+    check_settle(settle, where="iir()")
     return Iir(trace(value, where="iir()"), numerator, denominator, sections, init, settle, nan)
-
-
-def _check_option(name: str, given: object, choices: Sequence[str]) -> None:
-    if given not in choices:
-        raise PlanError(f"{name} must be one of {', '.join(map(repr, choices))}, got {given!r}.", where="iir()",
-                        hint=f"Use {name}={choices[0]!r}.")
-
-
-def _numbers(name: str, given: Sequence[float]) -> tuple[float, ...]:
-    """Coefficients as floats."""
-    found = tuple(given)
-    if not found or not all(_is_number(each) and math.isfinite(each) for each in found):
-        raise PlanError(f"{name} must be finite numbers, at least one, got {list(found)}.", where="iir()",
-                        hint="Use the coefficients of a filter, such as those of scipy.signal.butter.")
-    return tuple(map(float, found))
 
 
 def _is_number(value: object) -> bool:

@@ -21,6 +21,7 @@ from whimbrel.expr import (
 )
 from whimbrel.expr.reductions import reduced_in
 from whimbrel.expr.temporal_nodes import (
+    Fir,
     Past,
     PastRows,
     Previous,
@@ -39,6 +40,7 @@ from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
 from whimbrel.stream.plan_nodes import after, joined, joined_by, kept_columns, selected, until_next, with_keys
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
+from whimbrel.stream.sample_filters import with_fir
 from whimbrel.stream.temporal_checks import check_part, offset_ticks
 from whimbrel.temporal.parts import (
     CellWindow,
@@ -112,7 +114,8 @@ class TemporalParts:
         text = part.show()
         check_alike(part, self._meanings)
         if text not in self._columns:
-            self._columns[text] = self._add_running(part) if self._is_running(part) else self._add_part(part)
+            self._columns[text] = self._add_running(part) if self._is_running(part) else (
+                self._add_filter(part) if isinstance(part, Fir) else self._add_part(part))
         return self._columns[text]
 
     def _is_running(self, part: Temporal) -> TypeGuard[Running]:
@@ -125,6 +128,12 @@ class TemporalParts:
     def _add_running(self, part: Running) -> Expr:
         self.out, value = with_running_values(lambda: self.out, self.keys, part, self.over_columns, self._new)
         return value
+
+    def _add_filter(self, part: Fir) -> Col:
+        check_part(part, self.out.schema)
+        of, column = self.over_columns(part.of), self._new(part.show())
+        self.out = with_fir(self.out, self.keys, part, of, column.name)
+        return column
 
     def _add_part(self, part: Temporal) -> Col:
         read = self._as_read(part) if self._reads_rows(part) else None

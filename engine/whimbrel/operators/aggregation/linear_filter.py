@@ -132,12 +132,12 @@ class LinearValues(FilteredValues):
         null = NO_MASK if column.valid is None else frozen(~column.valid)
         if self.of.sampling is not None:
             broken = either(null, self._not_a_number(column, values))
-            fresh, young = self.runs.mark(batch.times, groups, skip, broken, self.of.settle)
+            fresh, young, _ = self.runs.mark(batch.times, groups, skip, broken, self.of.settle)
             hidden = either(skip, broken)
         else:
             hidden = either(skip, null)
             if self.of.settle or len(self.of.initial):
-                fresh, young = self.runs.mark(batch.times, groups, hidden, NO_MASK, self.of.settle)
+                fresh, young, _ = self.runs.mark(batch.times, groups, hidden, NO_MASK, self.of.settle)
         out = np.zeros(len(batch)) if len(hidden) else np.empty(len(batch))
         self.loop(groups, hidden, fresh, values, self.coefficients, self.of.initial, self.state, out)
         return [hide(Column(pa.float64(), out), either(hidden, young))]

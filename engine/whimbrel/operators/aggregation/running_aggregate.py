@@ -160,7 +160,7 @@ class RunningAggregateKernel(Kernel):
             return []
         keys = [batch.column(name) for name in self.op.keys]
         ends = None if isinstance(batch.ends, int) else batch.ends < batch.sync
-        skip = _skipped(keys, ends)
+        skip = skipped_rows(keys, ends)
         groups = self.keys.ids(keys, len(batch), skip if len(skip) else None)
         if len(skip):
             groups[skip] = 0
@@ -208,7 +208,7 @@ class RunningAggregateKernel(Kernel):
         return [Column.concat([new, old]).take(rows) for new, old in zip(columns, known, strict=True)]
 
 
-def _skipped(keys: Sequence[Column], ends: Mask | None) -> Mask:
+def skipped_rows(keys: Sequence[Column], ends: Mask | None) -> Mask:
     """Rows without a key, and end edges; empty if there are none."""
     skip = NO_MASK if ends is None or not ends.any() else ends
     for column in keys:

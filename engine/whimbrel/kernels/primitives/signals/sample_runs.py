@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 def mark_runs(
     group: Array, times: Array, hidden: Array, broken: Array, step: int, step_rest: int, parts: int, settle: int,
-    sample: Array, tick: Array, rest: Array, age: Array, fresh: Array, young: Array,
+    sample: Array, tick: Array, rest: Array, age: Array, fresh: Array, young: Array, numbers: Array,
 ) -> None:
     """Mark the first row of each run, and the rows that are among the first of their run.
 
@@ -35,6 +35,8 @@ def mark_runs(
         For each key how many samples its run has; 0: the next row begins a run.
     fresh, young : array of bool
         Out: rows that begin a run, and rows among the first `settle` of their run. They are False at first.
+    numbers : array of int64
+        Out: the number of each sample; empty: not wanted.
     """
     most = (1 << 62) // max(parts, 1)  # a jump of so many samples cannot overflow
     for row in range(group.shape[0]):
@@ -68,6 +70,8 @@ def mark_runs(
                 if number != sample[key] + 1:
                     age[key] = 0
                 sample[key], tick[key], rest[key] = number, at, part
+        if numbers.shape[0]:
+            numbers[row] = sample[key]
         if broken.shape[0] and broken[row]:
             age[key] = 0
             continue

@@ -1,0 +1,94 @@
+"""Operators on samples, by their definitions: a signal is a list of (number, value)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from whimbrel.testing.oracle.events import Event, Payload
+
+Signal = list[tuple[int, Any]]
+"""Numbers of samples in ascending order, with a value, or None for a sample without one."""
+
+Run = list[float]
+"""Values of samples that follow one another."""
+
+
+def signals(facts: Iterable[Event], period: Fraction | int, of: Callable[[Payload], Any], *, phase: int = 0,
+            keys: Sequence[str] = ()) -> list[tuple[list[Event], Signal]]:
+    """The events of each key in the order of time, and their signal; events without a key are left out."""
+    by_key: dict[Any, list[Event]] = {}
+    for event in sorted(facts, key=lambda event: event[0]):
+        if all(event[2][key] is not None for key in keys):
+            by_key.setdefault(tuple(event[2][key] for key in keys), []).append(event)
+    return [(events, [(round((start - phase) / Fraction(period)), of(payload)) for start, _, payload in events])
+            for events in by_key.values()]
+
+
+def runs(signal: Signal) -> list[list[int]]:
+    """Positions of samples that follow one another: "gap, null and NaN: begins again"."""
+    out: list[list[int]] = []
+    previous: int | None = None
+    for position, (number, value) in enumerate(signal):
+        if value is None or value != value:  # noqa: PLR0124 - NaN
+            previous = None
+            continue
+        if previous != number - 1:
+            out.append([])
+        out[-1].append(position)
+        previous = number
+    return out
+
+
+def filtered(signal: Signal, of: Callable[[Run], list[float | None]]) -> list[float | None]:
+    """A filter of each run; None for samples that are in none."""
+    out: list[float | None] = [None] * len(signal)
+    for run in runs(signal):
+        for position, value in zip(run, of([signal[position][1] for position in run]), strict=True):
+            out[position] = value
+    return out
+
+
+def iir(b: Sequence[float], a: Sequence[float], *, steady: bool = False, settle: int = 0,
+        ) -> Callable[[Run], list[float | None]]:
+    """The difference equation; steady: as if the first value had always been there, so the output had its gain."""
+    def of(values: Run) -> list[float | None]:
+        before = 0.0 if not steady else float(values[0])
+        out_before = before * sum(b) / sum(a) if steady else 0.0
+        out: list[float] = []
+        for number in range(len(values)):
+            forward = sum(each * (values[number - back] if back <= number else before) for back, each in enumerate(b))
+            fed_back = sum(each * (out[number - back] if back <= number else out_before)
+                           for back, each in enumerate(a) if back)
+            out.append((forward - fed_back) / a[0])
+        return [None if number < settle else value for number, value in enumerate(out)]
+    return of
+
+
+def fir(taps: Sequence[float], *, center: bool = False, settle: int | None = None,
+        ) -> Callable[[Run], list[float | None]]:
+    """The sum of products; a result that lacks a sample is None, or counts it as 0 from `settle` on."""
+    def of(values: Run) -> list[float | None]:
+        shift = len(taps) // 2 if center else 0
+        out: list[float | None] = []
+        for number in range(len(values)):
+            newest = number + shift
+            read = [values[newest - back] if 0 <= newest - back < len(values) else None for back in range(len(taps))]
+            lacking = newest >= len(values) or (None in read if settle is None else number < settle)
+            out.append(None if lacking else float(sum(
+                tap * each for tap, each in zip(taps, read, strict=True) if each is not None)))
+        return out
+    return of
+
+
+def with_column(facts: Iterable[Event], name: str, period: Fraction | int, of: Callable[[Payload], Any],
+                function: Callable[[Run], list[float | None]], *, keys: Sequence[str] = ()) -> list[Event]:
+    """The events with a filtered column; one without a key meets nothing."""
+    facts = list(facts)
+    out = [(start, end, payload | {name: None}) for start, end, payload in facts
+           if any(payload[key] is None for key in keys)]
+    for events, signal in signals(facts, period, of, keys=keys):
+        out += [(start, end, payload | {name: value})
+                for (start, end, payload), value in zip(events, filtered(signal, function), strict=True)]
+    return out
