@@ -62,7 +62,7 @@ class SampleRuns:
         self.zero = self.sample = self.tick = self.rest = self.age = np.empty(0, np.int64)
 
     def grow(self, groups: int) -> None:
-        """Make room for this many keys."""
+        """Grow the state to this many keys."""
         if groups > len(self.age):
             self.age = extend(self.age, groups, 0)
             self.zero, self.sample, self.tick, self.rest = (

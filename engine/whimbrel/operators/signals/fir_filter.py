@@ -19,7 +19,7 @@ from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reac
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirFilter(Operator):
-    """Add a column with the samples filtered by a finite impulse response, by key.
+    """Filter samples with a finite impulse response, by key.
 
     ``y[n] = taps[0]*x[n] + taps[1]*x[n-1] + ...``; centered, the result of ``x[n + half]`` belongs to sample `n`.
 
@@ -86,7 +86,7 @@ class FirFilter(Operator):
 
     @property
     def back(self) -> int:
-        """A result belongs to the sample that is so many before the newest one that it needs."""
+        """Number of later samples that a result needs."""
         return (len(self.taps) - 1) // 2 if self.align == "center" else 0
 
     @property

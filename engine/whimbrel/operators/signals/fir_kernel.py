@@ -122,7 +122,7 @@ class FirKernel(Kernel):
             some = frozen(keys[start:start + self._jobs])
             if self.block:
                 made = np.zeros(1, np.int64)
-                buffers = self._buffers()
+                buffers = self._buffers(len(some))
                 _end_runs(some, self.history, self.block, self.tails, self.tail_rows, self.filled, self.age,
                           self.open_row, *buffers, made)
                 self._transform(buffers, int(made[0]))
@@ -157,7 +157,7 @@ class FirKernel(Kernel):
                       self.waiting.valid)
 
     def _filter_blocks(self, rows: tuple[Array, ...], numbers: Array, values: Array, row: int) -> None:
-        at, buffers = 0, self._buffers()
+        at, buffers = 0, self._buffers(len(values) // self.block + 2)
         while at < len(values):
             made = np.zeros(1, np.int64)
             at = int(_gather(at, *rows, numbers, values, self.history, self.block, self.back, row, self.tails,
@@ -169,8 +169,8 @@ class FirKernel(Kernel):
         """Blocks that are transformed at once."""
         return max(2, _JOB_VALUES // transform_samples(len(self.taps)))
 
-    def _buffers(self) -> tuple[Array, Array, Array, Array]:
-        jobs, width = self._jobs, self.history + self.block
+    def _buffers(self, wanted: int) -> tuple[Array, Array, Array, Array]:
+        jobs, width = min(self._jobs, wanted), self.history + self.block
         return (np.empty(jobs * width), np.empty(jobs * width, np.int64), np.empty(jobs, np.int64),
                 np.empty(jobs, np.int64))
 

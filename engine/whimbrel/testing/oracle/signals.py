@@ -1,4 +1,4 @@
-"""Operators on samples, by their definitions: a signal is a list of (number, value)."""
+"""Operators on samples, by their definitions over lists of numbers and values."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def gather_blocks(
     held: int, block: int, back: int, row: int, tails: Array, tail_rows: Array, filled: Array, age: Array,
     open_row: Array, jobs: Array, job_rows: Array, job_stop: Array, job_age: Array, made: Array,
 ) -> int:
-    """Copy samples to blocks that begin at multiples of `block`, until there are as many as have room.
+    """Copy samples to blocks that begin at multiples of `block`, until the memory is full.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def end_runs(
     keys: Array, held: int, block: int, tails: Array, tail_rows: Array, filled: Array, age: Array, open_row: Array,
     jobs: Array, job_rows: Array, job_stop: Array, job_age: Array, made: Array,
 ) -> None:
-    """Copy the blocks of some keys whose runs have ended; there is room for all of them."""
+    """Copy the blocks of some keys whose runs have ended. All of them fit."""
     for number in range(keys.shape[0]):
         key = int(keys[number])
         take_block(key, held, block, tails, tail_rows, filled, age, jobs, job_rows, job_stop, job_age, made)
