@@ -13,7 +13,7 @@ from whimbrel.expr import col, end_time, first_of, greatest, last_of, least, lit
 from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
-from whimbrel.run import Checkpoints, Metrics, Run, Snapshot
+from whimbrel.run import Checkpoints, Metrics, Run, Samples, Snapshot
 from whimbrel.stream import (
     LatencyBands,
     Lateness,
@@ -35,6 +35,7 @@ from whimbrel.stream import (
     from_arrow,
     from_edges,
     from_pandas,
+    from_samples,
     from_spark,
     iir,
     integral,
@@ -47,7 +48,10 @@ from whimbrel.stream import (
     min,
     product,
     quantile,
+    read_audio,
+    read_edf,
     read_parquet,
+    read_wfdb,
     replay,
     restore,
     serve,
@@ -82,6 +86,7 @@ __all__ = [
     "ProgressiveQuery",
     "ReplayClock",
     "Run",
+    "Samples",
     "Served",
     "Snapshot",
     "Stream",
@@ -106,6 +111,7 @@ __all__ = [
     "from_arrow",
     "from_edges",
     "from_pandas",
+    "from_samples",
     "from_spark",
     "greatest",
     "iir",
@@ -122,7 +128,10 @@ __all__ = [
     "min",
     "product",
     "quantile",
+    "read_audio",
+    "read_edf",
     "read_parquet",
+    "read_wfdb",
     "register",
     "replay",
     "restore",

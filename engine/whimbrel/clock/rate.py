@@ -15,15 +15,17 @@ _MAX_PARTS = 2**32
 """Most parts of a tick: so many fit in int64 with the number of a sample."""
 
 
-def sample_period(rate: Rate, unit: TickUnit) -> Fraction:
+def sample_period(rate: Rate, unit: TickUnit, *, where: str = "") -> Fraction:
     """Ticks from one sample to the next at so many samples a second.
+
+    `where` is the user's call, for errors.
 
     Examples
     --------
     >>> sample_period(360, "us"), sample_period("24000/1001", "ns")
     (Fraction(25000, 9), Fraction(125125000, 3))
     """
-    where = f"assume(rate={rate!r})"
+    where = where or f"assume(rate={rate!r})"
     per_second = ticks_per_second(unit)
     if per_second is None:
         raise PlanError("rate= needs times with a unit, but this stream has integer times.", where=where,

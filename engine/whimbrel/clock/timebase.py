@@ -88,12 +88,12 @@ class Timebase:
     def time(self, sample: int) -> int:
         """The tick of a sample."""
         start, step, parts = self._ratio
-        return _in_range((start + sample * step) // parts, "time", f"sample {sample}")
+        return _in_range((start + int(sample) * step) // parts, "time", f"sample {sample}")
 
     def first_sample(self, time: int) -> int:
         """The first sample at or after a tick."""
         start, step, parts = self._ratio
-        return _in_range(-((start - time * parts) // step), "sample number", f"tick {time}")
+        return _in_range(-((start - int(time) * parts) // step), "sample number", f"tick {time}")
 
     def times(self, samples: Integers) -> Integers:
         """The ticks of an array of samples."""
@@ -105,6 +105,15 @@ class Timebase:
         _check_ends(self.first_sample, times)
         start, step, parts = self._ratio
         return _floor_ratio(times, step - 1 - start, parts, step)
+
+    def nearest_samples(self, times: Integers) -> tuple[Integers, Integers]:
+        """The sample nearest to each tick of an array.
+
+        Also its distance in ticks. Between two samples, it is the later one.
+        """
+        after = self.first_samples(times)
+        late, early = self.times(after) - times, times - self.times(after - 1)
+        return np.where(early < late, after - 1, after), np.minimum(early, late)
 
     @cached_property
     def _ratio(self) -> tuple[int, int, int]:

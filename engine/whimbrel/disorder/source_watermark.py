@@ -32,13 +32,12 @@ class SourceWatermark(WatermarkGenerator):
 
     def on_time(self, batch: Batch) -> bool:
         """Whether nothing has to be judged: rows are in order, or nothing is promised; then they have passed."""
-        sync = batch.sync
-        if self.latency is None and (self.now == MIN_TIME or sync.min() >= self.now):
-            self.newest = max(self.newest, int(sync.max()))
+        if self.latency is None and (self.now == MIN_TIME or batch.sync.min() >= self.now):
+            self.newest = max(self.newest, int(batch.sync.max()))
             return True
-        if self.latency != 0 or sync[0] < max(self.newest, self.now) or not (self.in_order or ordered(batch)):
+        if self.latency != 0 or batch.time(0) < max(self.newest, self.now) or not (self.in_order or ordered(batch)):
             return False
-        self.newest = self.now = int(sync[-1])
+        self.newest = self.now = batch.time(-1)
         return True
 
     def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:

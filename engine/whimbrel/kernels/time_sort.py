@@ -59,8 +59,7 @@ def with_gaps(batch: Batch) -> Batch:
     ...     with_gaps(Batch(Schema(()), np.arange(0, 100_000, 5), 1, ())).gaps
     (5, 5)
     """
-    times = batch.sync
-    if batch.gaps is not None or len(times) < _FEW_ROWS or not _steps.ready(times):
+    if batch.gaps is not None or len(batch) < _FEW_ROWS or not _steps.ready(times := batch.sync):
         return batch
     minimum, maximum = map(int, _steps(times))
     return batch if minimum < 0 else batch.having(gaps=(minimum, maximum))

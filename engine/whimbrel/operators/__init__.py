@@ -32,6 +32,7 @@ from whimbrel.operators.patterns.pattern import Pattern, event, sequence, simult
 from whimbrel.operators.rows.align_samples import AlignSamples
 from whimbrel.operators.rows.assume import Assume, assume
 from whimbrel.operators.rows.between import Between
+from whimbrel.operators.rows.block_samples import BlockSamples
 from whimbrel.operators.rows.changelog import Changelog
 from whimbrel.operators.rows.drop import drop
 from whimbrel.operators.rows.explode import Explode, ItemType, explode
@@ -63,16 +64,16 @@ from whimbrel.operators.windows.window import (
 )
 
 __all__ = [
-    "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Between", "Changelog",
-    "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Edges", "Emit", "Explode", "Extend", "Fill",
-    "FinerUnit", "Finish", "FirFilter", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest",
-    "ItemType", "Join", "Label", "LateRows", "LatenessBand", "Moment", "On", "Outputs", "Pattern", "PeriodicLoop",
-    "Pivot", "PointAtEnd", "Quantize", "Resample", "Results", "RunningAggregate", "SampleKeys", "SampleMethod",
-    "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "Simultaneous", "SlidingWindow",
-    "Sort", "Span", "Stitch", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound",
-    "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at", "clip_duration", "cross_join",
-    "detect", "distinct", "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "pivot",
-    "point_at_end", "progressive_window", "quantize", "rename", "sample", "select", "semi_join", "sequence",
-    "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "top_k", "tumbling_window",
-    "union", "unpivot", "where", "with_columns",
+    "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Between", "BlockSamples",
+    "Changelog", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Edges", "Emit", "Explode",
+    "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How",
+    "Ingest", "ItemType", "Join", "Label", "LateRows", "LatenessBand", "Moment", "On", "Outputs", "Pattern",
+    "PeriodicLoop", "Pivot", "PointAtEnd", "Quantize", "Resample", "Results", "RunningAggregate", "SampleKeys",
+    "SampleMethod", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "Simultaneous",
+    "SlidingWindow", "Sort", "Span", "Stitch", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot",
+    "Where", "WindowBound", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "chop", "clip_at",
+    "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "explode", "extend",
+    "hopping_window", "join", "pivot", "point_at_end", "progressive_window", "quantize", "rename", "sample", "select",
+    "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch",
+    "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns",
 ]

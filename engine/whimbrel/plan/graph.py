@@ -46,7 +46,8 @@ class Node:
         if isinstance(self.op, Source):
             disorder = self.op.disorder
             in_order = not self.op.edges and disorder.partition is None and disorder.reorder_latency == 0
-            return Properties(intervals_only=not self.op.edges, in_order=in_order,
+            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=self.op.sampling,
+                              apart=None if self.op.sampling is None else self.op.sampling.apart,
                               points=self.op.longest == 1 and not self.op.edges)
         known = [node.properties for node in self._inputs_with("properties")]
         return derived(self.op.properties(*known), known)

@@ -102,6 +102,12 @@ class Sampling:
     per: frozenset[str] = frozenset()
     gaps: bool = True
 
+    @property
+    def apart(self) -> NonOverlapping:
+        """What follows for overlaps of samples; a period that is no whole number of ticks is not known there."""
+        whole = self.period.denominator == 1
+        return NonOverlapping(self.per, int(self.period) if whole else None, gaps=whole and self.gaps)
+
     def show(self) -> str:
         keys = f" per {', '.join(sorted(self.per))}" if self.per else ""
         return f"samples every {self.period}{keys}{' with gaps' if self.gaps else ''}"

@@ -17,7 +17,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.overload_signal import OverloadSignal
-from whimbrel.plan.properties import TimeGrid
+from whimbrel.plan.properties import Sampling, TimeGrid
 
 LatePolicy = Literal["raise", "drop", "adjust", "side_output"]
 
@@ -196,6 +196,8 @@ class Source(ABC):
         What is read before it and where that ends, as a checkpoint knows it; empty: nothing.
     in_memory : bool
         Whether its rows lie in memory, so that some of them are found as fast as all.
+    sampling : Sampling or None
+        The samples that its rows are, if they are on a timebase. Such a source needs no event-time column.
     """
 
     name: str
@@ -215,6 +217,7 @@ class Source(ABC):
     hidden: tuple[str, ...] = ()
     after: str = ""
     in_memory: bool = False
+    sampling: Sampling | None = None
 
     def again(self) -> Source | None:
         """Copy of the source that reads the same rows without waiting.
@@ -338,7 +341,7 @@ class FilteredSource(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.rows, self.live = source.disorder, source.rows, source.live
         self.in_order, self.as_it_comes, self.read_of = source.in_order, source.as_it_comes, source.read_of
-        self.longest, self.after = source.longest, source.after
+        self.longest, self.after, self.sampling = source.longest, source.after, source.sampling
         self.schema = source.schema.select(columns)
 
     def lies_in(self, row: int) -> str:
@@ -369,7 +372,7 @@ class SourceSlice(Source):
     def __init__(self, source: Source, first: int, stop: int) -> None:
         self.source, self.first, self.stop = source, first, stop
         self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
-        self.rows, self.read_of = stop - first, source.read_of
+        self.rows, self.read_of, self.sampling = stop - first, source.read_of, source.sampling
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         left = self.stop - self.first - offset

@@ -9,6 +9,7 @@ from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.profile import Profile, profile
 from whimbrel.run.query_result import in_order
 from whimbrel.run.run import Run, start
+from whimbrel.run.samples import Samples, collect_samples
 from whimbrel.run.source_reader import SourceReader
 from whimbrel.run.state_file import read_state, write_state
 from whimbrel.run.time_partitions import Piece, in_ranges
@@ -22,10 +23,12 @@ __all__ = [
     "Pipeline",
     "Profile",
     "Run",
+    "Samples",
     "Snapshot",
     "SourceReader",
     "batches",
     "collect",
+    "collect_samples",
     "collect_together",
     "in_order",
     "in_ranges",

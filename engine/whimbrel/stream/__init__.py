@@ -30,6 +30,7 @@ from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
+from whimbrel.stream.read_signals import from_samples, read_audio, read_edf, read_wfdb
 from whimbrel.stream.recurrences import ema, iir
 from whimbrel.stream.restore import restore
 from whimbrel.stream.sample_filters import fir
@@ -60,6 +61,7 @@ __all__ = [
     "from_arrow",
     "from_edges",
     "from_pandas",
+    "from_samples",
     "from_spark",
     "iir",
     "integral",
@@ -73,7 +75,10 @@ __all__ = [
     "min",
     "product",
     "quantile",
+    "read_audio",
+    "read_edf",
     "read_parquet",
+    "read_wfdb",
     "replay",
     "restore",
     "serve",

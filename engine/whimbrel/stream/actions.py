@@ -16,7 +16,7 @@ from whimbrel.migration_hints import renamed
 from whimbrel.optimize import notes_on_loops, optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
-from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run
+from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
 
 if TYPE_CHECKING:
     from whimbrel.stream.lateness import Lateness
@@ -159,6 +159,29 @@ class Actions:
 
             return collect_on_spark(self.node, on)
         return running.collect(self.node, threads)
+
+    def collect_samples(self) -> Samples:
+        """Run the query, and return samples as arrays with a timebase.
+
+        Times are not stored.
+
+        The rows must be samples of one signal, such as those of :func:`whimbrel.from_samples` or ``assume(rate=...)``.
+        Rows that a step has left out are gaps.
+
+        Returns
+        -------
+        whimbrel.Samples
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import whimbrel as wb
+        >>> talk = wb.from_samples({"x": np.arange(5, dtype="int16")}, rate=8000, unit="us")
+        >>> found = talk.where(wb.col.x != 2).collect_samples()
+        >>> found, found["x"].dtype, found["x"].tolist(), found.gaps
+        (Samples(4 of x at 8000 per second, 1 gaps), dtype('int16'), [0, 1, 3, 4], [(2, 1)])
+        """
+        return running.collect_samples(self.node)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Iterate over settled rows in record batches.

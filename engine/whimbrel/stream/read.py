@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from whimbrel.clock import Duration, Instant
+from whimbrel.clock import Duration, Instant, Rate
 from whimbrel.connect import (
     ArrowSource,
     EdgeSource,
@@ -20,13 +20,17 @@ from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, is_stated
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import renamed
+from whimbrel.operators.rows.block_samples import Duplicates
 from whimbrel.plan import Node, Source
+from whimbrel.stream.read_signals import with_samples
 from whimbrel.stream.stream import Stream
 
 
 def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
-                 partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+                 partition: str | PartitionWatermarks | None = None, name: str | None = None,
+                 samples: str | Sequence[str] | None = None, rate: Rate | None = None, jitter: Duration | None = None,
+                 duplicates: Duplicates = "raise") -> Stream:
     """Create a stream from Parquet files.
 
     Only the footers are read now.
@@ -55,6 +59,16 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         See :class:`whimbrel.PartitionWatermarks`, which also sets when rows settle.
     name : str, optional
         For plans, errors and ``on({...})``.
+    samples : str or sequence of str, optional
+        Columns with a block of samples in each row, a list of numbers. The stream then has an event for each sample,
+        and these columns only. `time` is the time of the first sample of a block. Blocks are sorted as blocks, and
+        late ones are treated as late rows. Samples that no block has are gaps.
+    rate : int, float, str, Fraction or Decimal, optional
+        Samples per second of the blocks. For a row per sample, use ``assume(rate=...)``.
+    jitter : str, timedelta or int (ticks), optional
+        Most time between a block and its first sample. Default: one tick.
+    duplicates : {"raise", "first"}
+        Overlapping blocks with equal samples give them once. Different samples are an error, or the first ones stay.
 
     Notes
     -----
@@ -67,16 +81,21 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     in one file and floats or text in another, is an error that names both files, before a row is read. An index without
     a name that pandas wrote to a file is no column, unless it is asked for, such as ``end="__index_level_0__"``.
     """
+    source: Source
     if is_stated(time, SEQUENCE):
-        return Stream(Node(NumberedParquet(path, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
-                                           partition=partition, name=name)))
-    return Stream(Node(ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                     late=late, partition=partition, name=name)))
+        source = NumberedParquet(path, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                                 partition=partition, name=name)
+    else:
+        source = ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                               partition=partition, name=name)
+    return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="read_parquet"))
 
 
 def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
-               partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+               partition: str | PartitionWatermarks | None = None, name: str | None = None,
+               samples: str | Sequence[str] | None = None, rate: Rate | None = None, jitter: Duration | None = None,
+               duplicates: Duplicates = "raise") -> Stream:
     """Create a stream from a table in memory.
 
     The table is of Arrow, Polars or DuckDB, or a dict of lists. Parameters as in :func:`read_parquet`.
@@ -89,8 +108,9 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
     >>> wb.from_arrow({"at": [1, 4], "x": [10, 20]}, time="at").collect().to_pylist()
     [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 4, 'end': 5, 'at': 4, 'x': 20}]
     """
-    return Stream(Node(ArrowSource(data, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                                   late=late, partition=partition, name=name)))
+    source = ArrowSource(data, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                         partition=partition, name=name)
+    return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="from_arrow"))
 
 
 def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = None,

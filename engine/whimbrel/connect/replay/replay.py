@@ -91,7 +91,9 @@ class Replay(Source):
         self._source, self._where = source, where
         self.clock, self._speed = clock, None if speed is None else checked_speed(speed, where=where)
         self._order = source.arrival or source.time
-        type_ = source.schema.type_of(self._order, where=where)
+        on_timebase = source.arrival is None and source.sampling is not None
+        self._order_columns = () if on_timebase else (self._order,)
+        type_ = source.schema.time_type if on_timebase else source.schema.type_of(self._order, where=where)
         self._arrivals = ArrivalTime(type_, self._order)
         if clock is not None:
             clock.adopt(self._arrivals, where=where)
@@ -103,6 +105,7 @@ class Replay(Source):
         self.time = source.time
         self.arrival = source.arrival
         self.longest, self.hidden = source.longest, source.hidden
+        self.sampling = source.sampling if on_timebase else None
         self.file_order = source.file_order
         self.in_order = self._order == self.time and not self.file_order
         self.rows = source.rows if start is None and end is None else None
@@ -168,12 +171,16 @@ class Replay(Source):
             return NEVER if self._source.rows is None else None
         if self.file_order:
             return NEVER  # the newest time is known only after all rows
-        parts = cast(Generator[Batch], self._source.read([self._order], self._source.rows - 1))
+        parts = cast(Generator[Batch], self._source.read(self._order_columns, self._source.rows - 1))
         with closing(parts):
-            column = next(parts).column(self._order)
-        if column.valid is not None and not column.valid[-1]:
-            return NEVER  # reading it is an error
-        last = int(_ticks(column)[-1])
+            batch = next(parts)
+        if not self._order_columns:
+            last = batch.time(-1)
+        else:
+            column = batch.column(self._order)
+            if column.valid is not None and not column.valid[-1]:
+                return NEVER  # reading it is an error
+            last = int(_ticks(column)[-1])
         last = last if self._end is None else min(last, self._end - 1)
         if self._start is not None and last < self._start:
             return None
@@ -183,7 +190,7 @@ class Replay(Source):
         """Batches of the log from a row on, up to the end of the replay, with arrival ticks."""
         last = self._newest_before(row) if self.file_order else MIN_TIME
         # A log is no feed, so it has no None.
-        parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, self._order])), row))
+        parts = cast(Generator[Batch], self._source.read(list(dict.fromkeys([*columns, *self._order_columns])), row))
         with closing(parts):
             # A clock waits until each replay knows its next arrival, so read in small pieces.
             for piece in (part.slice(first, first + PIECE_ROWS)
@@ -213,6 +220,8 @@ class Replay(Source):
         """Rows with checked arrival ticks; if these are event times, the order is noted on the batch."""
         if self.file_order:
             return batch, np.maximum(np.maximum.accumulate(batch.sync), last)
+        if not self._order_columns:
+            return batch, batch.sync
         column = batch.column(self._order)
         if column.valid is not None and not column.valid.all():
             never = row_named(first_row, self._source.lies_in, int(np.argmin(column.valid)))

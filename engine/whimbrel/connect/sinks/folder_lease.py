@@ -11,7 +11,7 @@ from whimbrel.errors import SinkError
 _NAME = ".run"
 
 
-def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
+def owned(folder: Path, run: str, *, begins: bool, has_rows: bool, call: str = "sinks.parquet") -> IO[bytes]:
     """Lock the file with the run id of a folder; closing it, or the end of the process, releases the lock.
 
     Parameters
@@ -22,6 +22,8 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
         Whether the run has no rows yet.
     has_rows : bool
         Whether the folder has rows.
+    call : str
+        The user's call, for errors.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def owned(folder: Path, run: str, *, begins: bool, has_rows: bool) -> IO[bytes]:
     why = _against(owner == run, alone=alone, begins=begins, has_rows=has_rows, owned=bool(owner))
     if why is not None:
         file.close()
-        raise SinkError(why[0], where=f"sinks.parquet({str(folder)!r})", hint=why[1])
+        raise SinkError(why[0], where=f"{call}({str(folder)!r})", hint=why[1])
     if owner != run:
         try:
             file.truncate(0)

@@ -20,7 +20,6 @@ from whimbrel.operators.rows.assumption_errors import assumption_error, shown_ti
 from whimbrel.plan import (
     KnownInput,
     LineageRequest,
-    NonOverlapping,
     Operator,
     Properties,
     Reach,
@@ -102,11 +101,10 @@ class AlignSamples(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
-        period = int(self.period) if self.period.denominator == 1 else None
+        sampling = Sampling(self.period, self.phase, self.per, self.gaps)
         return Properties(intervals_only=known.intervals_only, duration=self.duration(known.duration),
                           causal=known.causal, starts_only=known.starts_only, points=known.points,
-                          apart=NonOverlapping(self.per, period, gaps=period is not None and self.gaps),
-                          sampling=Sampling(self.period, self.phase, self.per, self.gaps))
+                          apart=sampling.apart, sampling=sampling)
 
     def duration(self, duration: int | None) -> int | None:
         """Duration of the moved events; None if it depends on the sample."""

@@ -1,0 +1,1 @@
+"""Sources of samples on a timebase: arrays and files."""
