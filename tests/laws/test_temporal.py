@@ -36,6 +36,18 @@ QUERIES = {
     "at_multiples": LEVELS + ".over_time(every=3, m=wb.time_mean(col.x).past(5), x=col.x, n=wb.count().past(4).ago(2))",
     "at_multiples_of_keys": OF_KEYS + (
         ".over_time(every=4, n=wb.count().past(9), x=col.x.previous(), r=wb.sum(col.x).past(rows=2))"),
+    "changes": POINTS + ".over_time(s=wb.sum(col.x).past(6), d=col.x.ago(3) - col.x.ahead(2), n=wb.count().cell(5))",
+    "changes_of_levels": LEVELS + (
+        ".over_time(x=col.x, m=wb.max(col.x).past(7, ahead=2, min_rows=2), p=col.x.previous())"),
+    "changes_of_keys": OF_KEYS + ".over_time(x=col.x, n=wb.count().past(9), c=wb.min(col.x).cell(6, offset=1).ago(2))",
+    "changes_that_never_end": OF_KEYS + (
+        ".over_time(r=wb.sum(col.x).past(rows=3), t=wb.count().so_far().ago(2), n=wb.count().past(2))"),
+    "changes_of_streams": OF_KEYS + ".over_time(m=wb.median(col.x).past(5), x=col.x.ago(1), s=wb.sum(col.x).past(4))",
+    "changes_held": LEVELS + ".hold().over_time(x=col.x, m=wb.max(col.x).past(3))",
+    "multiples_held": LEVELS + ".hold().over_time(every=3, x=col.x, m=wb.max(col.x).past(3))",
+    "multiples_of_streams": OF_KEYS + (
+        ".over_time(every=3, m=wb.median(col.x).past(5), s=wb.count().past(4), r=wb.sum(col.x).past(rows=2))"),
+    "multiples_of_cells": LEVELS + ".over_time(every=2, n=wb.count().cell(5), a=col.x.ahead(3), b=col.x.ago(30))",
     "rows_of_keys": OF_KEYS + (
         ".select('key', 'x', s=wb.sum(col.x).past(rows=3, min_rows=2).previous(), a=wb.max(col.x).past(4, ahead=3))"),
     "of_keys": OF_KEYS + ".select('key', 'x', p=col.x.previous(), n=wb.count().past(5), d=col.x.ago(3))",

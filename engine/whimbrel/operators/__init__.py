@@ -48,6 +48,7 @@ from whimbrel.operators.rows.union import Union, union
 from whimbrel.operators.rows.unpivot import Unpivot, unpivot
 from whimbrel.operators.rows.where import Where, where
 from whimbrel.operators.signals.fir_filter import FirFilter
+from whimbrel.operators.temporal.over_time import OverTime
 from whimbrel.operators.temporal.periodic_loop import PeriodicLoop
 from whimbrel.operators.temporal.temporal_columns import TemporalColumns
 from whimbrel.operators.temporal.temporal_samples import TemporalSamples
@@ -67,7 +68,7 @@ __all__ = [
     "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Between", "BlockSamples",
     "Changelog", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "Direction", "Edges", "Emit", "Explode",
     "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How",
-    "Ingest", "ItemType", "Join", "Label", "LateRows", "LatenessBand", "Moment", "On", "Outputs", "Pattern",
+    "Ingest", "ItemType", "Join", "Label", "LateRows", "LatenessBand", "Moment", "On", "Outputs", "OverTime", "Pattern",
     "PeriodicLoop", "Pivot", "PointAtEnd", "Quantize", "Resample", "Results", "RunningAggregate", "SampleKeys",
     "SampleMethod", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "Simultaneous",
     "SlidingWindow", "Sort", "Span", "Stitch", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot",

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Literal, get_args
 
 from whimbrel import operators
 from whimbrel.clock import Duration, Instant, duration_ticks, grid_offset, parse_instant
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of, substitute
-from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed, temporal_parts
+from whimbrel.expr import Col, Expr, Keys, lifetime_of
+from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed
 from whimbrel.expr.type_predicates import is_number
 from whimbrel.operators import Between, GroupAggregate, Resample, Select
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.plan_nodes import after, joined, until_next
+from whimbrel.stream.plan_nodes import after, until_next
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.temporal_columns import TemporalParts
-from whimbrel.stream.time_samples import at_multiples, nothing_to_read, sampled
+from whimbrel.stream.time_changes import at_changes
+from whimbrel.stream.time_samples import at_multiples, sampled
 from whimbrel.stream.times_of_day import with_date
 
 ResampleMethod = Literal["hold", "linear", "nearest", "mean"]
@@ -44,22 +44,7 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
         if name in parts.keys and not (isinstance(expr, Col) and expr.name == name):
             raise PlanError(f"{name!r} is the name of a group key.", where=f"over_time({name}={expr.show()})",
                             hint="Use another name.")
-    if every is not None:
-        return at_multiples(parts, exprs, every)
-    found = {part.show(): parts.at_any_time(part) for expr in exprs.values() for part in temporal_parts(expr)}
-    read = {name: substitute(expr, {text: column for text, (_, column) in found.items()})
-            for name, expr in exprs.items()}
-    named = {column.name for _, column in found.values()}
-    plain = frozenset[str]().union(*map(columns_of, read.values())) - named - set(parts.keys)
-    functions = [function for function, _ in found.values()]
-    if plain or not functions:
-        names = (*parts.keys, *(name for name in parts.events.schema.names if name in plain))
-        if not names:
-            raise nothing_to_read()
-        functions.append(after(operators.select, parts.events, *names))
-    together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), functions)
-    kept = tuple((key, Col(key)) for key in parts.keys if key not in read)
-    return Node(Select(columns=(*kept, *read.items())), (together,))
+    return at_changes(parts, exprs) if every is None else at_multiples(parts, exprs, every)
 
 
 def between(node: Node, start: Instant, end: Instant, every: Duration | None) -> Node:

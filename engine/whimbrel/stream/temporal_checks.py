@@ -12,6 +12,7 @@ from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.expr.temporal_nodes import Ema, Past, PastRows, Previous, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, NO_LIFETIMES, temporal_parts
 from whimbrel.plan import Aggregate, Sampling
+from whimbrel.temporal.window_folds import weighs_time
 
 _LONGEST = INF // 4
 """Farthest that a part may look: times plus so many ticks must be int64."""
@@ -57,6 +58,13 @@ def check_part(part: Temporal, schema: Schema) -> None:
             raise PlanError(NO_LIFETIMES, where=where, hint=LIFETIMES_HINT)
         if not any(True for _ in temporal_parts(expr)):
             type_of(expr, schema, where=where)
+
+
+def check_changes(part: Temporal, results: Expr, schema: Schema) -> None:
+    """Refuse a window whose value changes while events do not."""
+    if any(isinstance(each, Aggregate) and weighs_time(each, schema) for each in reduced_in(results)):
+        raise PlanError("A value that is weighed by duration changes all the time.", where=part.show(),
+                        hint='Ask for it at multiples: over_time(every="1s", ...).')
 
 
 def offset_ticks(span: Duration, unit: TickUnit, part: Temporal) -> int:

@@ -7,7 +7,6 @@ from typing import TypeGuard
 
 from whimbrel import operators
 from whimbrel.clock import grid_offset
-from whimbrel.errors import PlanError
 from whimbrel.expr import (
     Col,
     Expr,
@@ -41,7 +40,7 @@ from whimbrel.stream.plan_nodes import after, joined, joined_by, kept_columns, s
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.sample_filters import with_fir
-from whimbrel.stream.temporal_checks import check_part, offset_ticks
+from whimbrel.stream.temporal_checks import check_changes, check_part, offset_ticks
 from whimbrel.temporal.parts import (
     CellWindow,
     EventValue,
@@ -154,6 +153,7 @@ class TemporalParts:
 
     def read_at(self, part: Temporal) -> ReadColumn | None:
         """A part as events read it at any times; None for what needs a stream of its own."""
+        check_alike(part, self._meanings)
         read = self._as_read(part) if self._reads_rows(part) else None
         return None if read is None else ReadColumn(self._new(part.show()).name, *read)
 
@@ -229,10 +229,7 @@ class TemporalParts:
                 value = self._column(part)
                 return until_next(self._values(part, value, self._having(value)), self.events, self.keys)
             case WindowValue():
-                aggregates = (each for each in reduced_in(self._aggregates(part)[0]) if isinstance(each, Aggregate))
-                if any(weighs_time(each, self.out.schema) for each in aggregates):
-                    raise PlanError("A value that is weighed by duration changes all the time.", where=part.show(),
-                                    hint='Ask for it at multiples: over_time(every="1s", ...).')
+                check_changes(part, self._aggregates(part)[0], self.out.schema)
                 return self._over_window(part)
         column = self._column(part)
         return self._values(part, column, self._having(column))

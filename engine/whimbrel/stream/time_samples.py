@@ -10,12 +10,10 @@ from whimbrel import operators
 from whimbrel.clock import Duration, check_positive, duration_ticks, grid_offset
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
-from whimbrel.expr.temporal_nodes import PastRows, Recurrence, SoFar, Temporal, TimeOffset, WindowValue
 from whimbrel.expr.temporal_parts import temporal_parts
-from whimbrel.operators import Chop, Select, TemporalSamples
+from whimbrel.operators import Chop, OverTime, Select, TemporalSamples
 from whimbrel.plan import Node
-from whimbrel.stream.aggregates import count
-from whimbrel.stream.plan_nodes import after, joined
+from whimbrel.stream.plan_nodes import after, joined, with_keys
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns
 
@@ -23,63 +21,58 @@ _THERE = "is there"
 
 
 def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duration) -> Node:
-    """One event at each multiple of a duration at which a part of the expressions is there, for each key."""
+    """One event at each multiple of a duration at which a part of the expressions is there, for each key.
+
+    Parts that are there for ever do not count. Parts that do not read events by position are streams of their own: what
+    is active in them, or in the others, is sampled.
+    """
     read: list[ReadColumn] = []
-    there: dict[str, Node] = {}
+    others: list[Node] = []
     columns: dict[str, Expr] = {}
     for part in (part for expr in exprs.values() for part in temporal_parts(expr)):
-        if part.show() not in columns:
-            if (made := parts.read_at(part)) is not None:
-                read.append(made)
-                columns[part.show()] = Col(made.name)
-                if not _is_endless(part):
-                    number = _number_of_events(part)
-                    there[number.show()] = parts.at_any_time(number)[0]
-                continue
-            there[part.show()], columns[part.show()] = parts.at_any_time(part)
-    plain = frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys)
-    if read and not plain and not there:
+        if part.show() in columns:
+            continue
+        if (made := parts.read_at(part)) is not None:
+            read.append(made)
+            columns[part.show()] = Col(made.name)
+        else:
+            there, columns[part.show()] = parts.at_any_time(part)
+            others.append(there)
+    plain = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
+    read += [ReadColumn(name, EventValue(Col(name))) for name in plain]
+    if not columns and not plain:
+        if not parts.keys:
+            raise nothing_to_read()
+        read.append(ReadColumn(_THERE, EventValue(lit(True))))
+    ending = tuple({each.presence: None for each in read if each.presence.end is not None})
+    if not ending and not others:
         endless = next(iter(columns))
         raise PlanError(f"{endless} never ends.", where=f"over_time(every={every!r}, ...)",
                         hint='Add a window that ends, such as n=wb.count().past("1h"): values are given as long.')
-    if plain or not there:
-        if not plain and not parts.keys:
-            raise nothing_to_read()
-        there[_THERE] = after(operators.select, parts.events, *parts.keys, **{_THERE: lit(True)})
-        read += [ReadColumn(name, EventValue(Col(name))) for name in sorted(plain)]
-    together = reduce(lambda left, right: joined(left, right, parts.keys, "full"), there.values())
-    rows = sampled(together, every, f"over_time(every={every!r})")
-    if read:
-        names = {made.name for made in read}
-        kept = [name for name in rows.schema.names if name not in names]
-        rows = after(operators.select, rows, *kept, **({} if kept else {_THERE: lit(True)}))
-        rows = Node(TemporalSamples(parts=ReadColumns(read), keys=tuple(parts.keys), unit=rows.schema.unit),
-                    (rows, parts.out))
-    keys = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
+    where, unit, keys = f"over_time(every={every!r})", parts.out.schema.unit, tuple(parts.keys)
+    ticks = duration_ticks(every, unit, where=where)
+    check_positive(unit, where=where, every=ticks)
+    op = OverTime(parts=ReadColumns(read), presences=ending, keys=keys, every=ticks,
+                  offset=grid_offset(every, unit) % ticks, unit=unit)
+    rows = Node(op, (with_keys(parts.out, parts.keys),)) if ending else None
+    if others:
+        together = sampled(reduce(lambda left, right: joined(left, right, parts.keys, "full"), others), every, where)
+        if rows is not None:
+            there = after(operators.select, rows, *parts.keys, **{_THERE: lit(True)})
+            together = joined(together, there, parts.keys, "full")
+        rows = together
+        if read:
+            rows = Node(TemporalSamples(parts=ReadColumns(read), keys=keys, unit=unit), (together, parts.out))
+    assert rows is not None
+    kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())
-    return Node(Select(columns=(*keys, *shown)), (rows,))
+    return Node(Select(columns=(*kept, *shown)), (rows,))
 
 
 def nothing_to_read() -> PlanError:
     """The error for constants only."""
     return PlanError("over_time() needs a column or a temporal part.", where="over_time()",
                      hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
-
-
-def _is_endless(part: Temporal) -> bool:
-    """Whether a part is there at all times after the first event."""
-    return _is_endless(part.of) if isinstance(part, TimeOffset) and isinstance(part.of, Temporal) else (
-        isinstance(part, PastRows | SoFar | Recurrence))
-
-
-def _number_of_events(part: Temporal) -> Temporal:
-    """A part that is there at the same times, and needs no column of the events."""
-    match part:
-        case TimeOffset(of=Temporal() as of):
-            return replace(part, of=_number_of_events(of))
-        case WindowValue():
-            return replace(part, of=count())
-    return part
 
 
 def sampled(node: Node, every: Duration, where: str) -> Node:

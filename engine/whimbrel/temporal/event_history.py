@@ -26,6 +26,7 @@ _link, _gather, _needed = Compiled(link_events), Compiled(gather_by_key), Compil
 _gather_before = Compiled(gather_before)
 _SLOTS_AT_FIRST, _KEYS_AT_FIRST = 1_024, 64
 _CROWDED = 65_536
+_NONE = frozen(np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,14 @@ class EventHistory:
         self._whole()
         return self._at(times)
 
+    def since(self, keys: Array, time: int) -> KeyedEvents:
+        """All events of some keys that a time, or a later one, may read; no times are looked up yet."""
+        return self._first(len(self._whole()), _NONE)
+
     def _at(self, times: Array) -> KeyedEvents:
-        stop = int(np.searchsorted(self.events.sync, int(times[-1]) + self.lookahead, "right"))
+        return self._first(int(np.searchsorted(self.events.sync, int(times[-1]) + self.lookahead, "right")), times)
+
+    def _first(self, stop: int, times: Array) -> KeyedEvents:
         events = self.events.slice(0, stop)
         lasts = events.ends if isinstance(events.ends, int) else 0
         ends = events.sync if lasts else frozen(events.other)
@@ -187,12 +194,18 @@ class KeyedHistory(EventHistory):
         rows = np.flatnonzero((ids >= 0) & known)
         rows = rows[np.argsort(ids[rows], kind="stable")]
         found, first, counts = np.unique(ids[rows], return_index=True, return_counts=True)
-        begins, slots = np.zeros(len(found) + 1, np.int64), np.empty(self.size, np.int64)
-        _gather_before(found, times[rows[first]], self.end, self.previous, self.last, self.back, self.kept, begins,
-                       slots)
-        return self._taken(slots, begins, times[rows], np.append(0, np.cumsum(counts)), rows)
+        return self._before(found, times[rows[first]], times[rows], np.append(0, np.cumsum(counts)), rows)
 
-    def _taken(self, slots: Array, begins: Array, times: Array, marks: Array, rows: Array) -> KeyedEvents:
+    def since(self, keys: Array, time: int) -> KeyedEvents:
+        return self._before(keys, np.full(len(keys), time), _NONE, np.zeros(len(keys) + 1, np.int64), None)
+
+    def _before(self, keys: Array, firsts: Array, times: Array, marks: Array, rows: Array | None) -> KeyedEvents:
+        """The events of some keys, from those on that the first time of each key may read."""
+        begins, slots = np.zeros(len(keys) + 1, np.int64), np.empty(self.size, np.int64)
+        _gather_before(keys, firsts, self.end, self.previous, self.last, self.back, self.kept, begins, slots)
+        return self._taken(slots, begins, times, marks, rows)
+
+    def _taken(self, slots: Array, begins: Array, times: Array, marks: Array, rows: Array | None) -> KeyedEvents:
         """The events in slots, which are at the end of an array."""
         begin = int(begins[0])
         slots, begins = slots[begin:], begins - begin

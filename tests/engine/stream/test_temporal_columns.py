@@ -332,10 +332,21 @@ def test_functions_of_time_do_not_replace_keys() -> None:
         assert stream.over_time(every=every, k=col.k, m=wb.mean(col.x).past(5)).schema.names == ("k", "m")
 
 
-def test_events_that_never_end_have_no_multiples() -> None:
-    with pytest.raises(KernelError, match="still active at 2 because its end is unknown") as failed:
-        points(1, 2, 3).hold().over_time(every=2, x=col.x).collect()
-    assert failed.value.where == "over_time(every=2)"
+def test_values_that_are_held_have_multiples_until_the_last_event_of_their_key() -> None:
+    held = points(1, 2, 3, every=5).hold()
+    assert held.collect()["end"].to_pylist() == [5, 10, None]
+    found = held.over_time(every=2, x=col.x).collect()
+    assert found.select(["start", "x"]).to_pylist() == [
+        {"start": 0, "x": 1}, {"start": 2, "x": 1}, {"start": 4, "x": 1}, {"start": 6, "x": 2}, {"start": 8, "x": 2},
+        {"start": 10, "x": 3}]
+    windows = held.over_time(every=2, n=wb.count().past(4), x=col.x).collect()
+    assert windows["start"].to_pylist() == [0, 2, 4, 6, 8, 10, 12]
+    assert windows["x"].to_pylist()[-2:] == [3, 3]
+
+
+def test_cells_of_an_event_that_never_ends_are_refused() -> None:
+    with pytest.raises(KernelError, match="the event that is still active at 2 because its end is unknown") as failed:
+        points(1, 2, 3).hold().over_time(n=wb.count().cell(5)).collect()
     assert "hold(limit=...)" in str(failed.value)
 
 

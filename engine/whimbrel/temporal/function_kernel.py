@@ -1,0 +1,236 @@
+"""Kernel of functions of time: go from one boundary to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Schema, check_reach, frozen
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import KernelError
+from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable, scratch, time_order
+from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.primitives.temporal.function_times import FULL, OF_BOUNDARY, change_times, multiples
+from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
+from whimbrel.temporal.part_columns import PartColumns
+from whimbrel.temporal.parts import Boundary, Presence, ReadColumns
+
+Array = np.ndarray[Any, Any]
+
+_change_times, _multiples = Compiled(change_times), Compiled(multiples)
+_KEYS_AT_FIRST = 64
+_PORTION = 65_536
+"""Rows that are made at once, if not many more events are remembered: their columns stay in the cache."""
+_INTERPRETED = 1_024
+"""Most at once as long as loops are not compiled: soon they will be."""
+
+
+class FunctionKernel(Kernel):
+    """Remembers the events of each key, and goes from one boundary to the next one.
+
+    A row is an interval if its end is known, else a start edge with an end edge to follow.
+
+    Parameters
+    ----------
+    parts : ReadColumns
+        The values.
+    presences : sequence of Presence
+        There is a row as long as one of these has a value.
+    keys : tuple of str
+    events, schema : Schema
+        Of the input and of the output.
+    every, offset : int
+        Rows are at these multiples; 0: where something changes.
+    where : str
+        The operator, in the user's words.
+    """
+
+    def __init__(self, parts: ReadColumns, presences: Sequence[Presence], keys: tuple[str, ...], events: Schema,
+                 schema: Schema, every: int, offset: int, where: str) -> None:
+        self.names, self.schema, self.every, self.offset, self.where = keys, schema, every, offset, where
+        self.parts, self.presences = PartColumns(parts, events), presences
+        extent = self.parts.extent
+        for each in presences:
+            extent = extent.joined(each.extent)
+        self.margin = 2 * (extent.back + extent.lookahead) + every + 1
+        self.lead = max(each.begin.lead for each in presences)
+        self.cells = not every and any(each.begin.size for each in presences)
+        self.boundaries, self.functions = _numbers(presences)
+        self.history = (KeyedHistory if keys else EventHistory)(events.select(self.parts.reads), extent)
+        self.keys = KeyTable([events.type_of(name) for name in keys])
+        self.following = np.full(_KEYS_AT_FIRST, INF)
+        self.input_watermark = MIN_TIME
+        self.span = INF
+        self.open_rows = Batch.empty(schema)
+        self.open_keys = np.empty(0, np.int64)
+        self.ids = 0
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        batch = batch.compact()
+        if not len(batch):
+            return []
+        check_reach(batch, self.margin, self.where, in_order=True, ends=True)
+        if self.cells and (endless := batch.other == INF).any():
+            at = pa.scalar(int(batch.sync[endless][0])).cast(batch.schema.time_type).as_py()
+            raise KernelError(f"Cannot give each cell of the event that is still active at {at} because its end is "
+                              "unknown.", where=self.where, hint="Limit it with hold(limit=...) or clip_duration(...).")
+        ids = frozen(self.keys.ids([batch.column(name) for name in self.names], len(batch)))
+        self.history.append(batch.select(self.parts.reads), ids, len(self.keys))
+        if len(self.keys) > len(self.following):
+            self.following = extend(self.following, 2 * len(self.keys), INF)
+        first = np.full(len(self.keys), INF)
+        first[ids[::-1]] = batch.sync[::-1] - self.lead
+        np.minimum(self.following[:len(first)], first, out=self.following[:len(first)])
+        return []
+
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        waiting = self.more
+        self.input_watermark = watermark
+        return [] if waiting else self.next_portion()
+
+    @property
+    def more(self) -> bool:
+        return self.watermark < self._known
+
+    @property
+    def growing(self) -> str:
+        return (f"a function has a row every {self.every:,} ticks" if self.every
+                else "a function has a row for each window of a grid")
+
+    @property
+    def _known(self) -> int:
+        """No boundary before this time can still come."""
+        time = self.input_watermark
+        if time in (INF, MIN_TIME):
+            return time
+        known = min(self.parts.known_until(time), *(each.known_until(time) for each in self.presences))
+        return max(self.watermark, known)
+
+    def next_portion(self) -> list[Batch]:
+        out, rows = list[Batch](), 0
+        while self.more and rows < PORTION_ROWS:
+            made = self._next_range()
+            out += made
+            rows += sum(map(len, made))
+        return out
+
+    def _next_range(self) -> list[Batch]:
+        """The rows of a range of time, from the watermark on."""
+        known = self._known
+        since = max(self.watermark, int(self.following.min()))
+        if since >= known:
+            self.watermark = known
+            self.history.forget(known, len(self.history))
+            return []
+        limit = min(known, since + self.span)
+        keys = np.flatnonzero(self.following < limit)
+        given = self.history.since(keys, since)
+        found = self._rows(given, since, limit, known)
+        if found is None:  # more than the arrays hold
+            self.span = max(1, (limit - since) // 2)
+            return []
+        (at, until, marks), closing, following = found
+        self.following[keys] = following
+        self.watermark = min(limit, int(following[0])) if len(keys) == 1 else limit
+        if len(at) < self.portion // 4:
+            self.span = min(INF, 2 * self.span)
+        out = self._made(replace(given, times=at, marks=marks), keys, until, closing)
+        self.history.forget(self.watermark, len(self.history))
+        return out
+
+    def _rows(self, given: KeyedEvents, since: int, limit: int, known: int
+              ) -> tuple[tuple[Array, Array | int, Array], Array, Array] | None:
+        """When rows begin and end, and where those of each key begin.
+
+        For each key also when the row ends that was open, and when its next row may begin. None: these are too many.
+        """
+        capacity, keys = self.portion, len(given.begins) - 1
+        passed, head = (scratch(name, len(self.boundaries) // OF_BOUNDARY) for name in ("passed", "head"))
+        at, until = scratch("at", capacity), scratch("until", capacity)
+        positions = scratch("positions", capacity * len(passed))
+        marks, closing, following = np.empty(keys + 1, np.int64), np.full(keys, INF), np.empty(keys, np.int64)
+        ends = given.ends
+        if self.every and not given.lasts:  # what never ends has no further multiples
+            ends = np.where(ends == INF, given.events.sync + 1, ends)
+        events = given.events.sync, frozen(ends), given.lasts, frozen(given.begins), self.boundaries, self.functions
+        if self.every:
+            rows = int(_multiples(*events, since, limit, self.every, self.offset, passed, head, at, positions, marks,
+                                  following))
+        else:
+            rows = int(_change_times(*events, since, limit, known, passed, head, at, until, positions, marks, closing,
+                                     following))
+        if rows == FULL:
+            return None
+        return (frozen(at[:rows].copy()), self.every or frozen(until[:rows].copy()), marks), closing, following
+
+    @property
+    def portion(self) -> int:
+        """Most rows that are made at once."""
+        return max(_PORTION if self.parts.compiled else _INTERPRETED, 4 * len(self.history))
+
+    def _made(self, given: KeyedEvents, keys: Array, until: Array | int, closing: Array) -> list[Batch]:
+        """Rows that begin in a range, and end edges of earlier ones."""
+        out = self._ended(keys, closing) if len(self.open_keys) else []
+        rows = len(given.times)
+        if not rows:
+            return out
+        values = self.parts.columns(given, rows)
+        ids = given.of_key(keys)
+        made = Batch(self.schema, given.times, until, (*self.keys.values(ids), *values))
+        if not self.every and (is_open := np.asarray(until) == INF).any():
+            numbers = np.full(rows, -1)
+            opened = np.flatnonzero(is_open)
+            numbers[opened] = np.arange(self.ids, self.ids + len(opened))
+            self.ids += len(opened)
+            made = made.having(ids=numbers)
+            self.open_rows = Batch.concat([self.open_rows, made.take(opened)])
+            self.open_keys = np.concatenate([self.open_keys, ids[opened]])
+        out.append(made)
+        if not self.names:
+            return out
+        together = Batch.concat(out)
+        order = time_order(together.sync)
+        return [together if order is None else together.take(order)]
+
+    def _ended(self, keys: Array, closing: Array) -> list[Batch]:
+        """End edges of the rows that are open, where their end is known now."""
+        ends = np.full(len(self.following), INF)
+        ends[keys] = closing
+        ends = ends[self.open_keys]
+        ended = ends < INF
+        if not ended.any():
+            return []
+        rows = self.open_rows.only(ended)
+        self.open_rows, self.open_keys = self.open_rows.only(~ended), self.open_keys[~ended]
+        edges = rows.having(sync=ends[ended], ends=rows.sync)
+        order = time_order(edges.sync)
+        return [edges if order is None else edges.take(order)]
+
+    @property
+    def buffered_rows(self) -> int:
+        return len(self.history) + len(self.open_rows)
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self.history.nbytes + self.open_rows.nbytes
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return self.parts.sources
+
+    def state_parts(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in (
+            "parts", "presences", "schema", "names", "where", "boundaries", "functions")}
+
+
+def _numbers(presences: Sequence[Presence]) -> tuple[Array, Array]:
+    """Boundaries and functions, as loops take them; each boundary once."""
+    boundaries: dict[Boundary | None, int] = {None: -1}
+    functions = [boundaries.setdefault(boundary, len(boundaries) - 1)
+                 for each in dict.fromkeys(presences) for boundary in (each.begin, each.end)]
+    entries = [(each.of_end, each.shift, each.size, each.offset) for each in boundaries if each is not None]
+    return frozen(np.array(entries, np.int64).ravel()), frozen(np.array(functions, np.int64))
