@@ -196,6 +196,8 @@ class Source(ABC):
         What is read before it and where that ends, as a checkpoint knows it; empty: nothing.
     in_memory : bool
         Whether its rows lie in memory, so that some of them are found as fast as all.
+    remote : bool
+        Whether each of its blocks is fetched from another process.
     sampling : Sampling or None
         The samples that its rows are, if they are on a timebase. Such a source needs no event-time column.
     """
@@ -217,6 +219,7 @@ class Source(ABC):
     hidden: tuple[str, ...] = ()
     after: str = ""
     in_memory: bool = False
+    remote: bool = False
     sampling: Sampling | None = None
 
     def again(self) -> Source | None:

@@ -73,6 +73,8 @@ class CachedPartitions(Source):
         When the job fails, as where a row has no time.
     """
 
+    remote = True
+
     def __init__(self, source: TimedSource, frame: DataFrame, fields: pa.Schema, *, where: str) -> None:
         self.name, self.time, self.arrival, self.schema = source.name, source.time, source.arrival, source.schema
         self.disorder, self.longest, self.hidden = source.disorder, source.longest, source.hidden

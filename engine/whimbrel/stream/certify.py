@@ -15,7 +15,7 @@ from whimbrel import run as running
 from whimbrel.batch import Batch
 from whimbrel.connect import Replay
 from whimbrel.disorder import watermark_generator_of
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SchemaError
 from whimbrel.migration_hints import CERTIFICATE, absent
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.stream.rebind import rebind
@@ -89,7 +89,9 @@ def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, 
     def answer(source: Source) -> pa.Table:
         return running.collect(rebind(query, source))
 
-    logged, on_time, live = answer(WithOrdering(log, OrderingSpec(None))), answer(judged), answer(Replay(log, math.inf))
+    logged = answer(WithOrdering(log, OrderingSpec(None)))
+    _check_columns(whole, logged)
+    on_time, live = answer(judged), answer(Replay(log, math.inf))
     found = [(route, *each, "unexplained") for route, other in answers.items() for each in _unlike(whole, other)]
     # From history to the same log read whole, to its rows that were on time, to these as they came: only the second
     # step leaves rows out because they were late, so whatever differs there differs because of them.
@@ -156,6 +158,16 @@ def _log(live_log: StreamLike) -> Source:
         raise PlanError(f"{log.name} has no reorder latency, so a live run would never settle.",
                         where="certify(...)", hint='Add reorder_latency="..." and late="drop" where it is read.')
     return log
+
+
+def _check_columns(whole: pa.Table, logged: pa.Table) -> None:
+    """Check that results have the same columns, whatever columns the sources have."""
+    only = [(owner, [name for name in mine.column_names if name not in other.column_names])
+            for owner, mine, other in (("history", whole, logged), ("the live log", logged, whole))]
+    found = [f"only {owner} has {', '.join(map(repr, names))}" for owner, names in only if names]
+    if found:
+        raise SchemaError(f"The results have different columns: {'; '.join(found)}.", where="certify(...)",
+                          hint="Add a select(...) to the query, with the columns to compare.")
 
 
 def _unlike(whole: pa.Table, other: pa.Table) -> Iterator[tuple[str, str]]:

@@ -249,6 +249,11 @@ class Stream(Methods, FunctionsOfTime, Actions):
             Rows that differ, each with the reason. It is `ok` when late rows alone make the difference: history
             without them gives the live result.
 
+        Raises
+        ------
+        SchemaError
+            When the two results have different columns; they are named.
+
         Examples
         --------
         >>> import whimbrel as wb

@@ -1,5 +1,6 @@
 """Which values have intervals depends on the rows of all blocks, and not on the blocks that happened to be read."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,60 @@ def test_words_say_which_kind_of_interval_it_is() -> None:
         assert answer.final or "a pilot sample of all blocks" in answer.summary
 
 
-def test_a_burst_in_a_file_of_many_row_groups(tmp_path: Path) -> None:
+def in_file(x: np.ndarray[Any, Any], folder: Path) -> wb.Stream:
+    """The rows in 200 row groups."""
+    chance = np.random.default_rng(1)
+    table = pa.table({"at": np.arange(len(x)), "k": chance.integers(0, 4, len(x)), "x": x})
+    pq.write_table(table, folder / "log.parquet", row_group_size=BLOCK)
+    return wb.read_parquet(folder / "log.parquet", time="at")
+
+
+PRICES = wb.from_arrow({"since": [0] * 4, "until": [ROWS] * 4, "k": range(4), "price": [1, 2, 2, 1]}, time="since",
+                       end="until", name="prices").select("k", "price")
+ROUTES: dict[str, Callable[[wb.Stream], wb.Stream]] = {
+    "expression": lambda log: log.select("k", x=col.x * 2 + 1),
+    "join": lambda log: log.join(PRICES, on="k").select("k", x=col.x * col.price),
+    "windows of windows": lambda log: log.group_by("k").tumbling_window(20).aggregate(x=wb.sum(col.x)),
+}
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("data", (incident, few_rows))
+def test_blocks_of_files_and_of_time_ranges_are_known_before_a_sample_is_drawn(
+        route: str, data: Any, tmp_path: Path) -> None:
+    """Footers have no smallest and largest value of an expression or a join; drawn blocks decided instead."""
+    query = ROUTES[route](in_file(data(np.random.default_rng(5)), tmp_path)).group_by("k").tumbling_window(
+        ROWS).aggregate(total=wb.sum(col.x), usual=wb.mean(col.x))
+    exact = {row["k"]: row for row in query.collect().to_pylist()}
+    shown, stated, false = set(), 0, 0
+    for seed in range(12):
+        given = []
+        for answer in query.progressive(at=[0.2, 0.4, 0.6, 0.8], seed=seed):
+            for row in [] if answer.final else answer.table.sort_by("k").to_pylist():
+                for name in ("total", "usual"):
+                    low, high = row[f"{name}_low"], row[f"{name}_high"]
+                    given.append(high is not None)
+                    stated += high is not None
+                    false += high is not None and not low <= exact[row["k"]][name] <= high
+        shown.add(tuple(given))
+    assert len(shown) == 1
+    assert false <= 0.05 * stated
+    assert stated or data is few_rows
+
+
+def test_words_say_that_drawn_blocks_decide_where_all_are_too_many(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whimbrel.progressive.sampling.all_blocks._FEW_VALUES", 1_000)
+    query = in_file(np.random.default_rng(2).uniform(0, 9, ROWS), tmp_path).tumbling_window(ROWS).aggregate(
+        total=wb.sum(col.x))
+    for answer in query.progressive(at=[0.5]):
+        assert answer.final or "resemble the blocks read, which also decide" in answer.summary
+
+
+def test_a_burst_in_a_file_of_many_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Footers say which row groups can move the answer; of 61 paths with an interval all were false without that."""
+    monkeypatch.setattr("whimbrel.progressive.sampling.all_blocks._FEW_VALUES", 1_000)
     chance = np.random.default_rng(5)
     x = burst(chance)
     table = pa.table({"at": np.arange(ROWS), "k": chance.integers(0, 4, ROWS), "x": x})

@@ -420,7 +420,7 @@ def test_a_query_interrupted_within_a_block_is_resumed(log: wb.Stream, query: st
 
     with monkeypatch.context() as patch:
         patch.setattr(progress.block_run.states, "source", SimpleNamespace(
-            in_memory=False, excerpt=interrupted, extremes=source.extremes,
+            in_memory=False, remote=True, excerpt=interrupted, extremes=source.extremes,
             excerpts=lambda columns: Excerpts(progress.block_run.states.source, columns)))
         patch.setattr(progress.block_run.states, "_excerpts", None)
         with pytest.raises(KeyboardInterrupt):

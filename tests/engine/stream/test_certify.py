@@ -7,7 +7,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import Stream, col
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, SchemaError
 
 ROWS = {"at": [1, 5, 3, 9, 2, 14], "seen": [1, 5, 6, 9, 9, 14], "k": [0, 1, 0, 1, 0, 1], "x": [1.5, 2, 3, 4, 5, 6]}
 
@@ -69,3 +69,15 @@ def test_what_is_no_live_log() -> None:
                          (wb.replay(came(), speed=float("inf")), "must hold point events or intervals")):
         with pytest.raises(PlanError, match=message):
             query(history()).certify(history(), log)
+
+
+def test_results_with_different_columns_are_refused_by_name() -> None:
+    """Every column of a source is in the result of a filter; zip() complained about lengths."""
+    more = wb.from_arrow({**ROWS, "z": ROWS["k"], "y": ROWS["k"]}, time="at", arrival="seen", reorder_latency=2,
+                         late="drop", name="log")
+    asked = history().where(col.x > 1)
+    with pytest.raises(SchemaError, match="only the live log has 'z', 'y'"):
+        asked.certify(history(), more)
+    with pytest.raises(SchemaError, match="only history has 'z'"):
+        asked.certify(wb.from_arrow({**ROWS, "z": ROWS["k"]}, time="at", arrival="seen", name="log"), came())
+    assert asked.select("k", "x").certify(history(), more).ok

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +16,8 @@ from whimbrel.errors import SinkError
 
 _NAME = re.compile(r"rows-(\d+)-(\d+)\.\w+")
 _MAX_NAMED = 3
+_WRITTEN = b"whimbrel.written_ns"
+_TICK_NS = 2_000_000_000
 _ENDING_BYTES = 8  # the length of the footer, and PAR1
 
 
@@ -40,11 +44,27 @@ def rows_files(folder: Path, ending: str = ".parquet") -> list[RowsFile]:
     return sorted(RowsFile(int(name[1]), int(name[2]), path) for name, path in named if name is not None)
 
 
+def write_rows(path: Path, table: pa.Table) -> None:
+    """Write a durable file with page checksums, whose footer has its own time of modification.
+
+    A resumed run compares the two times. If they differ, it reads the pages. The time is a whole number of even
+    seconds, which every file system keeps, and which no later write has by chance.
+    """
+    written = time.time_ns() // _TICK_NS * _TICK_NS
+    with path.open("wb") as file:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), _WRITTEN: str(written)})
+        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
+        file.flush()
+        os.utime(path, ns=(written, written))
+        os.fsync(file.fileno())
+
+
 def check_kept(folder: Path, rows: int, damage: Callable[[Path, int], str], *, ending: str = ".parquet",
                call: str = "sinks.parquet") -> None:
     """Refuse a folder in which some of the first `rows` rows are missing or damaged.
 
-    Only headers and footers are read.
+    Only headers and footers are read, and all pages of Parquet files that were changed or copied since they were
+    written.
 
     Parameters
     ----------
@@ -98,10 +118,29 @@ def damage(path: Path, rows: int) -> str:
         return "cannot be read as Parquet"
     if footer.num_rows != rows:
         return f"has {footer.num_rows:,} rows"
+    if _changed(path, footer) and not _pages_are_whole(path):
+        return "was changed"
     chunks = (footer.row_group(group).column(column)
               for group in range(footer.num_row_groups) for column in range(footer.num_columns))
     end = max((_begin(chunk) + chunk.total_compressed_size for chunk in chunks), default=0)
     return "was cut" if end + footer.serialized_size + _ENDING_BYTES > path.stat().st_size else ""
+
+
+def _changed(path: Path, footer: parquet.FileMetaData) -> bool:
+    """Whether the file was modified at another time than its footer says; without such a time it is unchanged."""
+    written = (footer.metadata or {}).get(_WRITTEN)
+    return written is not None and written != str(path.stat().st_mtime_ns).encode()
+
+
+def _pages_are_whole(path: Path) -> bool:
+    """Whether all pages have their checksums."""
+    try:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            for _ in file.iter_batches():
+                pass
+    except (pa.ArrowException, OSError):
+        return False
+    return True
 
 
 def _begin(chunk: parquet.ColumnChunkMetaData) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.sinks.committed_files import damage, file_name
+from whimbrel.connect.sinks.committed_files import damage, file_name, write_rows
 from whimbrel.connect.sinks.folder_sink import FolderSink
 from whimbrel.plan.sink import Token
 
@@ -25,8 +24,8 @@ class ParquetSink(FolderSink):
     ``rows-*.parquet`` sees each row once. If the newest checkpoints are damaged and an older one is used, files
     disappear and are written again.
 
-    A resumed run verifies its files by their names and footers. If rows are missing, it fails with a SinkError that
-    names them.
+    A resumed run verifies its files by their names and footers, and the pages of files that were changed or copied
+    since they were written. If rows are missing or damaged, it fails with a SinkError that names them.
 
     Parameters
     ----------
@@ -56,10 +55,7 @@ class ParquetSink(FolderSink):
             return
         name = file_name(self._rows, self._rows + self._held)
         try:
-            with (self.folder / f".{name}").open("wb") as file:
-                parquet.write_table(pa.Table.from_batches(self._parts, self._schema), file, compression="zstd")
-                file.flush()
-                os.fsync(file.fileno())
+            write_rows(self.folder / f".{name}", pa.Table.from_batches(self._parts, self._schema))
         except OSError as error:
             raise self._unwritten(error, f"Free some disk space. {self.again}") from error
         self._written(name, self._held)

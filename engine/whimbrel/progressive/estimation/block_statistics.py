@@ -21,6 +21,7 @@ from whimbrel.progressive.estimation.block_sample import BlockSample
 from whimbrel.progressive.estimation.block_totals import Totals
 from whimbrel.progressive.intervals.value_state import parts_of
 from whimbrel.progressive.plan.query_split import SplitQuery
+from whimbrel.progressive.sampling.all_blocks import evaluate_all
 from whimbrel.progressive.sampling.block_scan import Scan
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.block_values import BlockNumbers
@@ -92,8 +93,10 @@ class BlockStatistics(Statistics):
 
     @staticmethod
     def of(split: SplitQuery, states: BlockStates, blocks: Blocks, begun: Ticks) -> BlockStatistics | None:
-        """Draw a pilot sample from all blocks; None if one pass is not enough."""
-        found = draw_pilot(split, states, blocks) if split.values.two_ended.any() else None
+        """Draw a pilot sample from all blocks, or evaluate all of a small source; None if neither is possible."""
+        if not split.values.two_ended.any():
+            return None
+        found = draw_pilot(split, states, blocks) or evaluate_all(states, blocks)
         if found is None:
             return None
         totals = Totals(split, compares=False)

@@ -24,7 +24,7 @@ from whimbrel.run import Metrics
 Array = np.ndarray[Any, Any]
 
 _FLOAT = pa.float64()
-_OF_DRAWN = "unread blocks are assumed to resemble the blocks read"
+_OF_DRAWN = "unread blocks are assumed to resemble the blocks read, which also decide what has an interval"
 _OF_ALL = "a pilot sample of all blocks shows how much unread blocks may differ"
 """The assumption of approximate intervals."""
 _MAX_EXACT_INTEGER = 2**53

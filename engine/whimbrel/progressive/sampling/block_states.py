@@ -63,6 +63,12 @@ class BlockStates:
             return None
         return blocks if blocks.in_order or self.source.disorder != OrderingSpec() else None
 
+    def of_same_rows(self) -> BlockStates:
+        """A second pipeline for the same source, without states."""
+        copy = BlockStates(self._plan)
+        copy.source = self.source
+        return copy
+
     def hold(self) -> None:
         """Read all rows into memory once, so that blocks may have any size."""
         self.source, self._excerpts = InMemorySource(self.source, self.columns), None

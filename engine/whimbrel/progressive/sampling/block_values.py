@@ -15,7 +15,8 @@ from whimbrel.batch import Mask
 
 Array = np.ndarray[Any, Any]
 
-_ROUNDING = 1e-6
+_ROUNDING = 1e-20
+"""Smaller variances, as a fraction of the second moment, are rounding errors."""
 
 
 class BlockNumbers(NamedTuple):
@@ -60,18 +61,22 @@ class BlockNumbers(NamedTuple):
 
     def own_variance(self, drawn: Array) -> Array:
         """By value and row, the variance between blocks of what the body adds, without that of the pilot sample."""
-        variance, between = (second - first * first for first, second in (
-            self._powers(each, drawn, 2) for each in (self.body, self.apart)))
+        variance, between = (self._moments(each, drawn)[1] for each in (self.body, self.apart))
         return np.maximum(variance - between * (1 - 1 / self.every), variance / self.every)
 
     def _moments(self, numbers: Array, drawn: Array) -> tuple[Array, Array, Array]:
-        """By value and row: the second moment, the variance and the fourth central moment over blocks."""
-        first, second, third, fourth = self._powers(numbers, drawn, 4)
-        square = first * first
-        return second, second - square, fourth - 4 * first * third + (6 * second - 3 * square) * square
+        """By value and row: the second moment, the variance and the fourth central moment over blocks.
+
+        Numbers are centered before they are multiplied, so that differences far smaller than the numbers are kept.
+        """
+        first, = self._powers(numbers, drawn, 1)
+        _, second, _, fourth = self._powers(numbers - first[:, self.rows], drawn, 4)
+        absent = np.maximum(1 - np.bincount(self.rows, minlength=len(drawn)) / drawn, 0.0)  # they add 0
+        variance = second + absent * first**2
+        return variance + first**2, variance, fourth + absent * first**4
 
     def _powers(self, numbers: Array, drawn: Array, maximum: int) -> Array:
-        """By power, value and row: the mean of the power over blocks."""
+        """By power, value and row: the mean of the power over blocks, without those that have no part."""
         found, power = np.zeros((maximum, len(numbers), len(drawn))), np.ones_like(numbers)
         for each in range(maximum):
             power = power * numbers

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.plan import Blocks, Node, Source
+from whimbrel.plan import Blocks, Node
 from whimbrel.progressive.plan.query_split import SplitQuery, split_query
 from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_TO_SAMPLE
+from whimbrel.progressive.sampling.all_blocks import is_small
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.time_range_blocks import in_ranges
 
@@ -70,7 +71,7 @@ def read_in_blocks(plan: Node, block_rows: int | None) -> tuple[
     if block_rows is None and _BLOCKS < windows * _IN_A_WINDOW <= _MAX_BLOCKS and split.cuts is not None:
         finer = states.blocks(max(_MIN_ROWS, rows // (windows * _IN_A_WINDOW)), split.cuts)
         blocks = blocks if finer is None else finer
-    blocks, begin = _beginning(blocks, windows if split.keeps_time else 1, states.source)
+    blocks, begin = _beginning(blocks, windows if split.keeps_time else 1, states)
     if not held:  # rows in memory are not shared with other runs
         split.known_blocks[block_rows] = blocks, begin
     return split, states, blocks, begin, vague
@@ -85,13 +86,13 @@ def _span(blocks: Blocks) -> int:
     return max(0, late - early)
 
 
-def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Array | None]:
+def _beginning(blocks: Blocks, windows: int, states: BlockStates) -> tuple[Blocks, Array | None]:
     """The blocks that are read before a sample of the others is drawn, in this order; they do not depend on the data.
 
     They are spread over time, so many windows get rows soon. The first one is small, and cut from a larger one if
     necessary, so the first estimate comes soon.
     """
-    count = len(blocks)
+    count, source = len(blocks), states.source
     if count < MIN_BLOCKS_TO_SAMPLE:
         return blocks, None
     strata = max(1, min(windows, count // _APART)) if blocks.in_order else 1
@@ -102,7 +103,7 @@ def _beginning(blocks: Blocks, windows: int, source: Source) -> tuple[Blocks, Ar
     if parts is not None and len(parts) > 1:
         blocks = blocks.cut(place, parts)
         begin[begin > place] += 1
-    elif strata == 1 and not source.in_memory:
+    elif strata == 1 and not (source.in_memory or is_small(states)):
         return blocks, np.empty(0, np.int64)
     others = np.random.default_rng(0).permutation(begin[begin != place])
     return blocks, np.append(place, others)

@@ -89,7 +89,7 @@ def draw_pilot(split: SplitQuery, states: BlockStates, blocks: Blocks) -> PilotS
     numbers = (KINDS * which + kinds) * span
     numbers += (chosen.sync - cuts.offset) // cuts.hop - first
     order = np.argsort(numbers, kind="stable")
-    copy = BlockStates(split.plan)
+    copy = states.of_same_rows()
     copy.source = InMemorySource.of(states.source, Batch(
         chosen.schema, frozen(numbers[order] * cuts.hop + cuts.offset), 1,
         tuple(column.take(order) for column in chosen.columns)))

@@ -38,7 +38,7 @@ def certain_blocks(numbers: Array, there: Mask, other: Array, uneven: float, lim
     [7]
     """
     blocks = numbers.shape[1]
-    apart = np.where(there, numbers, np.nan)
+    apart = np.where(there | ~there.any(axis=1, keepdims=True), numbers, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         away = np.abs(np.where(there, apart - np.nanmedian(apart, axis=1, keepdims=True), 0.0))
         order = np.argsort(-away, axis=1, kind="stable")

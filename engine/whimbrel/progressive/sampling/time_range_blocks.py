@@ -92,6 +92,7 @@ class TimeRangeSource(SubplanSource):
         self._sides = list(sides.values())
         self._log = log = max(self._sides, key=lambda side: side.rows)
         _hold(_over(plan, sides), log)
+        self.remote = any(side.log.remote for side in self._sides)
         self.plan = _over(plan, sides)  # again: more is known of sources in memory
         self.name, self.time, self.schema, self.rows = log.name, log.time, plan.schema, log.rows
         self._least_rows = 1

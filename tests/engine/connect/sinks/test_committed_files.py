@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S
-from whimbrel.connect.sinks import ParquetSink
+from whimbrel.connect.sinks import ParquetSink, committed_files
 from whimbrel.errors import SinkError
 
 SCHEMA = pa.schema({"at": pa.int64(), "x": pa.string()})
@@ -81,7 +81,15 @@ def rename_columns(path: Path) -> None:
     parquet.write_table(table.rename_columns([f"{name}_" for name in table.column_names]), path)
 
 
-HARMS = [remove, make_empty, cut_the_end, cut_half, cut_the_middle, fill_with_zeros, hold_fewer_rows, rename_columns]
+def change_a_byte(path: Path) -> None:
+    """The file keeps its length and its footer; the row counts in it are right."""
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 3] ^= 0x55
+    path.write_bytes(whole)
+
+
+HARMS = [remove, change_a_byte, make_empty, cut_the_end, cut_half, cut_the_middle, fill_with_zeros, hold_fewer_rows,
+         rename_columns]
 
 
 @pytest.mark.parametrize("part", range(3))
@@ -96,6 +104,21 @@ def test_a_run_does_not_resume_where_rows_are_missing(tmp_path: Path, harm: Call
             opened(tmp_path, ROWS, token)
         assert harm is remove or name in str(refused.value)
         assert len(str(refused.value).splitlines()) <= 8
+
+
+def test_files_that_were_copied_are_read_and_others_only_by_their_footers(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = written(tmp_path)
+    opened(tmp_path, ROWS, token).close()
+    read: list[str] = []
+    whole = committed_files._pages_are_whole
+    monkeypatch.setattr(committed_files, "_pages_are_whole", lambda path: read.append(path.name) or whole(path))
+    opened(tmp_path, ROWS, []).close()
+    assert not read
+    copied = tmp_path / f"rows-{0:015}-{PART:015}.parquet"
+    copied.write_bytes(copied.read_bytes())
+    opened(tmp_path, ROWS, []).close()
+    assert read == [copied.name]
 
 
 @pytest.mark.parametrize("harm", HARMS)
