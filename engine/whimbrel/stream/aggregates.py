@@ -340,7 +340,7 @@ def aggregate(steps: type | None = None, *, init: Any = ..., accumulate: Callabl
         (state, value, ...) -> state with one row more: a value for each expression. A last parameter called ``start``
         is given the start of the event, in ticks. Its end may not be known yet: as an input, :func:`end_time` is null
         then. Two last parameters ``start, end`` are given the part of the event inside the window, in ``past``,
-        ``cell`` and ``so_far``.
+        ``cell`` and ``so_far``. Events that start together come in the order of arrival, in batches of any size.
     result : callable
         state -> the value of the group, or None for null.
     merge : callable, optional
