@@ -110,6 +110,24 @@ def test_each_mark_has_its_own_events(pictured: Pictured, kind: str, change: str
     assert found.items() <= answer.items()
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_place_on_a_line_without_markers_has_the_row_of_its_value(pictured: Pictured, change: str) -> None:
+    """Of a crowded line a page knows only the place of a point: two instants of one local time differ in their values."""
+    zone, at = CHANGES[change]
+    seconds = np.arange(at - 6 * 3600, at + 6 * 3600, 300)
+    log = wb.from_arrow(pa.table({"at": pa.array(seconds).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("s", zone)),
+                                  "x": np.arange(len(seconds))}), time="at", name="log")
+    feed, picture = pictured(log.tumbling_window("5m").aggregate(total=wb.sum(col.x)), "line")
+    drawn, = picture
+    assert len(drawn.x) > lines.MAX_MARKED
+    assert not len(lines.marked(drawn))
+    for x, y in zip(drawn.x.tolist(), drawn.y.tolist(), strict=True):
+        row = feed.row_of(Mark(key=drawn.label, at=x, value=y))
+        assert row is not None
+        assert row["total"][0].as_py() == y
+    assert feed.lineage(row).same
+
+
 def test_a_mark_of_a_row_that_is_gone_is_none_of_another(pictured: Pictured) -> None:
     feed, _ = pictured(sums(BACK), "table")
     assert feed.row_of(Mark(key="a", instant=str(BACK + 7))) is None
