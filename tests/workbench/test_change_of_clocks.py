@@ -112,7 +112,7 @@ def test_each_mark_has_its_own_events(pictured: Pictured, kind: str, change: str
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_place_on_a_line_without_markers_has_the_row_of_its_value(pictured: Pictured, change: str) -> None:
-    """Of a crowded line a page knows only the place of a point: two instants of one local time differ in their values."""
+    """Of a crowded line a page knows only the place of a point: two instants of one local time differ in value."""
     zone, at = CHANGES[change]
     seconds = np.arange(at - 6 * 3600, at + 6 * 3600, 300)
     log = wb.from_arrow(pa.table({"at": pa.array(seconds).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("s", zone)),
