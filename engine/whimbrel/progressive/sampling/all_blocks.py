@@ -1,7 +1,8 @@
-"""Evaluate all blocks of a small source once, where no pilot sample of its rows can be drawn.
+"""Evaluate all blocks of a small source once.
 
-These are row groups of files, and time ranges of joins and nested aggregates. The result has the form of a pilot sample
-with all rows: what each block adds is then known exactly, for any order of blocks.
+This takes the place of a pilot sample where rows cannot be drawn: row groups of files, time ranges of joins and nested
+aggregates. The result has the form of a pilot sample of all rows. What each block adds is then known exactly, for any
+order of blocks.
 """
 
 from __future__ import annotations
