@@ -96,7 +96,8 @@ class Samples(Mapping[str, Array]):
     def __repr__(self) -> str:
         rate = self.rate
         per_second = "" if rate is None else f" at {float(rate):g} per second"
-        return f"Samples({self.rows:,} of {', '.join(self.columns)}{per_second}, {len(self.gaps)} gaps)"
+        gaps = "1 gap" if len(self.gaps) == 1 else f"{len(self.gaps)} gaps"
+        return f"Samples({self.rows:,} of {', '.join(self.columns)}{per_second}, {gaps})"
 
 
 def collect_samples(plan: Node) -> Samples:

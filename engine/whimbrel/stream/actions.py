@@ -179,7 +179,7 @@ class Actions:
         >>> talk = wb.from_samples({"x": np.arange(5, dtype="int16")}, rate=8000, unit="us")
         >>> found = talk.where(wb.col.x != 2).collect_samples()
         >>> found, found["x"].dtype, found["x"].tolist(), found.gaps
-        (Samples(4 of x at 8000 per second, 1 gaps), dtype('int16'), [0, 1, 3, 4], [(2, 1)])
+        (Samples(4 of x at 8000 per second, 1 gap), dtype('int16'), [0, 1, 3, 4], [(2, 1)])
         """
         return running.collect_samples(self.node)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, ParamSpec
 
+from whimbrel.clock import Duration, Rate
 from whimbrel.connect.feeds import Conflate, DeadLetterSource, Feed, FeedStatus, Overload, Sample, WidenHop
 from whimbrel.connect.feeds.files.directory import DirectoryFeed
 from whimbrel.connect.feeds.files.tail import TailFeed
@@ -22,32 +23,84 @@ from whimbrel.connect.feeds.postgres.postgres_cdc import PostgresCdcFeed
 from whimbrel.connect.feeds.postgres.postgres_feed import PostgresFeed
 from whimbrel.connect.feeds.redis.redis_feed import RedisFeed
 from whimbrel.connect.feeds.runtime.hybrid_source import HybridSource
+from whimbrel.connect.feeds.signals.block_feed import BlockFeed
+from whimbrel.connect.feeds.signals.lsl import LslFeed
+from whimbrel.connect.feeds.signals.sound_card import SoundCardFeed
+from whimbrel.connect.feeds.signals.udp import UdpFeed
+from whimbrel.connect.feeds.signals.waves import WavesFeed
 from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import FEEDS, absent
-from whimbrel.plan import Node
+from whimbrel.operators import BlockSamples
+from whimbrel.operators.rows.block_samples import Duplicates
+from whimbrel.plan import Node, Source
+from whimbrel.stream.read_signals import with_samples
 from whimbrel.stream.stream import Stream
 
 Options = ParamSpec("Options")
 
 
 def _stream_of(feed: Callable[Options, Feed]) -> Callable[Options, Stream]:
-    """Turn a constructor of feeds into a constructor of streams."""
+    """Turn a constructor of feeds into a constructor of streams.
+
+    A feed whose rows are blocks of samples becomes a stream of samples.
+    """
     @wraps(feed)
     def made(*args: Options.args, **options: Options.kwargs) -> Stream:
-        return Stream(Node(feed(*args, **options)))
+        source = feed(*args, **options)
+        if not isinstance(source, BlockFeed):
+            return Stream(Node(source))
+        return Stream(with_samples(source, source.channels, source.rate, duplicates="first", call=source.call))
 
     return made
 
 
+def samples_of(feed: Stream, samples: str | Sequence[str], *, rate: Rate, jitter: Duration | None = None,
+               duplicates: Duplicates = "raise") -> Stream:
+    """Turn a feed of blocks into a stream of samples.
+
+    Each message has a block of samples, as a list for each channel, and the time of the first one.
+
+    Parameters
+    ----------
+    feed : Stream
+        The feed itself, without further steps.
+    samples : str or sequence of str
+        Columns with a block of samples in each row. The stream has an event for each sample, and these columns only.
+        Blocks are sorted as blocks, and late ones are treated as late rows. Samples that no block has are gaps.
+    rate : int, float, str, Fraction or Decimal
+        Samples per second.
+    jitter : str, timedelta or int (ticks), optional
+        Most time between a block and its first sample. Default: one tick.
+    duplicates : {"raise", "first"}
+        Overlapping blocks with equal samples give them once. Different samples are an error, or the first ones stay.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import whimbrel as wb
+    >>> rows = [{"at": 0, "x": [1, 2]}, {"at": 3000, "x": [4]}]
+    >>> feed = wb.feeds.iterator(lambda: rows, time="at", schema={"at": "timestamp[us]", "x": pa.list_(pa.int16())})
+    >>> wb.feeds.samples_of(feed, "x", rate=1000).collect_samples().gaps
+    [(2, 1)]
+    """
+    source = feed.node.op if isinstance(feed, Stream) else feed
+    if not isinstance(source, Source) or not source.live:
+        raise PlanError("samples_of() needs a feed without further steps.", where="samples_of(...)",
+                        hint="Pass the feed itself; read_parquet() and from_arrow() have samples=.")
+    return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="samples_of"))
+
+
+audio = _stream_of(SoundCardFeed)
 directory = _stream_of(DirectoryFeed)
 sse = _stream_of(SseFeed)
 flight = _stream_of(FlightFeed)
 http = _stream_of(HttpFeed)
 iterator = _stream_of(IteratedFeed)
 kafka = _stream_of(KafkaFeed)
+lsl = _stream_of(LslFeed)
 mqtt = _stream_of(MqttFeed)
 nats = _stream_of(NatsFeed)
 postgres = _stream_of(PostgresFeed)
@@ -56,6 +109,8 @@ redis = _stream_of(RedisFeed)
 socket = _stream_of(SocketFeed)
 synthetic = _stream_of(SyntheticFeed)
 tail = _stream_of(TailFeed)
+udp = _stream_of(UdpFeed)
+waves = _stream_of(WavesFeed)
 websocket = _stream_of(WebSocketFeed)
 
 
@@ -85,6 +140,8 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
     ["no time: 'at' is null"]
     """
     source = feed.node.op if isinstance(feed, Stream) else feed
+    if isinstance(feed, Stream) and isinstance(source, BlockSamples):
+        source = feed.node.inputs[0].op
     if not isinstance(source, Feed):
         raise PlanError("dead_letters() needs a feed without further steps.", where="dead_letters(...)",
                         hint="Pass the feed itself: wb.feeds.dead_letters(feed).")
@@ -92,8 +149,9 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
 
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
-           "dead_letters", "directory", "flight", "http", "iterator", "kafka", "mqtt", "nats", "postgres",
-           "postgres_cdc", "redis", "socket", "sse", "synthetic", "tail", "websocket"]
+           "audio", "dead_letters", "directory", "flight", "http", "iterator", "kafka", "lsl", "mqtt", "nats",
+           "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse", "synthetic", "tail", "udp", "waves",
+           "websocket"]
 
 
 if not TYPE_CHECKING:  # type checkers know the names

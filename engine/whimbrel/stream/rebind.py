@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from whimbrel.batch import Schema
 from whimbrel.errors import PlanError, SchemaError, near_match
-from whimbrel.operators import FinerUnit
+from whimbrel.operators import BlockSamples, FinerUnit
 from whimbrel.optimize import optimize
 from whimbrel.plan import Node, Source
 
@@ -22,23 +23,37 @@ def rebind(node: Node, other: Any) -> Node:
     """
     sources = node.sources()
     if isinstance(other, Mapping):
-        replacements = {old: _source(value, old) for name, value in other.items() for old in [_named(name, sources)]}
+        replacements = {old: _read_as(value, old) for name, value in other.items() for old in [_named(name, sources)]}
     elif len(sources) == 1:
-        replacements = {sources[0]: _source(other, sources[0])}
+        replacements = {sources[0]: _read_as(other, sources[0])}
     else:
         names = ", ".join(source.name for source in sources)
         raise PlanError(f"The query reads {len(sources)} sources: {names}.", where="on(...)",
                         hint="Use names: on({name: stream}).")
     needed = _columns_read(node, sources)
-    for old, new in replacements.items():
-        _check(old, new, needed[old])
+    blocks: dict[Any, Node] = {}
+    for old, new in list(replacements.items()):
+        makes_samples = _blocks_over(node, old)
+        if makes_samples is not None and new.properties.sampling is not None:  # samples instead of blocks and a step
+            blocks[makes_samples.op] = replacements.pop(old)
+            _check(makes_samples.schema, new, makes_samples.schema.names)
+        else:
+            _check(old.schema, new, needed[old])
 
     def replaced(step: Node) -> Node:
         if isinstance(step.op, FinerUnit):  # other data may have ends where these are points
             return Node(replace(step.op, points=step.inputs[0].properties.points), step.inputs)
-        return Node(replacements[step.op]) if isinstance(step.op, Source) and step.op in replacements else step
+        if isinstance(step.op, Source):
+            return replacements.get(step.op, step)
+        return blocks.get(step.op, step)
 
     return node.rewrite(replaced)
+
+
+def _blocks_over(node: Node, source: Source) -> Node | None:
+    """The step that makes samples of the blocks of a source, if there is one."""
+    return next((step for step in node.walk() if isinstance(step.op, BlockSamples) and step.inputs[0].op is source),
+                None)
 
 
 def _named(name: Any, sources: Sequence[Source]) -> Source:
@@ -66,30 +81,34 @@ def _columns_read(node: Node, sources: Sequence[Source]) -> dict[Source, tuple[s
     return read
 
 
-def _source(value: Any, old: Source) -> Source:
+def _read_as(value: Any, old: Source) -> Node:
+    """A source; for blocks, with the step that makes samples of them."""
     if isinstance(value, Source):
-        return value
+        return Node(value)
     node = getattr(value, "node", None)
     if isinstance(node, Node) and isinstance(node.op, Source):
-        return node.op
+        return node
+    if isinstance(node, Node) and isinstance(node.op, BlockSamples) and isinstance(node.inputs[0].op, Source):
+        return node
     if type(value).__module__.startswith("pyspark.sql"):
         from whimbrel.spark import spark_source  # when it is asked for
 
         timeline = getattr(old, "timeline", None)
-        return spark_source(value, time=old.time, end=None if timeline is None else timeline.end, name=old.name)
+        return Node(spark_source(value, time=old.time, end=None if timeline is None else timeline.end, name=old.name))
     raise PlanError(f"on() needs a source without further steps, got {type(value).__name__}.", where="on(...)",
                     hint="Pass the source as it was read or replayed.")
 
 
-def _check(old: Source, new: Source, columns: tuple[str, ...]) -> None:
-    where = f"on({new.name})"
-    if (old.schema.unit, old.schema.zone) != (new.schema.unit, new.schema.zone):
-        raise SchemaError(f"The time column {new.time!r} must be {old.schema.time_type}, got {new.schema.time_type}.",
+def _check(old: Schema, node: Node, columns: Sequence[str]) -> None:
+    source = node.sources()[0]
+    new, where = node.schema, f"on({source.name})"
+    if (old.unit, old.zone) != (new.unit, new.zone):
+        raise SchemaError(f"The time column {source.time!r} must be {old.time_type}, got {new.time_type}.",
                           where=where, hint="Cast the time column where the source is read.")
     for name in columns:
-        if name not in new.schema:
-            raise SchemaError(f"{new.name} has no column {name!r}, which the query reads.", where=where,
-                              hint=near_match(name, new.schema.names))
-        if old.schema.type_of(name) != new.schema.type_of(name):
-            raise SchemaError(f"Column {name!r} must be {old.schema.type_of(name)}, got {new.schema.type_of(name)}.",
+        if name not in new:
+            raise SchemaError(f"{source.name} has no column {name!r}, which the query reads.", where=where,
+                              hint=near_match(name, new.names))
+        if old.type_of(name) != new.type_of(name):
+            raise SchemaError(f"Column {name!r} must be {old.type_of(name)}, got {new.type_of(name)}.",
                               where=where, hint="Cast it where the source is read.")

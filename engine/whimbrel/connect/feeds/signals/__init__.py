@@ -1,0 +1,1 @@
+"""Feeds of samples: datagrams, Lab Streaming Layer, sound card and generated waves."""
