@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,10 @@ class Kernel(ABC):
     never
     passes a row that is due.
 
+    A kernel whose rows for one batch do not fit in memory may also answer with an iterator. The driver consumes it item
+    by item: what follows makes of one batch reaches the results before the next one is made. Nothing else is called on
+    the kernel meanwhile, and the :attr:`watermark` counts after the last item.
+
     State lives in NumPy arrays, Arrow arrays, batches and plain values held by attributes (also inside lists, dicts and
     objects that have a ``fork()``), so that it can be copied and saved in checkpoints.
     """
@@ -39,11 +44,11 @@ class Kernel(ABC):
     """Memory for rows that stay because they are part of a result. Without it a caller copies them."""
 
     @abstractmethod
-    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+    def push(self, batch: Batch, port: int = 0) -> list[Batch] | Iterator[Batch]:
         """Take in rows; answer with the rows they complete."""
 
     @abstractmethod
-    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+    def advance(self, watermark: int, port: int = 0) -> list[Batch] | Iterator[Batch]:
         """Learn that no row with ``sync < watermark`` can follow on `port`; answer with what that completes."""
 
     @property

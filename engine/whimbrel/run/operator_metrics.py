@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -54,15 +55,24 @@ class OperatorCounters:
         copy.batches, copy.rows_out, copy.seconds = self.batches, self.rows_out, self.seconds
         return copy
 
-    def push(self, kernel: Kernel, batch: Batch, port: int = 0) -> list[Batch]:
+    def push(self, kernel: Kernel, batch: Batch, port: int = 0) -> list[Batch] | Iterator[Batch]:
         """Let the operator take in rows."""
         began = perf_counter()
         out = kernel.push(batch, port)
         self.seconds += perf_counter() - began
         self.batches += 1
-        if out:
+        if out and isinstance(out, list):
             self.rows_out += sum(batch.rows for batch in out)
         return out
+
+    def next_item(self, items: Iterator[Batch]) -> Batch | None:
+        """Let the operator make the next batch of an answer; None after the last one."""
+        began = perf_counter()
+        batch = next(items, None)
+        self.seconds += perf_counter() - began
+        if batch is not None:
+            self.rows_out += batch.rows
+        return batch
 
     def next_portion(self, kernel: Kernel) -> list[Batch]:
         """Let the operator give more of the rows that are due."""
@@ -72,11 +82,11 @@ class OperatorCounters:
         self.rows_out += sum(batch.rows for batch in out)
         return out
 
-    def advance(self, kernel: Kernel, watermark: int, port: int = 0) -> list[Batch]:
+    def advance(self, kernel: Kernel, watermark: int, port: int = 0) -> list[Batch] | Iterator[Batch]:
         """Advance the watermark of the operator."""
         began = perf_counter()
         out = kernel.advance(watermark, port)
         self.seconds += perf_counter() - began
-        if out:
+        if out and isinstance(out, list):
             self.rows_out += sum(batch.rows for batch in out)
         return out

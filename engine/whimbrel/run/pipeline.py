@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from whimbrel.batch import SPACIOUS_BYTES, Batch, Storage, check_memory, keep_freed_memory, out_of_memory
 from whimbrel.clock import INF, MIN_TIME
@@ -272,19 +272,28 @@ class Pipeline:
         for plan in self._gives[number]:
             self._out[plan] += batches
 
-    def _spread(self, number: int, batches: list[Batch]) -> None:
+    def _spread(self, number: int, out: list[Batch] | Iterator[Batch]) -> None:
         """Send rows, then the watermark, to the consumers of a node, depth first.
 
-        What a consumer makes of a batch reaches the results before the next batch is sent. A stack holds what is still
-        to send, so that long chains need no recursion.
+        What a consumer makes of a batch reaches the results before the next batch is sent, and before an iterator makes
+        it. A stack holds what is still to send, so that long chains need no recursion.
         """
         kernels, work, sent = self._kernels, self.work, self.sent_watermarks
-        todo: list[tuple[int, int, Batch | None, int]] = []  # consumer, port, and a batch or else a watermark
+        # A consumer, a port, and a batch or else a watermark; or a node and the iterator of its batches.
+        todo: list[tuple[int, int, Batch | Iterator[Batch] | None, int]] = []
         while True:
+            finished = isinstance(out, list)
+            if isinstance(out, list):
+                batches = out
+            else:
+                batch = self._next_item(number, out)
+                batches, finished = [] if batch is None else [batch], batch is None
+                if batch is not None:
+                    todo.append((number, 0, out, 0))
             if batches and self._gives[number]:
                 self._give(number, batches)
             consumers, watermark = self._last_consumer_first[number], kernels[number].watermark
-            if watermark > sent[number]:
+            if finished and watermark > sent[number]:
                 sent[number] = watermark
                 for consumer, port in consumers:
                     todo.append((consumer, port, None, watermark))
@@ -295,14 +304,26 @@ class Pipeline:
             while todo:
                 number, port, rows, watermark = todo.pop()
                 try:
-                    batches = (work[number].advance(kernels[number], watermark, port) if rows is None
-                               else work[number].push(kernels[number], rows, port))
+                    if rows is None:
+                        out = work[number].advance(kernels[number], watermark, port)
+                    elif isinstance(rows, Batch):
+                        out = work[number].push(kernels[number], rows, port)
+                    else:
+                        out = rows
                 except Exception as error:  # noqa: BLE001
                     self._fail(number, error)
                 else:
                     break
             else:
                 return
+
+    def _next_item(self, number: int, items: Iterator[Batch]) -> Batch | None:
+        """The next batch of an answer of a kernel; None after the last one, and when the kernel fails."""
+        try:
+            return self.work[number].next_item(items)
+        except Exception as error:  # noqa: BLE001
+            self._fail(number, error)
+            return None
 
     def _fail(self, number: int, error: Exception) -> None:
         """Fail the plans that use a kernel. Raise its error when no plan is left."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +58,9 @@ class Profile:
 
     __repr__ = __str__
 
+Answer = list[Batch] | Iterator[Batch]
+"""What a kernel answers."""
+
 
 @dataclass
 class _Watch:
@@ -78,15 +81,25 @@ class _Watch:
         """Tells how long a kernel has waited for the compiler."""
         waited = 0.0
 
-        def waiting(method: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
-            def call(*arguments: Any) -> list[Batch]:
+        def waiting(method: Callable[..., Answer]) -> Callable[..., Answer]:
+            def call(*arguments: Any) -> Answer:
                 nonlocal waited
                 before = self.waited
                 out = method(*arguments)
                 waited += self.waited - before
-                return out
+                return out if isinstance(out, list) else items(out)
 
             return call
+
+        def items(answer: Iterator[Batch]) -> Iterator[Batch]:
+            nonlocal waited
+            while True:
+                before = self.waited
+                batch = next(answer, None)
+                waited += self.waited - before
+                if batch is None:
+                    return
+                yield batch
 
         kernel.push = waiting(kernel.push)  # type: ignore[method-assign]
         kernel.advance = waiting(kernel.advance)  # type: ignore[method-assign]

@@ -39,10 +39,10 @@ class _Watched(Kernel):
         self.kernel, self.node, self.out = kernel, node, list[Batch]()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        return self._kept(self.kernel.push(batch, port))
+        return self._kept(list(self.kernel.push(batch, port)))
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        return self._kept(self.kernel.advance(watermark, port))
+        return self._kept(list(self.kernel.advance(watermark, port)))
 
     def _kept(self, out: list[Batch]) -> list[Batch]:
         self.watermark = self.kernel.watermark
