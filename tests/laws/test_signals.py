@@ -32,7 +32,18 @@ FILTERS: dict[str, tuple[str, str, str, Callable[..., Any]]] = {
     "fir_in_blocks": (BY_KEY, f".with_columns(v=wb.fir(col.x, {TAPS}, settle=0)){SCALED}", "x",
                       lambda run: [value * 1024 for value in oracle.fir(TAPS, settle=0)(run)]),
 }
-QUERIES = {name: samples + SAMPLES[samples] + step for name, (samples, step, _, _) in FILTERS.items()}
+DETECTORS: dict[str, tuple[str, str, Callable[[list[Event]], list[Event]]]] = {
+    "above": (BY_KEY, ".above(col.x, on=2, off=0)",
+              lambda facts: oracle.ranges(facts, 2, lambda row: row["x"], 2, off=0, keys=("key",))),
+    "above_padded": (ONE, ".above(col.y, on=1, hold=2, min=2, pad=3)",
+                     lambda facts: oracle.ranges(facts, 2, lambda row: row["y"], 1, hold=2, shortest=2, pad=3)),
+    "cfar": (BY_KEY, ".cfar(col.x, deviations=1, forget=0.75, startup=3, hold=1, pad=1, limit=6)",
+             lambda facts: oracle.ranges(facts, 2, lambda row: row["x"], 1, forget=0.75, startup=3, hold=1, pad=1,
+                                         limit=6, keys=("key",))),
+    "cfar_of_one_signal": (ONE, ".cfar(col.y, deviations=0.5, startup=2)",
+                       lambda facts: oracle.ranges(facts, 2, lambda row: row["y"], 0.5, forget=0.999, startup=2)),
+}
+QUERIES = {name: samples + SAMPLES[samples] + step for name, (samples, step, *_) in (FILTERS | DETECTORS).items()}
 
 
 def stream(seed: int) -> list[Event]:
@@ -53,6 +64,9 @@ INPUT = stream(7)
 
 
 def reference(name: str) -> Callable[[list[Event]], list[Event]]:
+    if name in DETECTORS:
+        source, _, found = DETECTORS[name]
+        return lambda facts: found(Query((source,)).reference(facts))
     samples, _, column, function = FILTERS[name]
     return lambda facts: oracle.with_column(Query((samples,)).reference(facts), "v", 2, lambda row: row[column],
                                             function, keys=("key",) if samples is BY_KEY else ())

@@ -493,6 +493,57 @@ class Methods:
         """
         return self._unary(operators.where, *conditions)
 
+    def above(self, value: Expr | Callable[[Any], Any], on: float, *, off: float | None = None, hold: int = 0,
+              min: int = 1, pad: Duration = 0) -> Self:
+        """Detect ranges above a threshold. See :class:`whimbrel.operators.DetectRanges`.
+
+        Parameters
+        ----------
+        value : Expr or callable
+            Numbers.
+        on : float
+            A range begins at a sample above this.
+        off : float, optional
+            A range lasts as long as samples are above this; at most `on`, which is the default.
+        hold : int
+            Most samples at or below `off` between two of a range.
+        min : int
+            Fewest samples of a range.
+        pad : str, timedelta or int (ticks)
+            Time to add before and after each range. Ranges that meet become one.
+        """
+        return self._unary(operators.above, value, on, off=off, hold=hold, min=min, pad=pad, keys=self.keys,
+                           known=self.node.properties)
+
+    def cfar(self, value: Expr | Callable[[Any], Any], *, deviations: float, forget: float = 0.999,
+             startup: int = 300, hold: int = 0, min: int = 1, pad: Duration = 0,
+             limit: Duration | None = None) -> Self:
+        """Detect ranges far above the running mean. See :class:`whimbrel.operators.DetectRanges`.
+
+        The threshold is the running mean plus some running standard deviations. It is frozen during a range.
+
+        Parameters
+        ----------
+        value : Expr or callable
+            Numbers.
+        deviations : float
+            Standard deviations above the mean at which a range begins.
+        forget : float
+            Weight of the mean and variance before a sample, from 0 to 1.
+        startup : int
+            Samples that the statistics need before the first range.
+        hold : int
+            Most samples below the threshold between two of a range.
+        min : int
+            Fewest samples of a range.
+        pad : str, timedelta or int (ticks)
+            Time to add before and after each range. Ranges that meet become one.
+        limit : str, timedelta or int (ticks), optional
+            Longest range before padding. After that the statistics begin again.
+        """
+        return self._unary(operators.cfar, value, deviations=deviations, forget=forget, startup=startup, hold=hold,
+                           min=min, pad=pad, limit=limit, keys=self.keys, known=self.node.properties)
+
     def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Self:
         """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.quantize, size, hop, offset=offset)

@@ -6,11 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask, Schema, frozen
+from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import INF
-from whimbrel.expr import Expr, evaluate
+from whimbrel.expr import Expr
 from whimbrel.kernels import Compiled, Kernel, KeyTable, SampleRuns
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.signals.fir import (
@@ -21,11 +20,10 @@ from whimbrel.kernels.primitives.signals.fir import (
     spread_results,
 )
 from whimbrel.operators.aggregation.running_aggregate import skipped_rows
-from whimbrel.operators.aggregation.running_values import either
 from whimbrel.operators.signals.row_results import RowResults
+from whimbrel.operators.signals.sample_values import samples_of
 from whimbrel.operators.signals.transforms import scipy_fft
 from whimbrel.plan import Sampling
-from whimbrel.plan.typed_aggregate import NO_MASK
 
 Array = np.ndarray[Any, Any]
 
@@ -100,9 +98,7 @@ class FirKernel(Kernel):
             groups[hidden] = 0
         self._grow(max(1, len(self.keys)))
         groups = frozen(groups)
-        column = evaluate(self.expr, batch)
-        values = frozen(np.asarray(column.values).astype(np.float64, copy=False))
-        broken = self._broken(column, values)
+        values, broken = samples_of(self.expr, batch, keep_nan=self.nan == "keep")
         marks = self.runs.mark(batch.times, groups, hidden, broken, numbered=bool(self.block))
         order = frozen(np.argsort(groups, kind="stable")) if self.columns else _NO_ORDER
         row = self.waiting.add(batch)
@@ -132,14 +128,6 @@ class FirKernel(Kernel):
     @property
     def buffered_rows(self) -> int:
         return self.waiting.rows
-
-    def _broken(self, column: Column, values: Array) -> Mask:
-        """Rows that count as a missing sample."""
-        null = NO_MASK if column.valid is None else frozen(~column.valid)
-        if self.nan == "keep" or not pa.types.is_floating(column.type):
-            return null
-        nan = np.isnan(values)
-        return either(null, frozen(nan)) if nan.any() else null
 
     def _grow(self, groups: int) -> None:
         if groups <= len(self.age):

@@ -92,3 +92,70 @@ def with_column(facts: Iterable[Event], name: str, period: Fraction | int, of: C
         out += [(start, end, payload | {name: value})
                 for (start, end, payload), value in zip(events, filtered(signal, function), strict=True)]
     return out
+
+
+def ranges(facts: Iterable[Event], period: int, of: Callable[[Payload], Any], on: float, *, off: float | None = None,
+           hold: int = 0, shortest: int = 1, pad: int = 0, limit: int | None = None, forget: float = 1.0,
+           startup: int = 0, keys: Sequence[str] = ()) -> list[Event]:
+    """From the first sample above the threshold to the last; padded ranges that meet are one; a gap ends a range."""
+    out: list[Event] = []
+    for events, signal in signals(facts, period, of, keys=keys):
+        found: list[list[int]] = []
+        current: list[int] = []
+        history: list[float] = []
+        for position, (number, value) in enumerate(signal):
+            start = events[position][0]
+            missing = value is None or value != value  # noqa: PLR0124 - NaN
+            if current and (missing or number != signal[position - 1][0] + 1):
+                found.append(current)
+                current = []
+            if missing:
+                continue
+            if current and limit is not None and start - events[current[0]][0] >= limit:
+                found.append(current)
+                current, history = [], []
+            above = on
+            if startup:
+                mean, variance = statistics(history, forget)
+                above = mean + on * variance ** 0.5
+            stays = above if startup or off is None else off
+            if current:
+                if value > stays:
+                    current.append(position)
+                    continue
+                if position - current[-1] <= hold:
+                    continue
+                found.append(current)
+                current = []
+            elif len(history) >= startup and value > above:
+                current = [position]
+                continue
+            if startup:
+                history.append(value)
+        if current:
+            found.append(current)
+        key = {name: events[0][2][name] for name in keys}
+        merged: list[list[Any]] = []
+        for each in found:
+            count = each[-1] - each[0] + 1
+            if count < shortest:
+                continue
+            last = events[each[-1]]
+            begin, end = events[each[0]][0] - pad, max(last[0] + period, last[1]) + pad
+            peak = max(float(signal[position][1]) for position in each)
+            if merged and begin <= merged[-1][1]:
+                merged[-1] = [merged[-1][0], max(end, merged[-1][1]), max(peak, merged[-1][2]), count + merged[-1][3]]
+            else:
+                merged.append([begin, end, peak, count])
+        out += [(begin, end, key | {"peak": peak, "samples": count}) for begin, end, peak, count in merged]
+    return out
+
+
+def statistics(history: Sequence[float], forget: float) -> tuple[float, float]:
+    """Mean and variance; each value has at least the weight of all before it together, or what forgetting leaves."""
+    mean = variance = 0.0
+    for number, value in enumerate(history):
+        weight = max(1 - forget, 1 / (number + 1))
+        variance = (1 - weight) * (variance + weight * (value - mean) ** 2)
+        mean += weight * (value - mean)
+    return mean, variance
