@@ -24,7 +24,7 @@ RESULTS = (Field("peak", pa.float64()), Field("samples", pa.int64()))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DetectRanges(Operator):
-    """Give the ranges of time in which samples are above a threshold, by key.
+    """Detect ranges of samples above a threshold, by key.
 
     A range begins at a sample above `on`, and ends with its last sample above `off`.
 

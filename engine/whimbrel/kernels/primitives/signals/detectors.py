@@ -1,6 +1,6 @@
 """Find ranges of samples above a threshold, by key.
 
-A range goes from the first sample above its threshold to the last one, with no more than so many quiet samples between
+A range goes from the first sample above its threshold to the last one, with no more than so many samples below between
 two of them. Ranges that meet after they are padded become one.
 """
 
@@ -15,12 +15,12 @@ Array = np.ndarray[Any, Any]
 
 INTEGERS, FLOATS = 11, 4
 """So many numbers are the state of a key."""
-OPEN, START, END, QUIET, LENGTH, COUNT, SEEN, WAITS, FIRST, LAST, SAMPLES = range(INTEGERS)
-"""Of the range that is open: whether there is one, its start and end, the quiet samples since, its samples, and those
+OPEN, START, END, BELOW, LENGTH, COUNT, SEEN, WAITS, FIRST, LAST, SAMPLES = range(INTEGERS)
+"""Of the range that is open: whether there is one, its start and end, the samples below since, its samples, and those
 up to its end. How many samples the statistics have. Of the range that waits: whether there is one, its start, end and
 samples."""
 MEAN, VARIANCE, PEAK, HIGHEST = range(FLOATS)
-"""Of the values so far; and the largest value of the range that is open, and of that which waits."""
+"""Of the values; and the largest value of the range that is open, and of that which waits."""
 
 
 def find_ranges(
@@ -49,7 +49,7 @@ def find_ranges(
     startup : int
         Samples before the first range; 0: thresholds are constant.
     hold, shortest : int
-        Most quiet samples inside a range, and fewest samples of a range.
+        Most samples below inside a range, and fewest samples of a range.
     pad, limit : int
         Ticks before and after each range; most ticks of a range, after which the statistics begin again; -1: no limit.
     integers, floats : array of int64 and float64
@@ -88,12 +88,12 @@ def find_ranges(
         if integers[at + OPEN]:
             integers[at + LENGTH] += 1
             if value > stays:
-                integers[at + END], integers[at + QUIET] = until, 0
+                integers[at + END], integers[at + BELOW] = until, 0
                 integers[at + COUNT] = integers[at + LENGTH]
                 floats[fat + PEAK] = max(floats[fat + PEAK], value)
                 continue
-            integers[at + QUIET] += 1
-            if integers[at + QUIET] <= hold:
+            integers[at + BELOW] += 1
+            if integers[at + BELOW] <= hold:
                 continue
             made = close_range(key, shortest, pad, integers, floats, key_out, start_out, end_out, peak_out, count_out,
                                made)
@@ -101,7 +101,7 @@ def find_ranges(
             made = give_waiting(key, time - pad, integers, floats, key_out, start_out, end_out, peak_out,
                                 count_out, made)
             integers[at + OPEN], integers[at + START], integers[at + END] = 1, time, until
-            integers[at + QUIET], integers[at + LENGTH], integers[at + COUNT] = 0, 1, 1
+            integers[at + BELOW], integers[at + LENGTH], integers[at + COUNT] = 0, 1, 1
             floats[fat + PEAK] = value
             continue
         if startup:
