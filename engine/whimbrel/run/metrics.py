@@ -34,6 +34,8 @@ class Metrics:
         Time from the newest event to the clock of a replay, in seconds of the log; in ticks for integer times.
     late_dropped, late_adjusted : int
         Late rows that were dropped or adjusted.
+    duplicate_samples, missing_samples : int
+        Of blocks of samples: samples that overlapping blocks repeated, and samples in gaps so far.
     late_by_partition : mapping of str to mapping
         Late rows by source and partition, for the hundred partitions with the most.
     late_by : mapping of str to mapping of int to int
@@ -66,6 +68,8 @@ class Metrics:
     age_s: float | None = None
     late_dropped: int = 0
     late_adjusted: int = 0
+    duplicate_samples: int = 0
+    missing_samples: int = 0
     late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
     late_by: Mapping[str, Mapping[int, int]] = field(default_factory=dict, hash=False)
     buffered_rows: int = 0

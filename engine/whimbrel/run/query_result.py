@@ -19,6 +19,7 @@ from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.kernels import ascends, ordered
 from whimbrel.operators import Ingest, LatenessBand, LateRows
+from whimbrel.operators.rows.block_samples import BlockSamplesKernel
 from whimbrel.operators.rows.late_rows import LateKernel
 from whimbrel.operators.rows.lateness_band import BandKernel
 from whimbrel.plan import Node, Source
@@ -184,6 +185,8 @@ class Answer:
             age_s=None if self._clock is None or newest == MIN_TIME else self._clock.age_s(newest, self.schema.unit),
             late_dropped=sum(gate.late_dropped for gate in gates),
             late_adjusted=sum(gate.late_adjusted for gate in gates),
+            duplicate_samples=sum(kernel.duplicates for kernel in self._blocks),
+            missing_samples=sum(kernel.missing for kernel in self._blocks),
             late_by_partition=self._late_by_partition(),
             late_by=self._late_by(),
             buffered_rows=sum(buffered.values()),
@@ -196,6 +199,12 @@ class Answer:
             feeds={} if self._reader is None else self._reader.feeds(self.sources),
             steps=self._steps(buffered),
         )
+
+    @property
+    def _blocks(self) -> list[BlockSamplesKernel]:
+        """The kernels that make samples of blocks."""
+        kernels = (self._pipeline.kernels[number] for number in self._nodes)
+        return [kernel for kernel in kernels if isinstance(kernel, BlockSamplesKernel)]
 
     def _ticks(self, number: int, time: int) -> int:
         """A time of an operator in the time unit of the result."""

@@ -178,3 +178,10 @@ def test_mistakes(options, error, what):
     data = table((0, [1, 2]), k=pa.array(["a"]))
     with pytest.raises(error, match=what):
         wb.from_arrow(data, time="at", **options)
+
+
+def test_repeated_and_missing_samples_are_counted():
+    data = table((0, [1, 2, 3]), (1000, [2, 3]), (5000, [6, None, 8]))
+    run = wb.from_arrow(data, time="at", samples="x", rate=1000).start()
+    assert run.wait(60)
+    assert (run.metrics.duplicate_samples, run.metrics.missing_samples) == (2, 3)
