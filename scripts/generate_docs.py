@@ -28,7 +28,7 @@ TOPICS = {
                   "Edges", "Resample"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "Quantize"),
     "Groups": ("GroupAggregate", "TopK", "Pivot"),
-    "Signals": ("FirFilter", "DetectRanges"),
+    "Signals": ("Rewindow", "SegmentSamples", "Sync", "Zip", "FirFilter", "DetectRanges"),
     "Joins": ("Join", "AsofJoin", "SemiJoin", "Clip"),
     "Patterns": ("Detect",),
     "More": (),

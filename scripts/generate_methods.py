@@ -55,7 +55,7 @@ ALLOW_LOOKAHEAD = """
 allow_lookahead : bool
     Let one stream show values before they are known to the other one, as windows labelled at their start do."""
 NEEDED_BY_HEAD = {"Any", "Callable", "Keys", "Node", "Operators", "Self"}
-HANDED_OVER = {"keys": "self.keys", "known": "self.node.properties"}
+HANDED_OVER = {"keys": "self.keys", "known": "self.node.properties", "right_known": "right.node.properties"}
 """Parameters that do not come from the user."""
 
 

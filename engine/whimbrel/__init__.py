@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING
 from whimbrel import display
 from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, PartitionWatermarks, ReplayClock
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import col, end_time, first_of, greatest, last_of, least, lit, register, start_time, when
+from whimbrel.expr import (
+    array_function,
+    col,
+    correlate,
+    end_time,
+    first_of,
+    greatest,
+    lag,
+    last_of,
+    least,
+    lit,
+    majority,
+    register,
+    start_time,
+    when,
+)
 from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
@@ -96,8 +111,10 @@ __all__ = [
     "any",
     "approx_count_distinct",
     "approx_quantile",
+    "array_function",
     "col",
     "collect",
+    "correlate",
     "count",
     "count_distinct",
     "datasets",
@@ -116,12 +133,14 @@ __all__ = [
     "greatest",
     "iir",
     "integral",
+    "lag",
     "last",
     "last_of",
     "late_rows",
     "lateness",
     "least",
     "lit",
+    "majority",
     "max",
     "mean",
     "median",

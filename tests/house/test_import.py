@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 
-HEAVY = {"numba", "pandas", "pyspark", "panel", "holoviews", "bokeh", "IPython", "hypothesis", "pyarrow.dataset"}
+HEAVY = {"numba", "pandas", "pyspark", "panel", "holoviews", "bokeh", "IPython", "hypothesis", "pyarrow.dataset",
+         "scipy", "pywt"}
 PROGRAM = """
 import json, sys, time
 began = time.perf_counter()

@@ -58,6 +58,12 @@ class Column:
         """True when the values are a NumPy array."""
         return isinstance(self.values, np.ndarray)
 
+    @property
+    def segments(self) -> Segments:
+        """The values of a column of segments."""
+        assert isinstance(self.values, Segments)
+        return self.values
+
     def validity(self) -> Mask:
         """Bool array, True where a value is present, whatever holds the values."""
         if isinstance(self.values, Segments):
@@ -131,8 +137,7 @@ class Column:
         if len(columns) == 1:
             return first
         if isinstance(first.values, Segments):
-            segments: list[Any] = [column.values for column in columns]
-            return Column(first.type, Segments.concat(segments))
+            return Column(first.type, Segments.concat([column.segments for column in columns]))
         if not first.fixed:
             arrays: list[pa.Array] = [column.values for column in columns]
             if len({array.type for array in arrays}) > 1 or pa.types.is_null(first.type):

@@ -73,6 +73,14 @@ class SampleBlocks:
             missing.append(new[new[:, 0] < new[:, 1]] + start)
         return SampleBlocks(tuple(arrays), np.array(bounds, np.int64), np.concatenate(missing)), moved
 
+    @staticmethod
+    def joined(parts: Sequence[SampleBlocks]) -> SampleBlocks:
+        """Blocks one after the other, also where arrays are the same."""
+        moved = np.cumsum([0, *(int(part.bounds[-1]) for part in parts)])
+        arrays = tuple(array for part in parts for array in part.arrays)
+        missing = np.concatenate([part.missing + by for part, by in zip(parts, moved.tolist(), strict=False)])
+        return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]), missing)
+
     def used(self, position: Integers, size: Integers) -> tuple[SampleBlocks, Integers]:
         """The blocks that some rows read, and where these rows begin in them."""
         first = np.searchsorted(self.bounds, position, "right") - 1
@@ -84,7 +92,8 @@ class SampleBlocks:
         kept = np.flatnonzero(np.cumsum(count)[:len(self.arrays)] > 0)
         if len(kept) == len(self.arrays):
             return self, position
-        kept = kept if len(kept) else np.zeros(1, np.int64)
+        if not len(kept):
+            return SampleBlocks.of(np.empty(0, self.dtype)), np.zeros(len(position), np.int64)
         lengths = np.diff(self.bounds)
         dropped = lengths.copy()
         dropped[kept] = 0
@@ -113,17 +122,33 @@ class SampleBlocks:
             parts.append(self.between(one, other))
         place = np.cumsum(lost[first] + stop[last] - position[first]) - (stop[last] - position[first])
         group = np.searchsorted(first, np.flatnonzero(begins), "right") - 1
-        return _placed(parts), place[group] + position[begins] - position[first[group]]
+        return SampleBlocks.joined(parts), place[group] + position[begins] - position[first[group]]
 
     def between(self, start: int, stop: int) -> SampleBlocks:
         """The blocks from one position to another, without a copy."""
         low = min(max(0, int(np.searchsorted(self.bounds, start, "right")) - 1), len(self.arrays) - 1)
         high = max(low + 1, int(np.searchsorted(self.bounds, stop, "left")))
-        arrays = tuple(array[max(0, start - first):max(0, stop - first)] for array, first in
+        arrays = tuple(array if start <= first and first + len(array) <= stop
+                       else array[max(0, start - first):max(0, stop - first)] for array, first in
                        zip(self.arrays[low:high], self.bounds[low:].tolist(), strict=False))
         missing = np.clip(self.missing, start, stop)
         return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]),
                             missing[missing[:, 0] < missing[:, 1]] - start)
+
+    def filled(self, value: Any) -> SampleBlocks:
+        """The same blocks with a number in place of missing samples; only blocks with such samples are copied."""
+        arrays = []
+        for held, first in zip(self.arrays, self.bounds.tolist(), strict=False):
+            array, lost = held, np.clip(self.missing, first, first + len(held)) - first
+            lost = lost[lost[:, 0] < lost[:, 1]]
+            if len(lost) == 1 and lost[0, 1] - lost[0, 0] == len(held):
+                array = np.broadcast_to(np.array(value, self.dtype), held.shape)
+            elif len(lost):
+                array = held.copy()
+                for start, stop in lost.tolist():
+                    array[start:stop] = value
+            arrays.append(array)
+        return SampleBlocks.of(*arrays)
 
     def pinned(self, position: Integers, size: Integers) -> bool:
         """Whether rows cover less than a quarter of the memory of the blocks."""
@@ -220,14 +245,6 @@ class SampleBlocks:
             for first, stop in self.between(start, start + size).missing.tolist():
                 out[row, first:stop] = np.nan
         return _read_only(out)
-
-
-def _placed(parts: Sequence[SampleBlocks]) -> SampleBlocks:
-    """Blocks one after the other, also where arrays are the same."""
-    moved = np.cumsum([0, *(int(part.bounds[-1]) for part in parts)])
-    arrays = tuple(array for part in parts for array in part.arrays)
-    missing = np.concatenate([part.missing + by for part, by in zip(parts, moved.tolist(), strict=False)])
-    return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]), missing)
 
 
 def _shared(before: Sequence[Array], after: Sequence[Array]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,8 @@ class Segments:
     size: Integers
     position: Integers
     valid: Array | None = None
+    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What functions have computed of these rows."""
 
     @staticmethod
     def over(type_: SegmentType, samples: Array, first: int, index: Integers, size: Integers | int) -> Segments:
@@ -183,6 +185,20 @@ class Segments:
         first = int(self.index[row]) - int(self.position[row])
         for position, samples in self.blocks.pieces(int(self.position[row]), int(self.stop[row])):
             yield first + position, samples
+
+    def in_arrays(self, rows: Integers) -> Iterator[tuple[Integers, Array, Integers]]:
+        """Some rows by the array that has all their samples: which rows, the array, and where in it each begins.
+
+        Rows that lie in several blocks are copied into one array.
+        """
+        position, size = self.position[rows], self.size[rows]
+        block = self.blocks.block_of(position, size)
+        for number in np.unique(block).tolist():
+            mine = np.flatnonzero(block == number)
+            if number >= 0:
+                yield rows[mine], self.blocks.arrays[number], position[mine] - self.blocks.bounds[number]
+            else:
+                yield rows[mine], self.blocks.values(position[mine], size[mine]), np.cumsum(size[mine]) - size[mine]
 
     def samples(self, row: int) -> Array:
         """The samples of a row: a view where they lie in one block. Missing ones are NaN, and integers then floats."""

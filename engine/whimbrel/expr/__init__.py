@@ -35,6 +35,7 @@ from whimbrel.expr.nodes import (
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.row_functions import loses_nanoseconds
 from whimbrel.expr.scalar_functions import SCALARS
+from whimbrel.expr.segment_operations import ArrayFunction, array_function, correlate, lag, majority
 from whimbrel.expr.string_search import split
 from whimbrel.expr.trace import trace
 from whimbrel.expr.type_predicates import can_be_key, check_key
@@ -44,6 +45,7 @@ __all__ = [
     "MAX_DIGITS",
     "REGISTER",
     "SCALARS",
+    "ArrayFunction",
     "Binary",
     "Call",
     "Cast",
@@ -58,6 +60,7 @@ __all__ = [
     "RowFunction",
     "Unary",
     "When",
+    "array_function",
     "binary_types",
     "can_be_key",
     "can_fail",
@@ -67,6 +70,7 @@ __all__ = [
     "children",
     "col",
     "columns_of",
+    "correlate",
     "decimal",
     "end_time",
     "evaluate",
@@ -76,12 +80,14 @@ __all__ = [
     "identity",
     "inlinable",
     "key_of",
+    "lag",
     "last_of",
     "least",
     "lifetime_of",
     "lift",
     "lit",
     "loses_nanoseconds",
+    "majority",
     "named_columns",
     "named_words",
     "physical",

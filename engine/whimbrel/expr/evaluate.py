@@ -22,6 +22,7 @@ from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
 from whimbrel.expr.row_functions import call_rows
+from whimbrel.expr.segment_values import segment_value
 from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
 from whimbrel.expr.type_predicates import is_text
 from whimbrel.expr.types import (
@@ -274,6 +275,9 @@ def _call(expr: Call, scope: Scope) -> Value:
             return _fill_null(expr, scope)
         case "greatest" | "least":
             return _extreme(expr, scope)
+        case function if function.startswith("seg."):
+            values = [_value(arg, scope) for arg in expr.args]
+            return segment_value(expr, values, call_type(expr, list(map(_typed, expr.args, values))), scope)
         case "struct":
             columns = [_value(arg, scope).column(len(scope.batch)).to_arrow() for arg in expr.args]
             return from_arrow(pa.StructArray.from_arrays(columns, expr.options))

@@ -89,6 +89,8 @@ def _call(call: Call) -> str:
         return f"{call.function}()"
     if call.function in ("greatest", "least"):
         return f"{call.function}({', '.join(map(_argument, call.args))})"
+    if call.function.startswith("seg."):
+        return _segment_call(call)
     receiver = _operand(call.args[0], _ATOM)
     match call.function, call.options:
         case "str.contains", (text, True):
@@ -106,6 +108,27 @@ def _call(call: Call) -> str:
         case _, options:
             arguments = [*(_argument(arg) for arg in call.args[1:]), *(repr(option) for option in options)]
     return f"{receiver}.{call.function}({', '.join(arguments)})"
+
+
+_SEGMENT_OPTIONS: dict[str, tuple[str, ...]] = {
+    "seg.crossings": ("",), "seg.psd": ("window=",), "seg.band": ("", "", "window="),
+    "seg.wavelet": ("", "level=", "part="), "seg.lag": ("limit=",),
+}
+
+
+def _segment_call(call: Call) -> str:
+    """A function of segments, with the options that it was given."""
+    name, args = call.function.removeprefix("seg."), list(map(_argument, call.args))
+    if name == "apply":
+        return f"{call.options[0]!r}({', '.join(args)})"
+    options = [f"{option}{value!r}" for option, value in zip(_SEGMENT_OPTIONS.get(call.function, ()), call.options,
+                                                            strict=True) if (option, value) not in _DEFAULTS]
+    if name in ("lag", "correlate", "majority"):
+        return f"{name}({', '.join([*args, *options])})"
+    return f"{_operand(call.args[0], _ATOM)}.seg.{name}({', '.join([*args[1:], *options])})"
+
+
+_DEFAULTS = (("window=", "hann"), ("part=", "detail"), ("limit=", None))
 
 
 def _value(value: Any) -> str:

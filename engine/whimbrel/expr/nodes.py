@@ -26,6 +26,7 @@ from whimbrel.migration_hints import EXPRESSION, absent
 
 if TYPE_CHECKING:
     from whimbrel.expr.functions import StringFunctions, TimeFunctions
+    from whimbrel.expr.segment_functions import SegmentFunctions
 
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -220,6 +221,13 @@ class Expr(NumericMethods, TemporalMethods):
         from whimbrel.expr.functions import TimeFunctions
 
         return TimeFunctions(self)
+
+    @property
+    def seg(self) -> SegmentFunctions:
+        """Functions of segments, which are windows of samples."""
+        from whimbrel.expr.segment_functions import SegmentFunctions
+
+        return SegmentFunctions(self)
 
 
 @dataclass(frozen=True, slots=True)

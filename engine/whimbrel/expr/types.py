@@ -30,6 +30,7 @@ from whimbrel.expr.nodes import (
     When,
     node,
 )
+from whimbrel.expr.segment_types import segment_call_type
 from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_plain, is_text
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
@@ -366,6 +367,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             require(expr, t.is_timestamp(x), "dt.floor takes a time", x)
             floor_ticks(expr, x)
             return x
+        case function if function.startswith("seg."):
+            return segment_call_type(expr, args)
         case _:
             raise ExpressionError(f"There is no function {expr.function!r}.", where=expr.show())
 

@@ -24,7 +24,8 @@ def fluent(build: Build) -> Build:
 
     The function's first parameter is the schema of the stream; with a second one named ``right`` (also a schema) the
     method takes another stream, with ``*others`` any number of them. A keyword parameter ``keys`` receives the keys of
-    ``group_by``, one named ``known`` the :class:`Properties` of the stream. What is left is what users pass.
+    ``group_by``, one named ``known`` the :class:`Properties` of the stream, ``right_known`` those of the other one.
+    What is left is what users pass.
     `make generate` writes the method, with this signature and docstring, into ``stream/methods.py``.
     """
     FLUENT[build.__name__] = build

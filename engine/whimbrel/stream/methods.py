@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Beginning,
         Direction,
         Emit,
+        GapRule,
         How,
         ItemType,
         Label,
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
         On,
         Outputs,
         Pattern,
+        RangeGaps,
+        ShortRule,
         Simultaneous,
         Span,
+        WindowLabel,
     )
     from whimbrel.plan import Aggregate, Node, Operators
 
@@ -543,6 +547,71 @@ class Methods:
         """
         return self._unary(operators.cfar, value, deviations=deviations, forget=forget, startup=startup, hold=hold,
                            min=min, pad=pad, limit=limit, keys=self.keys, known=self.node.properties)
+
+    def rewindow(self, size: int | None = None, hop: int | None = None, *, gaps: GapRule = "skip", fill: Any = None,
+                 label: WindowLabel = "start", short: ShortRule = "drop", limit: int | None = None) -> Self:
+        """Cut signals into windows of so many samples. See :class:`whimbrel.operators.Rewindow`.
+
+        Parameters
+        ----------
+        size : int, optional
+            Samples of a window. Without a size, windows are maximal runs of samples without a gap.
+        hop : int, optional
+            Samples from the start of one window to the next. Default: `size`. A smaller hop makes windows overlap.
+        gaps : {"skip", "split", "fill"}
+            "skip" leaves out windows that touch missing samples. "split" begins to count again after each gap. "fill"
+            puts the values of `fill` there, and adds a column ``filled`` with how many of a window's samples those are.
+        fill : number or mapping of str to number
+            Values of missing samples, for all channels or by channel.
+        label : {"start", "end"}
+            "end" is causal: a window starts after its last sample, when it is known.
+        short : {"drop", "keep"}
+            "keep" gives a last window with fewer samples at the end of the signal, and with "split" before each gap.
+        limit : int, optional
+            Most samples of a window without a size.
+        """
+        return self._unary(operators.rewindow, size, hop, gaps=gaps, fill=fill, label=label, short=short, limit=limit,
+                           keys=self.keys, known=self.node.properties)
+
+    def samples(self) -> Self:
+        """Turn segments into samples. See :class:`whimbrel.operators.SegmentSamples`."""
+        return self._unary(operators.samples, keys=self.keys, known=self.node.properties)
+
+    def sync(self, right: Self, *, before: Duration | None = None, after: Duration | None = None,
+             limit: Duration | None = None, gaps: RangeGaps = "keep", allow_lookahead: bool = False) -> Self:
+        """Take the samples of signals in the ranges of events. See :class:`whimbrel.operators.Sync`.
+
+        Parameters
+        ----------
+        right : Stream
+            Samples. If they have a key, each event takes those of its own.
+        before : str, timedelta or int (ticks), optional
+            How long a range begins before its event.
+        after : str, timedelta or int (ticks), optional
+            From the start of an event to the end of its range. By default the range ends with the event.
+        limit : str, timedelta or int (ticks), optional
+            Longest range; the rest is cut off. Events without an end need it.
+        gaps : {"keep", "skip"}
+            "keep" gives ranges with missing samples, "skip" leaves them out.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
+        """
+        return self._binary(operators.sync, right, before=before, after=after, limit=limit, gaps=gaps,
+                            allow_lookahead=allow_lookahead, right_known=right.node.properties)
+
+    def zip(self, right: Self, on: str | Sequence[str] | None = None, *, allow_lookahead: bool = False) -> Self:
+        """Pair rows of equal lifetime and key. See :class:`whimbrel.operators.Zip`.
+
+        Parameters
+        ----------
+        right : Stream
+        on : str or list of str, optional
+            Key columns of both. By default those of ``group_by``, or of the signals.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
+        """
+        return self._binary(operators.zip, right, on, allow_lookahead=allow_lookahead, keys=self.keys,
+                            known=self.node.properties)
 
     def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Self:
         """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema
+from whimbrel.batch import Batch, Schema, SegmentType
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.errors import SchemaError
 from whimbrel.expr import can_be_key
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.lifetimes.stitch import stitch as stitch_rows
+from whimbrel.operators.lifetimes.stitch_segments import StitchSegmentsKernel
 from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, fluent
 
 Array = np.ndarray[Any, Any]
@@ -40,10 +41,11 @@ class Stitch(Operator):
 
     Notes
     -----
-    All columns must be equal: null equals null, nan equals nan, and -0.0 equals 0.0; the payload of the first event is
-    kept. Each event continues at most one other. If several end at its start, it continues the longest. If several
-    start there, the one that ends first goes first. The inverse of :meth:`chop`. Shapes: at most one row out per row
-    in, in the order of their first start, so that a row waits for those before it. State: events that may still be
+    Segments need not be equal: the samples of the second must follow those of the first, and are appended to them.
+    All other columns must be equal: null equals null, nan equals nan, and -0.0 equals 0.0. The payload of the first
+    event is kept. Each event continues at most one other. If several end at its start, it continues the longest. If
+    several start there, the one that ends first goes first. The inverse of :meth:`chop`. Shapes: at most one row out
+    per row in, in the order of their first start: a row waits for those before it. State: events that may still be
     continued. Source: Trill (VLDB 2015), section 3.1 (Stitch).
 
     Examples
@@ -56,7 +58,7 @@ class Stitch(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         for field in upstream[0]:
-            if not can_be_key(field.type):
+            if not can_be_key(field.type) and not isinstance(field.type, SegmentType):
                 raise SchemaError(f"stitch() cannot compare column {field.name!r} of type {field.type}.",
                                   where=self.show(), hint="Remove it with drop(...).")
         return upstream[0]
@@ -73,6 +75,8 @@ class Stitch(Operator):
         return (wanted.same(),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
+        if any(isinstance(field.type, SegmentType) for field in upstream[0]):
+            return StitchSegmentsKernel(upstream[0])
         return StitchKernel(upstream[0])
 
     def show(self) -> str:

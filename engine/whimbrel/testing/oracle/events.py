@@ -69,5 +69,6 @@ def _same_number(left: float, right: float) -> bool:
 
 
 def _sort_key(payload: Payload) -> Sequence[Any]:
-    return [(name, type(value).__name__, 0 if value is None else repr(value) if isinstance(value, list) else value)
+    return [(name, type(value).__name__,
+             0 if value is None else repr(value) if isinstance(value, list | dict) else value)
             for name, value in sorted(payload.items())]

@@ -1,0 +1,112 @@
+"""Sampling of a stream: its timebase, its channels, and numbers of samples."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Field, Pulse, Schema, SegmentType, sample_dtype
+from whimbrel.clock import Timebase
+from whimbrel.errors import KernelError, PlanError, SchemaError
+from whimbrel.operators.rows.assumption_errors import shown_time
+from whimbrel.plan import Properties, Sampling
+
+Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def sampling_of(known: Properties, where: str) -> Sampling:
+    """The samples of a stream; an error if its events are not samples."""
+    if known.sampling is None:
+        raise PlanError("The stream must have samples at a fixed rate.", where=where,
+                        hint="Add assume(rate=...), or read samples with from_samples().")
+    return known.sampling
+
+
+def check_channels(schema: Schema, keys: Iterable[str], where: str) -> None:
+    """Raise an error for a column whose values cannot be samples."""
+    for field in schema:
+        if field.name in keys:
+            continue
+        if isinstance(field.type, SegmentType):
+            raise SchemaError(f"{field.name!r} has segments already, {field.type}.", where=where,
+                              hint="Use samples() first.")
+        if sample_dtype(field.type) is None or pa.types.is_fixed_size_list(field.type):
+            raise SchemaError(f"{field.name!r} cannot be a channel of samples: its type is {field.type}.", where=where,
+                              hint=f"Remove it with drop({field.name!r}), or name it in assume(per=...).")
+
+
+def segment_fields(schema: Schema, keys: Iterable[str], sampling: Sampling) -> list[Field]:
+    """Keys as they are, channels as segments."""
+    return [field if field.name in keys else
+            Field(field.name, SegmentType(field.type, sampling.period, schema.unit)) for field in schema]
+
+
+@functools.lru_cache(maxsize=1024)
+def timebase_from(period: Fraction, numerator: int, denominator: int) -> Timebase:
+    """The timebase whose sample 0 is at this many ticks."""
+    return Timebase(period, Fraction(numerator, denominator), "")
+
+
+class TimedSignal:
+    """A signal, whose state has the time of its sample 0 in integers."""
+
+    def __init__(self, period: Fraction, zero: Fraction) -> None:
+        self.period = period
+        self.zero = zero.as_integer_ratio()
+
+    @property
+    def timebase(self) -> Timebase:
+        return timebase_from(self.period, *self.zero)
+
+
+def first_timebase(batch: Batch, sampling: Sampling) -> Timebase:
+    """The timebase of a signal, of which these are the first rows."""
+    if isinstance(batch.times, Pulse) and not sampling.per:
+        return batch.times.timebase
+    zero = batch.time(0) if sampling.phase is None else sampling.phase
+    return Timebase(sampling.period, Fraction(zero), "")
+
+
+def numbered_runs(batch: Batch, timebase: Timebase, where: str) -> tuple[Integers, Integers, Integers]:
+    """Runs of consecutive samples: the first number, the row, and how many; absent rows are not there."""
+    if isinstance(batch.times, Pulse) and batch.times.timebase == timebase and batch.absent is None:
+        first, row, count = (np.array([number]) for number in (batch.times.first, 0, len(batch)))
+        return first, row, count
+    numbers = sample_numbers(batch, timebase, where)
+    return runs_of_numbers(numbers if batch.absent is None else numbers[~batch.absent])
+
+
+def by_key(ids: Integers, batch: Batch) -> Iterator[tuple[int, Batch]]:
+    """The rows of each key, in their order."""
+    order = np.argsort(ids, kind="stable")
+    ids, batch = ids[order], batch.take(order)
+    starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+    for start, stop in zip(starts.tolist(), np.append(starts[1:], len(ids)).tolist(), strict=True):
+        yield int(ids[start]), batch.slice(start, stop)
+
+
+def sample_numbers(batch: Batch, timebase: Timebase, where: str) -> Integers:
+    """The number of each row on a timebase."""
+    if isinstance(batch.times, Pulse) and batch.times.timebase == timebase:
+        return np.arange(batch.times.first, batch.times.first + len(batch))
+    times = batch.sync
+    numbers = timebase.first_samples(times)
+    early = timebase.times(numbers) != times
+    if early.any():  # the time of sample 0 was rounded, so that others may be a tick off
+        numbers = np.where(early, timebase.first_samples(times - 1), numbers)
+        wrong = np.abs(timebase.times(numbers) - times) > 1
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise KernelError(f"The event at {shown_time(batch, int(times[row]))} is not at the time of a sample.",
+                              where=where, hint="Use assume(rate=...) after steps that change times.")
+    return np.asarray(numbers)
+
+
+def runs_of_numbers(numbers: Integers) -> tuple[Integers, Integers, Integers]:
+    """Runs of numbers that follow each other: the first number, the row, and how many."""
+    rows = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1] + 1))
+    return numbers[rows], rows, np.diff(np.append(rows, len(numbers)))

@@ -1,0 +1,160 @@
+"""Pair rows of equal lifetime and key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Schema, SegmentType
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.errors import SchemaError
+from whimbrel.expr import Keys, check_key
+from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.plan import Operator, Properties, fluent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Zip(Operator):
+    """Pair rows of equal lifetime and key.
+
+        time     0    5    10   15
+        left     a────b────c────
+        right    x────     y────
+        out      ax───     cy───
+
+    Parameters
+    ----------
+    keys : tuple of str
+        Columns that must be equal, too. The result has them once.
+
+    Notes
+    -----
+    Rows without a partner are left out. Of several rows of one lifetime and key, the first of the left is paired with
+    the first of the right. A null key is equal to a null key. Shapes: at most one row per left row. State: rows that
+    start at the watermark or later. Source: XStream (ICDE 2008), section 3 (zip).
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": range(4), "x": [1, 5, 2, 4]}, time="at").drop("at").assume(periodic=1)
+    >>> windows = log.rewindow(2)
+    >>> windows.zip(windows.rename(y="x")).collect()["y"].to_pylist()
+    [{'index': 0, 'samples': [1, 5]}, {'index': 2, 'samples': [2, 4]}]
+    """
+
+    arity: ClassVar[int] = 2
+    relates_inputs: ClassVar[bool] = False
+
+    keys: tuple[str, ...] = ()
+
+    def schema(self, *upstream: Schema) -> Schema:
+        left, right = upstream
+        for name in self.keys:
+            check_key(name, left.type_of(name, where=self.show()), self.show())
+            if right.type_of(name, where=self.show()) != left.type_of(name):
+                raise SchemaError(f"{name!r} is {left.type_of(name)} on the left and {right.type_of(name)} on the "
+                                  "right.", where=self.show(), hint="Cast one of them.")
+        for mine in left:
+            for theirs in right:
+                if (isinstance(mine.type, SegmentType) and isinstance(theirs.type, SegmentType)
+                        and (mine.type.period, mine.type.clock) != (theirs.type.period, theirs.type.clock)
+                        and mine.type.unit == theirs.type.unit):
+                    raise SchemaError(f"zip() needs signals of one timebase, got {mine.name!r} with {mine.type} and "
+                                      f"{theirs.name!r} with {theirs.type}.", where=self.show(),
+                                      hint="Bring them to one rate first with resample().")
+        return left.with_fields([*left, *(field for field in right if field.name not in self.keys)], where=self.show())
+
+    def properties(self, *upstream: Properties) -> Properties:
+        left, right = upstream
+        return Properties(duration=left.duration, causal=left.causal and right.causal, apart=left.no_period())
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        left, right = (frozenset(schema.names) for schema in upstream)
+        return wanted & left | frozenset(self.keys), wanted & right - left | frozenset(self.keys)
+
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by[0] == by[1] and by[0] in self.keys else None
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        left, right = upstream
+        return ZipKernel(left, right, self.schema(left, right), self.keys)
+
+    def show(self) -> str:
+        return f"zip({f'on={list(self.keys)!r}' if self.keys else ''})"
+
+
+@fluent
+def zip(schema: Schema, right: Schema, on: str | Sequence[str] | None = None, *, keys: Keys = (),
+        known: Properties) -> Zip:
+    """Pair rows of equal lifetime and key. See :class:`whimbrel.operators.Zip`.
+
+    Parameters
+    ----------
+    right : Stream
+    on : str or list of str, optional
+        Key columns of both. By default those of ``group_by``, or of the signals.
+    """
+    if on is not None:
+        return Zip(keys=(on,) if isinstance(on, str) else tuple(on))
+    names = [name for name, _ in keys] or sorted(known.apart.per if known.apart is not None else ())
+    return Zip(keys=tuple(name for name in names if name in right))
+
+
+class ZipKernel(Kernel):
+    """Buffers the rows of both sides until no other row can start before them."""
+
+    def __init__(self, left: Schema, right: Schema, output: Schema, keys: tuple[str, ...]) -> None:
+        self.output, self.columns = output, keys
+        self.types = [pa.int64(), pa.int64(), *(left.type_of(name) for name in keys)]
+        self.theirs = [name for name in right.names if name not in keys]
+        self.sides = [Batch.empty(left), Batch.empty(right)]
+        self.watermarks = [MIN_TIME, MIN_TIME]
+
+    @property
+    def buffered_rows(self) -> int:
+        return sum(map(len, self.sides))
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        self.sides[port] = Batch.concat([self.sides[port], batch.compact()])
+        return []
+
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.watermarks[port] = watermark
+        self.watermark = min(self.watermarks)
+        rows = []
+        for side, held in enumerate(self.sides):
+            cut = len(held) if self.watermark == INF else int(np.searchsorted(held.sync, self.watermark, "left"))
+            rows.append(held.slice(0, cut))
+            self.sides[side] = held.slice(cut, len(held))
+        left, right = rows
+        return self._pairs(left, right) if len(left) and len(right) else []
+
+    def _pairs(self, left: Batch, right: Batch) -> list[Batch]:
+        table = KeyTable(self.types)
+        mine, theirs = (_numbered(table.ids(self._key(side), len(side))) for side in (left, right))
+        _, of_left, of_right = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        if not len(of_left):
+            return []
+        order = np.argsort(of_left)
+        one, other = left.take(of_left[order]), right.take(of_right[order])
+        columns = (*one.columns, *(other.column(name) for name in self.theirs))
+        return [one.having(schema=self.output, columns=columns)]
+
+    def _key(self, side: Batch) -> list[Column]:
+        return [Column(pa.int64(), side.sync), Column(pa.int64(), side.other),
+                *(side.column(name) for name in self.columns)]
+
+
+def _numbered(ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """For each row a number that no other has: of its group, and how many of the group are before it."""
+    order = np.argsort(ids, kind="stable")
+    ranked = ids[order]
+    begins = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
+    count = np.arange(len(ids)) - np.repeat(begins, np.diff(np.append(begins, len(ids))))
+    out = np.empty(len(ids), np.int64)
+    out[order] = count
+    return np.asarray(ids.astype(np.int64) + (out << 32))
