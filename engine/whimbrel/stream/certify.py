@@ -77,7 +77,7 @@ def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, 
     The query runs on the history by every route, and on the log in arrival order. See :meth:`whimbrel.Stream.certify`.
     """
     log = _log(live_log)
-    on_history = rebind(query, history)
+    on_history = rebind(query, history if spark is not None else _with_all_rows(history))
     whole = running.collect(on_history)
     answers = {f"{threads} threads": running.collect(on_history, threads)}
     if spark is not None:
@@ -158,6 +158,16 @@ def _log(live_log: StreamLike) -> Source:
         raise PlanError(f"{log.name} has no reorder latency, so a live run would never settle.",
                         where="certify(...)", hint='Add reorder_latency="..." and late="drop" where it is read.')
     return log
+
+
+def _with_all_rows(history: StreamLike) -> StreamLike | Source:
+    """The history; all of its rows if it is a log that would leave out late ones."""
+    node = getattr(history, "node", None)
+    if not isinstance(node, Node) or not isinstance(node.op, Source):
+        return history
+    source = node.op
+    drops = source.disorder.reorder_latency is not None and not (source.live or source.edges)
+    return WithOrdering(source, OrderingSpec(None)) if drops else history
 
 
 def _check_columns(whole: pa.Table, logged: pa.Table) -> None:
