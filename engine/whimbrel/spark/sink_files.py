@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyarrow import parquet
 
-from whimbrel.connect.sinks.committed_files import damage
+from whimbrel.connect.sinks.committed_files import damage, pages_are_whole
 from whimbrel.errors import SinkError
 from whimbrel.spark.sink import BATCH
 
@@ -46,9 +46,10 @@ class SinkFiles:
         if folder is None:
             return
         files = sorted((folder / f"{BATCH}={number}").glob("*.parquet"))
-        rows = {str(file.relative_to(folder)): parquet.read_metadata(file).num_rows for file in files}
+        found = {str(file.relative_to(folder)): (parquet.read_metadata(file).num_rows, file.stat().st_mtime_ns)
+                 for file in files}
         with self._note.open("a", encoding="utf-8") as note:
-            note.write("\n" + json.dumps([number, rows, str(folder)]))  # the line before may be incomplete
+            note.write("\n" + json.dumps([number, found, str(folder)]))  # the line before may be incomplete
             note.flush()
             os.fsync(note.fileno())
 
@@ -64,9 +65,9 @@ class SinkFiles:
             return
         lost = []
         for number, (files, folder) in sorted(self._noted().items()):
-            for name, rows in files.items() if number <= last else ():
+            for name, (rows, written) in files.items() if number <= last else ():
                 file = folder / name
-                why = damage(file, rows) if file.exists() else "is gone"
+                why = _damage(file, rows, written) if file.exists() else "is gone"
                 if why:
                     lost.append(f"{name} of {rows:,} rows {why}")
         if not lost:
@@ -81,16 +82,27 @@ class SinkFiles:
     def _folder(self) -> Path | None:
         return self._given() if callable(self._given) else self._given
 
-    def _noted(self) -> dict[int, tuple[dict[str, int], Path]]:
-        """By micro-batch, its files with their rows, and their folder; a line that is not whole counts for none."""
+    def _noted(self) -> dict[int, tuple[dict[str, tuple[int, int]], Path]]:
+        """By micro-batch, its files and their folder; a line that is not whole counts for none.
+
+        Of each file these are its rows, and when it was written.
+        """
         noted = {}
         for line in self._note.read_text(encoding="utf-8").splitlines():
             try:
                 number, files, folder = json.loads(line)
             except ValueError:
                 continue
+            files = {name: (known, 0) if isinstance(known, int) else tuple(known) for name, known in files.items()}
             noted[number] = files, self._given if isinstance(self._given, Path) else Path(folder)
         return noted
+
+
+def _damage(file: Path, rows: int, written: int) -> str:
+    """Damage of a file; if it was changed or copied since, its pages are read and compared with their checksums."""
+    why = damage(file, rows)
+    changed = written and file.stat().st_mtime_ns != written
+    return why or ("was changed" if changed and not pages_are_whole(file) else "")
 
 
 def table_folder(table: str, spark: SparkSession) -> Path | None:

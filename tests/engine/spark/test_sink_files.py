@@ -16,7 +16,7 @@ def written(folder: Path, number: int, rows: int) -> Path:
     """A file of a micro-batch, as Spark puts it."""
     file = folder / f"batch={number}" / "part.parquet"
     file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"n": range(rows)}), file)
+    pq.write_table(pa.table({"n": range(rows)}), file, write_page_checksum=True)  # as Spark does
     return file
 
 
@@ -37,6 +37,25 @@ def test_files_of_micro_batches_that_count_are_checked(tmp_path: Path) -> None:
     first.write_bytes(first.read_bytes()[:-9])
     with pytest.raises(SinkError, match=r"batch=0/part.parquet of 3 rows cannot be read"):
         files.check(1)
+
+
+def test_a_file_with_other_bytes_is_refused_and_a_copy_is_not(tmp_path: Path) -> None:
+    """A file of the right length, with the right footer, was accepted whatever its pages held."""
+    files = SinkFiles(tmp_path / "note", tmp_path / "answer")
+    file = written(tmp_path / "answer", 0, 1_000)
+    files.add(0)
+    whole = file.read_bytes()
+    file.write_bytes(whole)
+    files.check(0)
+    file.write_bytes(whole[:200] + bytes([whole[200] ^ 0x55]) + whole[201:])
+    with pytest.raises(SinkError, match=r"batch=0/part.parquet of 1,000 rows was changed"):
+        files.check(0)
+
+
+def test_a_note_of_an_earlier_version_has_no_times(tmp_path: Path) -> None:
+    written(tmp_path / "answer", 0, 3)
+    (tmp_path / "note").write_text('\n[0, {"batch=0/part.parquet": 3}, ""]', encoding="utf-8")
+    SinkFiles(tmp_path / "note", tmp_path / "answer").check(0)
 
 
 def test_a_note_that_was_torn_off_hides_none_after_it(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def damage(path: Path, rows: int) -> str:
         return "cannot be read as Parquet"
     if footer.num_rows != rows:
         return f"has {footer.num_rows:,} rows"
-    if _changed(path, footer) and not _pages_are_whole(path):
+    if _changed(path, footer) and not pages_are_whole(path):
         return "was changed"
     chunks = (footer.row_group(group).column(column)
               for group in range(footer.num_row_groups) for column in range(footer.num_columns))
@@ -132,8 +132,8 @@ def _changed(path: Path, footer: parquet.FileMetaData) -> bool:
     return written is not None and written != str(path.stat().st_mtime_ns).encode()
 
 
-def _pages_are_whole(path: Path) -> bool:
-    """Whether all pages have their checksums."""
+def pages_are_whole(path: Path) -> bool:
+    """Whether all pages have their checksums, as far as they were written with any."""
     try:
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             for _ in file.iter_batches():

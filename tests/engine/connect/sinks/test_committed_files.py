@@ -111,8 +111,8 @@ def test_files_that_were_copied_are_read_and_others_only_by_their_footers(
     token = written(tmp_path)
     opened(tmp_path, ROWS, token).close()
     read: list[str] = []
-    whole = committed_files._pages_are_whole
-    monkeypatch.setattr(committed_files, "_pages_are_whole", lambda path: read.append(path.name) or whole(path))
+    whole = committed_files.pages_are_whole
+    monkeypatch.setattr(committed_files, "pages_are_whole", lambda path: read.append(path.name) or whole(path))
     opened(tmp_path, ROWS, []).close()
     assert not read
     copied = tmp_path / f"rows-{0:015}-{PART:015}.parquet"
