@@ -108,7 +108,7 @@ def grid_offset(step: Duration, unit: TickUnit, offset: Duration | None = None, 
         return duration_ticks(offset, unit, where=where)
     weeks = isinstance(step, str) and _WEEKS.fullmatch(step.strip())
     if weeks or (isinstance(step, np.timedelta64) and np.datetime_data(step.dtype)[0] == "W"):
-        return duration_ticks(_MONDAY, unit, where=where)
+        return duration_ticks(_MONDAY, unit, where=where) if unit is not None else 0  # the step itself is refused
     return 0
 
 
