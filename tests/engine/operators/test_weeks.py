@@ -145,5 +145,5 @@ def test_a_session_says_by_which_weeks_it_is_cut() -> None:
 @pytest.mark.parametrize("step", ["1w", np.timedelta64(1, "W")])
 def test_weeks_of_integer_times_are_refused_in_the_words_of_the_user(step: Any) -> None:
     """The error named the offset of a Monday, which nobody had written."""
-    with pytest.raises(wb.WhimbrelError, match="got '1 ?w"):
+    with pytest.raises(wb.WhimbrelError, match=r"got '1 ?w"):
         wb.from_arrow({"t": [0, 5]}, time="t").tumbling_window(step)
