@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 import whimbrel as wb
+from bench import applications_in_operators as queries
 from bench import limit_periodic as limit
+from bench.applications import rows_of_applications
 from bench.assumptions import rows_of_assumptions, rows_of_batches
 from bench.compare import Row, compare
 from bench.expression_peers import rows_of_peers
@@ -40,6 +42,7 @@ def run(*, quick: bool, expressions: bool = False) -> Iterator[Row]:
     if not expressions:
         yield from _all(rows, "limit loop", "limit loop")
     yield from rows_of_expressions(rows)
+    yield from rows_of_applications(rows)
     yield from rows_of_assumptions(rows)
     yield from rows_of_batches(rows)
     yield from rows_of_peers(rows)
@@ -77,61 +80,30 @@ _SIMPLE = ("select x + 3", "where x > 0", "window sum 1,000", "join l + r", "tra
 Case = tuple[str, Stream, Callable[[], Any], tuple[str, ...]]
 
 
-def _periodic(columns: dict[str, Array]) -> Stream:
+def _periodic(columns: dict[str, Any]) -> Stream:
     rows = len(next(iter(columns.values())))
     table = pa.table({"at": np.arange(rows), **columns})
     return wb.from_arrow(table, time="at", name="log").assume(periodic=1).select(*columns)
 
 
 def _periodic_cases(log: Stream, other: Stream, ads: Stream, x: Array, y: Array, kind: Array) -> Iterator[Case]:
-    yield "select x + 3", log.select(z=col.x + 3), lambda: limit.plus_three(x), ("z",)
-    yield "where x > 0", log.where(col.x > 0), lambda: limit.positive(x), ("start", "x")
-    yield "window sum 1,000", log.sliding_window(1_000).aggregate(z=wb.sum(col.x)), (
-        lambda: limit.sliding_sum(x, 1_000)), ("z",)
-    yield "join l + r", log.cross_join(other).select(z=col.x.cast("float64") + col.y), lambda: limit.added(x, y), ("z",)
-    yield "YSB-lite", ads.tumbling_window(100).aggregate(n=wb.count().where(col.kind == 1)), (
-        lambda: limit.views(kind, 100)), ("n",)
-    short, long = (log.sliding_window(width).aggregate(m=wb.mean(col.x)) for width in (20, 50))
-    yield "trading 20 > 50", short.cross_join(long, where=col.m > col.m_right), (
-        lambda: limit.crossing(x, 20, 50)), ("start", "m", "m_right")
-    steps = log.cross_join(log.select(before=col.x).shift(1)).select(
-        d=col.x.cast("float64") - col.before)
-    yield "RSI 14", steps.sliding_window(14).aggregate(
-        up=wb.sum(col.d).where(col.d > 0), down=wb.sum(-col.d).where(col.d < 0)).select(
-        z=100 - 100 / (1 + col.up.fill_null(0.0) / col.down)), lambda: limit.strength(x, 14), ("z",)
-    whole = log.tumbling_window(10_000).aggregate(m=wb.mean(col.x), sd=wb.std(col.x))
-    yield "normalise 10,000", log.cross_join(whole, allow_lookahead=True).select(z=(col.x - col.m) / col.sd), (
-        lambda: limit.standard_scores(x, 10_000)), ("z",)
-    wide = log.select(x=col.x.cast("float64"))
-    powers = wide.tumbling_window(100).aggregate(
-        n=wb.count(), m=wb.mean(col.x), s2=wb.sum(col.x * col.x), s3=wb.sum(col.x * col.x * col.x),
-        s4=wb.sum(col.x * col.x * col.x * col.x), high=wb.max(abs(col.x)))
-    second = col.s2 / col.n - col.m * col.m
-    fourth = (col.s4 - 4 * col.m * col.s3 + 6 * col.m * col.m * col.s2) / col.n - 3 * col.m * col.m * col.m * col.m
-    rms = (col.s2 / col.n).sqrt()
-    yield "vibration 100", powers.select(kurtosis=fourth / (second * second), rms=rms, crest=col.high / rms), (
-        lambda: limit.moments(x, 100)), ("kurtosis", "rms", "crest")
-    before = log.sliding_window(10).aggregate(m=wb.mean(col.x), sd=wb.std(col.x)).shift(1)
-    yield "outliers 10", log.cross_join(before, where=col.x > col.m + 3 * col.sd).select("x"), (
-        lambda: limit.outliers(x, 10, 3.0)), ("start", "x")
+    yield "select x + 3", queries.plus_three(log), lambda: limit.plus_three(x), ("z",)
+    yield "where x > 0", queries.positive(log), lambda: limit.positive(x), ("start", "x")
+    yield "window sum 1,000", queries.window_sum(log), lambda: limit.sliding_sum(x, 1_000), ("z",)
+    yield "join l + r", queries.added(log, other), lambda: limit.added(x, y), ("z",)
+    yield "YSB-lite", queries.views(ads), lambda: limit.views(kind, 100), ("n",)
+    yield "trading 20 > 50", queries.crossing(log), lambda: limit.crossing(x, 20, 50), ("start", "m", "m_right")
+    yield "RSI 14", queries.strength(log), lambda: limit.strength(x, 14), ("z",)
+    yield "normalise 10,000", queries.scores(log), lambda: limit.standard_scores(x, 10_000), ("z",)
+    yield "vibration 100", queries.moments(log), lambda: limit.moments(x, 100), ("kurtosis", "rms", "crest")
+    yield "outliers 10", queries.outliers(log), lambda: limit.outliers(x, 10, 3.0), ("start", "x")
 
 
 def _other_cases(x: Array, gaps: Array) -> Iterator[Case]:
     """Those of which a stream has nulls, or is filtered again and again."""
-    missing = pa.table({"at": np.arange(len(x)), "x": pa.array(gaps, from_pandas=True)})
-    log = wb.from_arrow(missing, time="at", name="log").assume(periodic=1).select("x")
-    means = log.tumbling_window(10_000).aggregate(m=wb.mean(col.x))
-    yield "imputation 10,000", log.cross_join(means, allow_lookahead=True).select(
-        z=col.x.cast("float64").fill_null(col.m)), lambda: limit.imputed(gaps, 10_000), ("z",)
-    signal = wb.from_arrow(pa.table({"at": np.arange(len(x)), "x": x}), time="at", name="log").assume(
-        periodic=1).select(x=col.x.cast("float64"))
-    low = signal.sliding_window(6).aggregate(x=wb.sum(col.x)).sliding_window(6).aggregate(x=wb.sum(col.x))
-    passed = low.shift(16).cross_join(low.sliding_window(32).aggregate(s=wb.sum(col.x))).select(x=col.x - col.s / 32)
-    near = passed.cross_join(passed.select(one=col.x).shift(1)).cross_join(passed.select(three=col.x).shift(3))
-    slope = near.cross_join(passed.select(four=col.x).shift(4)).select(
-        d=(2 * col.x + col.one - col.three - 2 * col.four) / 8)
-    yield "Pan-Tompkins", slope.select(d=col.d * col.d).sliding_window(30).aggregate(z=wb.mean(col.d)), (
-        lambda: limit.heart_beats(x)), ("z",)
+    log = _periodic({"x": pa.array(gaps, from_pandas=True)})
+    yield "imputation 10,000", queries.imputed(log), lambda: limit.imputed(gaps, 10_000), ("z",)
+    yield "Pan-Tompkins", queries.heart_beats(_periodic({"x": x})), lambda: limit.heart_beats(x), ("z",)
 
 
 def _resampling(x: Array) -> Iterator[Case]:
@@ -142,17 +114,14 @@ def _resampling(x: Array) -> Iterator[Case]:
         periodic=4, duration=4).select("x", "to", a=col.at)
     ticks = wb.from_arrow(pa.table({"at": np.arange(0, stop, 5)}), time="at", name="ticks").assume(
         periodic=5).select(t=col.at)
-    query = ticks.cross_join(steps).select(z=col.x + (col.to.cast("float64") - col.x) * (col.t - col.a) / 4)
-    yield "resampling 4 to 5", query, lambda: limit.resampled(x, 4, 5), ("z",)
+    yield "resampling 4 to 5", queries.resampled(ticks, steps), lambda: limit.resampled(x, 4, 5), ("z",)
 
 
 def _by_key(x: Array, keys: int = 1_000) -> Iterator[Case]:
     """Fraud: more than three deviations above the mean of the ten payments of the same card before."""
     table = pa.table({"at": np.arange(len(x)), "card": np.arange(len(x)) % keys, "x": x})
     log = wb.from_arrow(table, time="at", name="log").assume(periodic=keys, per="card")
-    before = log.group_by("card").sliding_window(10 * keys).aggregate(m=wb.mean(col.x), sd=wb.std(col.x)).shift(keys)
-    query = log.join(before, on="card", where=col.x > col.m + 3 * col.sd).select("x")
-    yield "fraud 10", query, lambda: limit.outliers_of_keys(x, keys, 10, 3.0), ("start", "x")
+    yield "fraud 10", queries.fraud(log, keys), lambda: limit.outliers_of_keys(x, keys, 10, 3.0), ("start", "x")
 
 
 def _irregular_cases(x: Array, there: Array, y: Array, here: Array, kind: Array) -> Iterator[Case]:
@@ -161,14 +130,12 @@ def _irregular_cases(x: Array, there: Array, y: Array, here: Array, kind: Array)
     log, other, ads = (wb.from_arrow(pa.table({"at": at, name: values}), time="at", name="log").assume(
         non_overlapping=True).select(name) for at, name, values in ((there, "x", some), (here, "y", others),
                                                                     (there, "kind", kinds)))
-    yield "select x + 3", log.select(z=col.x + 3), lambda: limit.plus_three(some), ("z",)
-    yield "where x > 0", log.where(col.x > 0), lambda: limit.positive(some)[1], ("x",)
-    yield "window sum 1,000", log.sliding_window(1_000).aggregate(z=wb.sum(col.x)), (
+    yield "select x + 3", queries.plus_three(log), lambda: limit.plus_three(some), ("z",)
+    yield "where x > 0", queries.positive(log), lambda: limit.positive(some)[1], ("x",)
+    yield "window sum 1,000", queries.window_sum(log), (
         lambda: limit.sliding_sum_of_some(there, some, 1_000)), ("start", "z")
-    yield "join l + r", log.cross_join(other).select(z=col.x.cast("float64") + col.y), (
+    yield "join l + r", queries.added(log, other), (
         lambda: limit.added_where_both(there, some, here, others)), ("start", "z")
-    yield "YSB-lite", ads.tumbling_window(100).aggregate(n=wb.count().where(col.kind == 1)), (
-        lambda: limit.views_of_some(there, kinds, 100)), ("n",)
-    whole = log.tumbling_window(10_000).aggregate(m=wb.mean(col.x), sd=wb.std(col.x))
-    yield "normalise 10,000", log.cross_join(whole, allow_lookahead=True).select(z=(col.x - col.m) / col.sd), (
+    yield "YSB-lite", queries.views(ads), lambda: limit.views_of_some(there, kinds, 100), ("n",)
+    yield "normalise 10,000", queries.scores(log), (
         lambda: limit.standard_scores_of_some(there, some, 10_000)), ("z",)
