@@ -7,11 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.details import EstimateControls, RunDetails
 from whimbrel_workbench.frames import Frame
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.lines import ShowRange
 from whimbrel_workbench.sessions import AnyRun, LiveSession
+from whimbrel_workbench.sessions.visible_range import VisibleRange, can_be_asked
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import Host, still_html
 
@@ -52,6 +56,9 @@ class ViewInstance:
                           keep="Stop here" if early else "Stop run")
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._details.pick)
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else host
+        if can_be_asked(feed.written):
+            host = replace(host, look_closer=self._look_closer)
+        self._range: VisibleRange | None = None
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
         self._panel.append(self._details.panel)
@@ -112,6 +119,19 @@ class ViewInstance:
     def close(self) -> None:
         """It is not there any more: its cell ran again, or its output was removed."""
         self._output.close()
+
+    def _look_closer(self, x: Extent | None, width_px: int, show: ShowRange) -> None:
+        """Evaluate the range that is visible, once its run has ended."""
+        run = self._feed.run
+        if x is None or run is None or run.clock is not None or run.state not in _ENDED:
+            if self._range is not None:
+                self._range.forget()
+            return
+        query = self._feed.written
+        assert isinstance(query, Stream), "other queries cannot be asked for a range"
+        if self._range is None or self._range.columns != self._feed.columns:
+            self._range = VisibleRange(query, self._feed.columns, self._feed.options.style, self._lock)
+        self._range.ask(x, width_px, show)
 
     def _change(self, change: Callable[[], None]) -> None:
         """Change the view between two frames, on any thread."""

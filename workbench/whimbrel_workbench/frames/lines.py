@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from whimbrel_workbench.frames.decimate import keep_extremes
 from whimbrel_workbench.frames.extent import HEADROOM, Extent, grown, limited, with_margin
 from whimbrel_workbench.frames.finality import OPEN, Stages
 from whimbrel_workbench.frames.format_times import positions, ticks
-from whimbrel_workbench.frames.labels import Labels, Slots
+from whimbrel_workbench.frames.labels import Labels, Slots, labels
 from whimbrel_workbench.frames.result import Floats, Result, StageCodes
 from whimbrel_workbench.frames.style import Style
 
@@ -116,6 +116,20 @@ class Line:
         """Some of the points, in this order."""
         return replace(self, **{name: getattr(self, name)[indices] for name in _ALONG})
 
+    def with_range(self, x: Extent, closer: Line) -> Line:
+        """The same line, with other points in a range of the axis."""
+        before, after = np.flatnonzero(self.x < x.low), np.flatnonzero(self.x > x.high)
+        inside = closer.at(np.flatnonzero((closer.x >= x.low) & (closer.x <= x.high)))
+        if not len(inside.x):
+            return self
+        parts = self.at(before), inside, self.at(after)
+        joined = np.concatenate([part.joined for part in parts])
+        for edge in (len(before), len(before) + len(inside.x)):  # the lines meet at both ends of the range
+            if 0 < edge < len(joined):
+                joined[edge] = True
+        along: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ALONG}
+        return replace(self, **along | {"joined": joined})
+
     @property
     def bounded(self) -> Bools:
         """Which points are estimates with an interval."""
@@ -179,11 +193,26 @@ class Lines:
         """Whether some point is an estimate with an interval."""
         return any(bool(line.bounded.any()) for line in self)
 
+    @property
+    def thinned(self) -> bool:
+        """Whether some points are left out, since there are more than pixels."""
+        return sum(len(line.x) for line in self) < self.rows - self.undrawn
+
+    def with_range(self, x: Extent, closer: Lines) -> Self:
+        """The same, with the points of a range instead of those that are there."""
+        known = {line.label: line for line in closer}
+        return replace(self, lines=tuple(line.with_range(x, known[line.label]) if line.label in known else line
+                                         for line in self))
+
     def compared(self, earlier: Lines) -> Self:
         """The same, with what is otherwise than in an earlier picture marked."""
         known = {line.label: line for line in earlier}
         return replace(self, lines=tuple(line.compared(known[line.label]) if line.label in known else line
                                          for line in self))
+
+
+ShowRange = Callable[[Extent, Lines], None]
+"""Shows the lines of a range of the time axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +264,14 @@ def lines(result: Result, named: Labels, columns: ColumnRoles, memory: LineMemor
                   limited(y_extent if style.logy else with_margin(y_extent, HEADROOM), style.ylim), others,
                   result.stages, result.settled, len(table), len(table) - int(shown.sum()))
     return frame, LineMemory(slots, x_extent, y_extent)
+
+
+def lines_of_range(result: Result, columns: ColumnRoles, style: Style) -> Lines | None:
+    """Lines of a part of a result, of which nothing is remembered."""
+    if not len(result.table):
+        return None
+    named = labels(result.table, columns.keys)
+    return lines(result, named, columns, LineMemory(Slots(len(named.names))), style)[0]
 
 
 def _reach(drawn: list[Line], *, log: bool) -> tuple[float, float]:

@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol
 import panel as pn
 
 from whimbrel_workbench.frames import PLAIN, Picture, Style
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.lines import ShowRange
 from whimbrel_workbench.frames.mark import Mark
 
 __all__ = ["NOBODY", "Host", "Picture", "View"]
@@ -34,6 +36,9 @@ class Host:
         What follows from it, as words.
     stretches : bool
         Whether it is also called with time ranges over which a reader drags.
+    look_closer : callable, optional
+        Called with a range of the time axis to which a reader zoomed, the pixels for it, and what shows its lines; with
+        no range when the reader returns. None where only all of the result can be shown.
     """
 
     style: Style = PLAIN
@@ -42,6 +47,7 @@ class Host:
     pick: Callable[[Mark], None] | None = None
     picking: str = "for its source events"
     stretches: bool = False
+    look_closer: Callable[[Extent | None, int, ShowRange], None] | None = None
 
 
 NOBODY: Final = Host()

@@ -11,6 +11,7 @@ from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import Line, Lines, Style
+from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.frames.format_numbers import interval_words, moved_words, value_words
 from whimbrel_workbench.views.axis_format import number_hover
@@ -19,6 +20,7 @@ from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.palette import colour, marker
 from whimbrel_workbench.views.selection import Selection
+from whimbrel_workbench.views.viewport import Viewport
 
 MAX_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
@@ -33,7 +35,10 @@ HALO: Final = {"line_color": None, "fill_alpha": 0.28}
 
 
 class LinesView:
-    """Draws :class:`~whimbrel_workbench.frames.Lines`; each redraw replaces the data of its sources."""
+    """Draws :class:`~whimbrel_workbench.frames.Lines`; each redraw replaces the data of its sources.
+
+    When the reader zooms, the host may give more points of the visible range.
+    """
 
     def __init__(self, picture: Lines, host: Host) -> None:
         self._style = host.style
@@ -54,8 +59,13 @@ class LinesView:
         self._paths = [self._add_path(dash) for dash in _DASHES]
         self._marks = self._add_marks()
         on_marks.renderers, on_paths.renderers = [self._marks], self._paths
-        pick = Selection(host)
-        self._panel = self._follow.panel(pick.panel)
+        pick, self._host = Selection(host), host
+        self._picture = picture
+        self._closer: tuple[Extent, Lines] | None = None
+        self._viewport = Viewport(self._look_closer)
+        self._panel = self._follow.panel(self._viewport.panel, pick.panel)
+        if host.look_closer is not None:
+            self._viewport.watch(self._panel[0])
         pick.listen(self._panel[0], self._figure, {
             self._marks: {"key": "key", "instant": "instant"},
             **{path: {"key": "key", "at": "", "value": ""} for path in self._paths}},
@@ -72,6 +82,32 @@ class LinesView:
         return self._figure
 
     def draw(self, picture: Lines) -> None:
+        self._picture = picture
+        self._draw_points(picture if self._closer is None else picture.with_range(*self._closer))
+        name_axes(self._figure, self._style, time_label(picture), picture.value)
+        self._follow.move(picture.x, picture.y)
+
+    def _look_closer(self) -> None:
+        """Ask for the range that the reader zoomed to, if points are left out of it."""
+        if self._host.look_closer is None:
+            return
+        held, whole = self._viewport.held, self._picture.x
+        x = Extent(max(held[0].low, whole.low), min(held[0].high, whole.high)) if held is not None else None
+        if x is not None and self._picture.thinned and x.low < x.high and x != whole:
+            self._host.look_closer(x, self._viewport.pixels[0], self._show_range)
+            return
+        self._host.look_closer(None, 0, self._show_range)
+        if self._closer is not None:
+            self._closer = None
+            with self._host.changing():
+                self._draw_points(self._picture)
+
+    def _show_range(self, x: Extent, closer: Lines) -> None:
+        self._closer = x, closer
+        with self._host.changing():
+            self._draw_points(self._picture.with_range(x, closer))
+
+    def _draw_points(self, picture: Lines) -> None:
         wide = sum(len(line.x) for line in picture) <= _MAX_WIDE
         width = self._style.line_width or (2.0 if wide else 1.0)
         for is_open, path in enumerate(self._paths):
@@ -81,8 +117,6 @@ class LinesView:
         self._whiskers.data = _whiskers(picture, self._style)
         self._bands.data = _bands(picture, self._style)
         self._intervals.data = _intervals(picture, self._style)
-        name_axes(self._figure, self._style, time_label(picture), picture.value)
-        self._follow.move(picture.x, picture.y)
 
     def _add_path(self, dash: str | list[int]) -> GlyphRenderer:
         source = ColumnDataSource({name: [] for name in ("xs", "ys", "colour", "width", "strength", "key", "state")})

@@ -1,0 +1,116 @@
+"""Evaluate the visible range of a function of time, coarse first, then at the precision of the pixels."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.operators import TemporalSamples
+from whimbrel.stream import LatencyBands, Stream
+from whimbrel_workbench.frames import ColumnRoles, Style
+from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.format_times import tick_at
+from whimbrel_workbench.frames.lines import ShowRange, lines_of_range
+from whimbrel_workbench.frames.result import Result
+
+COARSER: Final = (16, 4, 1)
+"""So many pixels for a value, one precision after the other."""
+
+
+def can_be_asked(query: Stream | LatencyBands | None) -> bool:
+    """Whether any range of a query can be evaluated on its own: a function of time over logs.
+
+    Its values last, one at a time for each key.
+    """
+    if not isinstance(query, Stream) or any(source.live for source in query.sources):
+        return False
+    known = query.node.properties
+    lasts = known.apart is not None and not known.points and known.duration != 1
+    return lasts or any(isinstance(node.op, TemporalSamples) for node in query.node.walk())
+
+
+@dataclass(frozen=True)
+class _Request:
+    x: Extent
+    width_px: int
+    show: ShowRange
+
+
+class VisibleRange:
+    """Asks ``between(start, end, every=...)`` for what a reader sees. The newest request wins.
+
+    Parameters
+    ----------
+    query : Stream
+        A function of time over logs.
+    columns : ColumnRoles
+        Those of its result.
+    style : Style
+    drawing : context manager
+        Held while a range is shown, on another thread than the caller's.
+    """
+
+    def __init__(self, query: Stream, columns: ColumnRoles, style: Style, drawing: AbstractContextManager[Any]) -> None:
+        self._query, self.columns, self._style, self._drawing = query, columns, style, drawing
+        self._newest: _Request | None = None
+        self._changing = threading.Lock()
+        self._working = False
+
+    def ask(self, x: Extent, width_px: int, show: ShowRange) -> None:
+        """Evaluate a range of the axis that is so many pixels wide. `show` is called once for each precision."""
+        with self._changing:
+            self._newest = _Request(x, width_px, show)
+            starts, self._working = not self._working, True
+        if starts:
+            threading.Thread(target=self._work, name="whimbrel-range", daemon=True).start()
+
+    def forget(self) -> None:
+        """Nothing that was asked is shown any more."""
+        with self._changing:
+            self._newest = None
+
+    def _work(self) -> None:
+        request: _Request | None = None
+        while True:
+            with self._changing:
+                if self._newest is None or self._newest is request:
+                    self._working = False
+                    return
+                request = self._newest
+            self._answer(request)
+
+    def _answer(self, request: _Request) -> None:
+        for query in self.queries(request.x, request.width_px):
+            try:
+                table = query.collect()
+            except WhimbrelError:
+                return  # the lines of the whole run stay
+            with self._drawing:
+                if self._newest is not request:
+                    return
+                drawn = lines_of_range(Result(table, (len(table),)), self.columns, self._style)
+                if drawn is not None:
+                    request.show(request.x, drawn)
+
+    def queries(self, x: Extent, width_px: int) -> Iterator[Stream]:
+        """The range at each precision: multiples of a power of two of ticks, and at last the events themselves.
+
+        Each coarser answer has some of the values of the next one.
+        """
+        kind = self._query.schema.time_type
+        first, last = tick_at(x.low, kind), tick_at(x.high, kind, last=True) + 1
+        asked: list[int] = []
+        for pixels in COARSER:
+            every = 1 << max(0, ((last - first) * pixels // max(1, width_px)).bit_length() - 1)
+            if every in asked:
+                continue
+            asked.append(every)
+            if every == 1:
+                yield self._query.between(first, last)
+                return
+            yield self._query.between(first, last, every=every)
+
