@@ -54,7 +54,7 @@ def test_a_zoomed_line_has_a_value_for_each_pixel(open_notebook: Open, tmp_path:
     assert box is not None
     notebook.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     notebook.page.evaluate(WHEEL)
-    for _ in range(12):
+    for _ in range(3):
         notebook.page.mouse.wheel(0, -400)
         notebook.page.wait_for_timeout(50)
     notebook.page.wait_for_function(
