@@ -81,7 +81,7 @@ def outliers(log: Stream, width: int = 10, deviations: float = 3.0) -> Stream:
     return log.where(col.x > (wb.mean(col.x) + deviations * wb.std(col.x)).past(width).ago(1))
 
 
-def fraud(log: Stream, deviations: float = 3.0) -> Stream:
+def fraud(log: Stream, deviations: float = 3.0, key: str = "card") -> Stream:
     """The same of the ten payments of a card before."""
     limit = (wb.mean(col.x) + deviations * wb.std(col.x)).past(rows=10).previous()
-    return log.group_by("card").where(col.x > limit)
+    return log.group_by(key).where(col.x > limit)

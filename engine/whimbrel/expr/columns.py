@@ -50,6 +50,27 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             assert_never(other)
 
 
+def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
+    """The same node over other expressions, in the order of :func:`children`."""
+    match node(expr):
+        case Col() | Lit():
+            return expr
+        case Binary(op):
+            return Binary(op, *new)
+        case Unary(op):
+            return Unary(op, *new)
+        case Cast(_, type_):
+            return Cast(new[0], type_)
+        case Call() as call:
+            return replace(call, args=new)
+        case RowFunction() as call:
+            return replace(call, args=new)
+        case When():
+            return When(*new)
+        case other:
+            assert_never(other)
+
+
 def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
     """The same expression with other expressions in place of some columns.
 
@@ -57,22 +78,6 @@ def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
     >>> substitute(col.total * 2, {"total": col.a + col.b})
     (col.a + col.b) * 2
     """
-    match node(expr):
-        case Col(name):
-            return mapping.get(name, expr)
-        case Lit():
-            return expr
-        case Binary(op, left, right):
-            return Binary(op, substitute(left, mapping), substitute(right, mapping))
-        case Unary(op, x):
-            return Unary(op, substitute(x, mapping))
-        case Cast(x, type_):
-            return Cast(substitute(x, mapping), type_)
-        case Call(_, args, _) as call:
-            return replace(call, args=tuple(substitute(arg, mapping) for arg in args))
-        case RowFunction(args=args) as call:
-            return replace(call, args=tuple(substitute(arg, mapping) for arg in args))
-        case When(condition, then, otherwise):
-            return When(substitute(condition, mapping), substitute(then, mapping), substitute(otherwise, mapping))
-        case other:
-            assert_never(other)
+    if isinstance(found := node(expr), Col):
+        return mapping.get(found.name, expr)
+    return with_children(expr, tuple(substitute(each, mapping) for each in children(expr)))

@@ -17,6 +17,7 @@ from whimbrel.optimize.coalesce_edges import join_edges
 from whimbrel.optimize.cut_sources import cut_optimized, cut_sources
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
+from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
 from whimbrel.optimize.share_sources import share_sources
@@ -79,4 +80,6 @@ def _settle(node: Node) -> Node:
     return node
 
 
-__all__ = ["RULES", "cut_sources", "notes_on_loops", "optimize", "optimize_together"]
+__all__ = [
+    "RULES", "borders", "cut_sources", "notes_on_loops", "optimize", "optimize_together", "plan_notation",
+]

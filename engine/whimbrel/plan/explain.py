@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from whimbrel.errors import shortened
 from whimbrel.plan.graph import Node, walk
 from whimbrel.plan.source import Source
 
+Lines = Mapping[int, Sequence[str]]
+"""Lines of nodes, by the identity of the node."""
+
 _WIDEST_INDENT: Final = 120
 """A subtree that would be indented more is printed after its tree, under a name: 40 operators are one such tree."""
 
 
-def explain(node: Node) -> str:
-    """Print a plan as a tree; a stream used twice is printed once and named."""
-    return explain_together((node,))[0]
+def explain(node: Node, more: Lines = MappingProxyType({})) -> str:
+    """Print a plan as a tree; a stream used twice is printed once and named.
+
+    Nodes may have more lines, by their identity.
+    """
+    return explain_together((node,), more)[0]
 
 
 def readable(text: str) -> str:
@@ -24,14 +31,14 @@ def readable(text: str) -> str:
     return "\n".join(map(shortened, text.splitlines()))
 
 
-def explain_together(roots: Sequence[Node]) -> list[str]:
+def explain_together(roots: Sequence[Node], more: Lines = MappingProxyType({})) -> list[str]:
     """Print several plans; what they share is printed with the first."""
     names = _shared_names(roots)
     done: set[int] = set()
-    return ["\n".join(_lines(root, names, done)) for root in roots]
+    return ["\n".join(_lines(root, names, done, more)) for root in roots]
 
 
-def _lines(root: Node, names: dict[int, str], done: set[int]) -> Iterator[str]:
+def _lines(root: Node, names: dict[int, str], done: set[int], more: Lines) -> Iterator[str]:
     """The lines of a tree, and after them those of subtrees that would stand too far to the right."""
     trees = deque([root])
     while trees:
@@ -50,8 +57,10 @@ def _lines(root: Node, names: dict[int, str], done: set[int]) -> Iterator[str]:
             done.add(id(node))
             label = f"{name} = " if name else ""
             yield f"{head}{label}{_line(node)}"
+            bar = "│  " if node.inputs else "   "
+            for line in more.get(id(node), ()):
+                yield f"{indent}{bar}{line}"
             if not isinstance(node.op, Source):
-                bar = "│  " if node.inputs else "   "
                 for note in node.op.notes(*(below.schema for below in node.inputs)):
                     yield f"{indent}{bar}note: {note}"
             for position, below in reversed(list(enumerate(node.inputs, 1))):

@@ -13,7 +13,7 @@ from whimbrel import progressive as progressing
 from whimbrel import run as running
 from whimbrel.clock import Duration
 from whimbrel.migration_hints import renamed
-from whimbrel.optimize import notes_on_loops, optimize
+from whimbrel.optimize import borders, notes_on_loops, optimize, plan_notation
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
@@ -30,7 +30,8 @@ class Actions:
     def explain(self, *, on: Any = None) -> str:
         """Show the plan and the optimized plan.
 
-        Notes at the end say why operators over events that never overlap are not in a periodic loop.
+        Parts that are over time have their definitions in the notation of the TiLT paper, and how far they read. Notes
+        at the end say why other operators are not over time, or not in a periodic loop.
 
         Parameters
         ----------
@@ -42,8 +43,9 @@ class Actions:
             from whimbrel.spark import explain_on_spark  # when it is asked for
 
             return explain_on_spark(self.node, on)
-        notes = "".join(f"\nnote: {note}" for note in notes_on_loops(self.node))
-        return readable(f"{explain(self.node)}\n\nruns as\n{explain(optimize(self.node))}{notes}")
+        plan = optimize(self.node)
+        notes = "".join(f"\nnote: {note}" for note in (*borders((plan,)), *notes_on_loops(self.node)))
+        return readable(f"{explain(self.node)}\n\nruns as\n{explain(plan, plan_notation((plan,)))}{notes}")
 
     def kernels(self) -> str:
         """Show the generated source code of the query.

@@ -18,7 +18,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, can_be_key, check_key, check_name, named_columns, named_words, type_of
 from whimbrel.migration_hints import LATENCY_BANDS, STREAM, absent, renamed
 from whimbrel.operators import Changelog, LateRows
-from whimbrel.optimize import optimize_together
+from whimbrel.optimize import optimize_together, plan_notation
 from whimbrel.plan import (
     Node,
     Operator,
@@ -447,7 +447,7 @@ class LatencyBands(Sequence[Stream]):
     def explain(self) -> str:
         """Show the optimized plan of all latencies together."""
         plans = optimize_together([stream.node for stream in self.streams])
-        texts = explain_together(plans)
+        texts = explain_together(plans, plan_notation(plans))
         return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, texts, strict=True))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:

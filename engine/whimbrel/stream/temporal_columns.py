@@ -194,7 +194,7 @@ class TemporalParts:
                 columns_of(expr) & op.parts.names for expr in made.exprs):
             self.out = Node(replace(op, parts=ReadColumns((*op.parts, made))), self.out.inputs)
         else:
-            added = TemporalColumns(parts=ReadColumns((made,)), keys=tuple(self.keys), unit=self.out.schema.unit)
+            added = TemporalColumns(parts=ReadColumns((made,)), keys=tuple(self.keys))
             self.out = Node(added, (self.out,))
         return column
 

@@ -62,7 +62,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
             together = joined(together, there, parts.keys, "full")
         rows = together
         if read:
-            rows = Node(TemporalSamples(parts=ReadColumns(read), keys=keys, unit=unit), (together, parts.out))
+            rows = Node(TemporalSamples(parts=ReadColumns(read), keys=keys), (together, parts.out))
     assert rows is not None
     kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
-from whimbrel.clock import TickUnit, show_ticks
 from whimbrel.expr import Expr, columns_of, type_of
 from whimbrel.expr.reductions import reduced_in
 from whimbrel.plan import Aggregate, floor_to
@@ -21,19 +20,12 @@ class TimeWindow:
     back: int
     lookahead: int = 0
 
-    def show(self, unit: TickUnit) -> str:
-        lookahead = f" + {show_ticks(self.lookahead, unit)}" if self.lookahead else ""
-        return f"t - {show_ticks(self.back, unit)} : t{lookahead}"
-
 
 @dataclass(frozen=True)
 class RowWindow:
     """The last events that have started at t."""
 
     rows: int
-
-    def show(self, unit: TickUnit) -> str:
-        return f"last {self.rows} rows"
 
 
 @dataclass(frozen=True)
@@ -42,9 +34,6 @@ class CellWindow:
 
     size: int
     offset: int
-
-    def show(self, unit: TickUnit) -> str:
-        return f"cell of {show_ticks(self.size, unit)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,17 +213,6 @@ class ReadColumn:
         if isinstance(self.of, WindowFold) and isinstance(self.of.window, CellWindow):
             return floor_to(watermark, self.of.window.size, self.of.window.offset) + self.lag
         return watermark - self.lookahead
-
-    def show(self, unit: TickUnit) -> str:
-        """In the notation of the TiLT paper."""
-        at = f" - {show_ticks(self.lag, unit)}" if self.lag > 0 else (
-            f" + {show_ticks(-self.lag, unit)}" if self.lag < 0 else "")
-        name = f"~{self.name}[t]"
-        if isinstance(self.of, EventValue):
-            before = f"previous {self.of.before} at " if self.of.before else ""
-            return f"{name} = ~{self.of.expr.show()}[{before}t{at}]"
-        window = self.of.window.show(unit)
-        return f"{name} = ⊕({self.of.results.show()}, ~[{window}]){at and f', t{at}'}"
 
 
 class ReadColumns(tuple[ReadColumn, ...]):

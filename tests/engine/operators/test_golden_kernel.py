@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import whimbrel as wb
+from bench import applications_in_expressions as expressions
+from bench import applications_in_operators as operators
 from bench import workload_e as bench
 from whimbrel import col
 
@@ -22,16 +24,6 @@ def log() -> wb.Stream:
 
 REGULAR = log().assume(periodic=1)
 KEYED = log().assume(periodic=2, per="key")
-
-def heart_beats(signal: wb.Stream) -> wb.Stream:
-    """Pan and Tompkins (1985): what has most lines of all in the bench."""
-    low = signal.sliding_window(6).aggregate(x=wb.sum(col.x)).sliding_window(6).aggregate(x=wb.sum(col.x))
-    passed = low.shift(16).cross_join(low.sliding_window(32).aggregate(s=wb.sum(col.x))).select(x=col.x - col.s / 32)
-    near = passed.cross_join(passed.select(one=col.x).shift(1)).cross_join(passed.select(three=col.x).shift(3))
-    slope = near.cross_join(passed.select(four=col.x).shift(4)).select(
-        d=(2 * col.x + col.one - col.three - 2 * col.four) / 8)
-    return slope.select(d=col.d * col.d).sliding_window(30).aggregate(z=wb.mean(col.d))
-
 
 QUERIES = {
     "count_and_sum": log().group_by("key").tumbling_window(10).aggregate(rows=wb.count(), total=wb.sum(col.y)),
@@ -49,7 +41,11 @@ QUERIES = {
         wb.event(col.y > 1, first=col.y).then(wb.event(col.y > wb.register.first)), within=9, register={"first": 0.0}),
     "crossing_periodic": REGULAR.sliding_window(20).aggregate(m=wb.mean(col.y)).cross_join(
         REGULAR.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
-    "heart_beats": heart_beats(REGULAR.select(x=col.y.cast("float64"))),
+    "heart_beats": operators.heart_beats(REGULAR.select(x=col.y)),
+    "heart_beats_expression": expressions.heart_beats(REGULAR.select(x=col.y)),
+    "trading_expression": expressions.crossing(REGULAR.select(x=col.y)),
+    "fraud_expression": expressions.fraud(KEYED.select("key", x=col.y), key="key"),
+    "scan_expression": log().select(z=wb.sum(col.y).so_far(reset=col.x > 1)),
     "scores_periodic": REGULAR.cross_join(REGULAR.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
     .select(z=col.y - col.m),
     "vibration_periodic": REGULAR.tumbling_window(100).aggregate(

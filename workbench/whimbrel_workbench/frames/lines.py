@@ -117,18 +117,15 @@ class Line:
         return replace(self, **{name: getattr(self, name)[indices] for name in _ALONG})
 
     def with_range(self, x: Extent, closer: Line) -> Line:
-        """The same line, with other points in a range of the axis."""
-        before, after = np.flatnonzero(self.x < x.low), np.flatnonzero(self.x > x.high)
+        """The same line, with more points in a range of the axis. Its own stay: they are the extremes."""
         inside = closer.at(np.flatnonzero((closer.x >= x.low) & (closer.x <= x.high)))
         if not len(inside.x):
             return self
-        parts = self.at(before), inside, self.at(after)
-        joined = np.concatenate([part.joined for part in parts])
-        for edge in (len(before), len(before) + len(inside.x)):  # the lines meet at both ends of the range
-            if 0 < edge < len(joined):
-                joined[edge] = True
-        along: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ALONG}
-        return replace(self, **along | {"joined": joined})
+        inside.joined[0] = True  # the lines meet at both ends of the range
+        _, kept = np.unique(np.concatenate([self.x, inside.x]), return_index=True)
+        both: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(inside, name)])[kept]
+                                for name in _ALONG}
+        return replace(self, **both)
 
     @property
     def bounded(self) -> Bools:
@@ -199,7 +196,7 @@ class Lines:
         return sum(len(line.x) for line in self) < self.rows - self.undrawn
 
     def with_range(self, x: Extent, closer: Lines) -> Self:
-        """The same, with the points of a range instead of those that are there."""
+        """The same, with more points in a range of the axis."""
         known = {line.label: line for line in closer}
         return replace(self, lines=tuple(line.with_range(x, known[line.label]) if line.label in known else line
                                          for line in self))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from whimbrel.batch import Schema
-from whimbrel.clock import MIN_TIME, TickUnit
+from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Kernel
 from whimbrel.plan import (
     Exact,
@@ -41,8 +40,6 @@ class TemporalColumns(Operator):
         The columns.
     keys : tuple of str
         Key columns.
-    unit : {"s", "ms", "us", "ns"} or None
-        What a tick is, for printing.
 
     Notes
     -----
@@ -61,7 +58,6 @@ class TemporalColumns(Operator):
 
     parts: ReadColumns
     keys: tuple[str, ...] = ()
-    unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0].with_fields((*upstream[0].fields, *self.parts.fields(upstream[0])), where=self.show())
@@ -88,9 +84,6 @@ class TemporalColumns(Operator):
 
     def narrowed(self, wanted: frozenset[str]) -> TemporalColumns:
         return replace(self, parts=self.parts.only(wanted))
-
-    def notes(self, *upstream: Schema) -> Sequence[str]:
-        return [part.show(self.unit) for part in self.parts]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return EventKernel(self.parts, self.keys, upstream[0], self.schema(*upstream))

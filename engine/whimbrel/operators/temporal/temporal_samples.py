@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from whimbrel.batch import Schema
-from whimbrel.clock import MIN_TIME, TickUnit
+from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, later
 from whimbrel.temporal.event_kernels import TimeSampleKernel
@@ -34,8 +33,6 @@ class TemporalSamples(Operator):
         The columns.
     keys : tuple of str
         Key columns of both streams.
-    unit : {"s", "ms", "us", "ns"} or None
-        What a tick is, for printing.
 
     Notes
     -----
@@ -56,7 +53,6 @@ class TemporalSamples(Operator):
 
     parts: ReadColumns
     keys: tuple[str, ...] = ()
-    unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
         rows, events = upstream
@@ -88,9 +84,6 @@ class TemporalSamples(Operator):
 
     def narrowed(self, wanted: frozenset[str]) -> TemporalSamples:
         return replace(self, parts=self.parts.only(wanted))
-
-    def notes(self, *upstream: Schema) -> Sequence[str]:
-        return [part.show(self.unit) for part in self.parts]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return TimeSampleKernel(self.parts, self.keys, upstream[1], self.schema(*upstream))
