@@ -1,4 +1,4 @@
-"""The notation of the parts of a plan that are over time, and why other parts are not."""
+"""Print parts of a plan that are over time in the paper's notation."""
 
 from __future__ import annotations
 

@@ -43,6 +43,10 @@ CUT: dict[str, Query] = {
     "union": lambda log: log.tumbling_window(60).aggregate(n=wb.count()).union(
         log.tumbling_window(20).aggregate(n=wb.count()), log.select(n=col.x)),
     "chop": lambda log: log.set_duration(30).chop(8),
+    "extend": lambda log: log.set_duration(9).extend(-3).extend(12),
+    "clip": lambda log: log.set_duration(30).clip_at(log.where(col.x > 7), on="k"),
+    "held levels over time": lambda log: log.group_by("k").tumbling_window(10).aggregate(n=wb.count()).group_by(
+        "k").hold(limit=25).over_time(every=10, m=wb.time_mean(col.n).past(30), n=col.n),
     "computed": lambda log: log.tumbling_window(50).aggregate(m=wb.sum(col.x) / wb.count(), begin=wb.window_start()),
     "so far, which forgets": lambda log: log.set_duration(1).aggregate(n=wb.count()).set_duration(1).select(
         s=LAST_FULL(col.n).so_far()),

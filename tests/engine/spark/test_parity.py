@@ -46,6 +46,10 @@ QUERIES: dict[str, Callable[[Stream], Stream]] = {
         "k").select("k", m=wb.time_mean(col.s).past(45, ahead=5), high=wb.time_in(col.s > 9).cell(100)),
     "at multiples": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by(
         "k").over_time(every=25, m=wb.max(col.s).past(60), before=col.s.ago(10)),
+    "functions of time": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by(
+        "k").hold(limit=20).over_time(m=wb.max(col.s).past(30), before=col.s.ago(7)),
+    "so far": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by("k").select(
+        "k", total=wb.sum(col.s).so_far(reset=col.s > 30), e=wb.ema(col.s, halflife=40).previous()),
     "resampled": lambda log: log.group_by("k").tumbling_window(10).aggregate(s=wb.sum(col.x)).group_by("k").resample(
         7, how="nearest", limit=12),
     "a range": lambda log: log.group_by("k").sliding_window(40).aggregate(s=wb.sum(col.x)).between(500, 1_500),

@@ -1,4 +1,4 @@
-"""Evaluate the visible range of a function of time, coarse first, then at the precision of the pixels."""
+"""Evaluate the visible range of a function of time, coarse first."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from whimbrel.kernels.primitives.joins.join import LEFT, RIGHT
 from whimbrel.operators.joins.coverage import Coverage
 from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs
-from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent, later
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, fluent, later
 
 Array = np.ndarray[Any, Any]
 
@@ -70,6 +70,10 @@ class Clip(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(intervals_only=False, causal=all(known.causal for known in upstream), apart=upstream[0].apart,
                           points=upstream[0].points)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        longest, both = inputs[0].longest, inputs[0].combined(inputs[1])
+        return None if longest is None or both is None else both.wider(0, longest, longest)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return wanted | {mine for mine, _ in self.on}, frozenset(theirs for _, theirs in self.on)

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks, quote_ticks
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.lifetime import end_after
-from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +61,10 @@ class Extend(Operator):
         duration = None if known.duration is None or known.duration + self.by <= 0 else known.duration + self.by
         return Properties(duration=duration, causal=known.causal and self.by >= 0, packed=known.packed,
                           sampling=known.sampling)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        longest = inputs[0].longest
+        return inputs[0].lasting(None if longest is None else max(1, longest + self.by))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
