@@ -1,4 +1,4 @@
-"""Print parts of a plan that are over time in the paper's notation."""
+"""Print what a plan computes over time in the paper's notation."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from whimbrel.operators import (
     Assume,
     Coalesce,
     GroupAggregate,
+    OverTime,
     PeriodicLoop,
     Resample,
     Results,
@@ -41,7 +42,7 @@ from whimbrel.temporal.loop_steps import (
 from whimbrel.temporal.notation import Leaf, Notation, Reads, TimedEvents, inside, of_nothing
 from whimbrel.temporal.parts import CellWindow, TimeWindow
 
-_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, RunningAggregate, Resample
+_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample
 _SCALAR = Select, Where, Results, Assume, AlignSamples
 
 
@@ -159,6 +160,11 @@ class _TimedPart:
             case TemporalSamples() as op:
                 self._runs("by position", op.keys)
                 of, self.every = self.events(node.inputs[1]), node.inputs[0].properties.duration
+                columns = {key: of.columns[key] for key in op.keys}
+                return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
+            case OverTime() as op:
+                self._runs("by position" if op.every else "from change to change", op.keys)
+                of, self.every = self.events(node.inputs[0]), op.every or None
                 columns = {key: of.columns[key] for key in op.keys}
                 return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
             case RunningAggregate() as op:

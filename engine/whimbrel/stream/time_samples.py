@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 
 from whimbrel import operators
-from whimbrel.clock import Duration, check_positive, duration_ticks, grid_offset
+from whimbrel.clock import Duration, check_positive, duration_ticks, grid_offset, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
 from whimbrel.expr.temporal_parts import temporal_parts
@@ -26,6 +27,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     Parts that are there for ever do not count. Parts that do not read events by position are streams of their own: what
     is active in them, or in the others, is sampled.
     """
+    _check_multiples(parts.events, every)
     read: list[ReadColumn] = []
     others: list[Node] = []
     columns: dict[str, Expr] = {}
@@ -67,6 +69,22 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())
     return Node(Select(columns=(*kept, *shown)), (rows,))
+
+
+def _check_multiples(node: Node, every: Duration) -> None:
+    """Refuse multiples at which the samples of a stream are not."""
+    known, unit, where = node.properties, node.schema.unit, f"over_time(every={every!r}, ...)"
+    period = known.sampling.period if known.sampling is not None else (
+        None if known.apart is None or known.apart.period is None else Fraction(known.apart.period))
+    if period is None:
+        return
+    ratio = Fraction(duration_ticks(every, unit, where=where)) / period
+    if ratio > 0 and ratio.denominator != 1 and ratio.numerator != 1:
+        whole = period.numerator  # the shortest multiple that is a number of ticks
+        multiple = -(-int(ratio * period) // whole) * whole
+        stated = quote_ticks(period.numerator, unit) if period.denominator == 1 else f"{period} ticks"
+        raise PlanError(f"every must be a multiple of the period of the samples, {stated}, or divide it.", where=where,
+                        hint=f"Use a multiple, such as every={quote_ticks(multiple, unit)}.")
 
 
 def nothing_to_read() -> PlanError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from whimbrel.batch import Schema
@@ -119,9 +118,6 @@ class OverTime(Operator):
 
     def narrowed(self, wanted: frozenset[str]) -> OverTime:
         return replace(self, parts=self.parts.only(wanted))
-
-    def notes(self, *upstream: Schema) -> Sequence[str]:
-        return [part.show(self.unit) for part in self.parts]
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return FunctionKernel(self.parts, self.presences, self.keys, upstream[0], self.schema(*upstream), self.every,

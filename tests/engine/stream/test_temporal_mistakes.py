@@ -1,0 +1,95 @@
+"""Each bad input that a temporal query may have gives an error with a hint, before any row where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import whimbrel as wb
+from whimbrel import Stream, col
+from whimbrel.errors import KernelError, WhimbrelError
+
+AT = np.datetime64("2024-01-01", "ms") + np.arange(50) * np.timedelta64(1_000, "ms")
+
+
+def log() -> Stream:
+    return wb.from_arrow({"t": AT, "x": np.arange(50.0)}, time="t", name="log").select("x")
+
+
+def feed() -> Stream:
+    return wb.feeds.iterator(lambda: [{"t": AT[0].item(), "x": 1.0}], time="t", reorder_latency=0,
+                             schema={"t": "timestamp[ms]", "x": "float64"}).select("x")
+
+
+shorter: Any = wb.aggregate(init=(0.0, 0.0), accumulate=lambda s, x: (s[0] + x,), result=lambda s: s[0], name="shorter")
+
+BEFORE_ANY_ROW: dict[str, tuple[Callable[[], Any], str, str]] = {
+    "negative ago": (lambda: log().select(z=col.x.ago("-1s")), "must not be negative, got '-1s'", "Use ahead()"),
+    "window of 0": (lambda: log().select(z=wb.sum(col.x).past(0)), "longer than 0", 'past("20m")'),
+    "every that does not divide the period": (
+        lambda: log().assume(periodic="1s").over_time(every="1500ms", z=wb.sum(col.x).past("2s")),
+        "every must be a multiple of the period of the samples, '1s', or divide it", "every='2s'"),
+    "every that does not divide a rate": (
+        lambda: log().assume(rate=3, gaps=True).over_time(every="500ms", z=wb.sum(col.x).past("2s")),
+        "every must be a multiple of the period of the samples, 1000/3 ticks, or divide it", "every='1s'"),
+    "past of no aggregate": (lambda: log().select(z=col.x.past("1s")), "x is none", "wb.mean(col.x).past('1s')"),
+    "rows and a duration": (lambda: log().select(z=wb.sum(col.x).past("1s", rows=3)),
+                            "either a duration or rows=", "past(rows=10)"),
+    "no limit of a live line": (lambda: feed().resample("1s", how="linear").start(),
+                                "resample() of the feed 'iterator' needs a limit", 'limit="1m"'),
+    "no a[0]": (lambda: log().select(z=wb.iir(col.x, b=[1], a=[0, 1])), "first coefficient of a must not be 0, got 0",
+                "Leave out leading zeros"),
+    "weights that change all the time": (lambda: log().over_time(z=wb.time_mean(col.x).past("3s")),
+                                         "weighed by duration changes all the time", 'every="1s"'),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE_ANY_ROW)
+def test_a_mistake_is_an_error_before_any_row(name: str) -> None:
+    build, words, hint = BEFORE_ANY_ROW[name]
+    with pytest.raises(WhimbrelError) as failed:
+        build()
+    assert words in failed.value.what
+    assert hint in failed.value.hint
+
+
+WITH_THE_ROW: dict[str, tuple[Callable[[], Stream], str, str]] = {
+    "state of another shape": (lambda: log().select(z=shorter(col.x).so_far()),
+                               "accumulate of shorter gave (1.5,) for a state like (0.0, 0.0)",
+                               "with the shape of init"),
+    "state of another shape in a window": (lambda: log().select(z=shorter(col.x).past("3s")),
+                                           "accumulate of shorter gave (1.5,)", "with the shape of init"),
+    "overlapping events": (lambda: log().set_duration("5s").select(z=col.x.ago("1s")),
+                           "2024-01-01 00:00:01 begins before the one before it has ended, which is from 2024-01-01",
+                           "use group_by(...)"),
+}
+
+
+@pytest.mark.parametrize("name", WITH_THE_ROW)
+def test_a_mistake_of_rows_is_an_error_that_names_them(name: str) -> None:
+    build, words, hint = WITH_THE_ROW[name]
+    with pytest.raises(WhimbrelError) as failed:
+        build().collect()
+    assert words in failed.value.what
+    assert hint in failed.value.hint
+
+
+def test_what_is_legal_but_slow_or_risky_is_a_note() -> None:
+    unstable = log().select(z=wb.iir(col.x, b=[1], a=[1, -2])).explain()
+    assert "note: a filter of col.x is unstable: a pole has the magnitude 2, not less than 1" in unstable
+    median = log().select(z=wb.median(col.x).past("3s") + wb.mean(col.x).past("3s")).explain()
+    assert "is not over time: median(col.x) keeps all values of a window" in median
+
+
+@pytest.mark.parametrize("every", ["1s", "3s", "500ms", "250ms"])
+def test_multiples_and_parts_of_a_period_are_legal(every: str) -> None:
+    samples = log().assume(periodic="1s")
+    assert samples.over_time(every=every, z=wb.sum(col.x).past("2s")).collect().num_rows > 10
+
+
+def test_an_unknown_order_is_found_at_the_row() -> None:
+    with pytest.raises(KernelError):
+        log().union(log()).select(z=col.x.ago("1s")).collect()
