@@ -121,7 +121,7 @@ def applications(of: Samples) -> Iterator[Application]:
     yield both("imputed", lambda: of.stream(x=missing), ("z",), of.cell)
     yield Application("resampled", lambda: operators.resampled(of.ticks(), of.steps()),
                       lambda: expressions.resampled(of.stream(4, x=x)), ("z",))
-    yield both("heart_beats", log, ("z",))
+    yield both("pan_tompkins", log, ("z",))
     yield both("moments", log, ("rms", "crest", "kurtosis"))
     yield both("outliers", log, ("x",))
     yield Application("fraud", lambda: operators.fraud(of_cards(), of.keys), lambda: expressions.fraud(of_cards()),

@@ -58,7 +58,7 @@ def resampled(log: Stream) -> Stream:
     return log.select(z=col.x).resample(5, how="linear")
 
 
-def heart_beats(log: Stream) -> Stream:
+def pan_tompkins(log: Stream) -> Stream:
     """Pan and Tompkins (1985): low pass, high pass, derivative, square, mean of 30."""
     low = wb.sum(wb.sum(col.x.cast("float64")).past(6)).past(6)
     passed = low.ago(16) - wb.sum(low).past(32) / 32

@@ -65,7 +65,7 @@ def resampled(ticks: Stream, steps: Stream) -> Stream:
     return ticks.cross_join(steps).select(z=col.x + (col.to.cast("float64") - col.x) * (col.t - col.a) / 4)
 
 
-def heart_beats(log: Stream) -> Stream:
+def pan_tompkins(log: Stream) -> Stream:
     """Pan and Tompkins (1985): low pass, high pass, derivative, square, mean of 30."""
     signal = log.select(x=col.x.cast("float64"))
     low = signal.sliding_window(6).aggregate(x=wb.sum(col.x)).sliding_window(6).aggregate(x=wb.sum(col.x))

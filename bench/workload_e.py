@@ -103,7 +103,7 @@ def _other_cases(x: Array, gaps: Array) -> Iterator[Case]:
     """Those of which a stream has nulls, or is filtered again and again."""
     log = _periodic({"x": pa.array(gaps, from_pandas=True)})
     yield "imputation 10,000", queries.imputed(log), lambda: limit.imputed(gaps, 10_000), ("z",)
-    yield "Pan-Tompkins", queries.heart_beats(_periodic({"x": x})), lambda: limit.heart_beats(x), ("z",)
+    yield "Pan-Tompkins", queries.pan_tompkins(_periodic({"x": x})), lambda: limit.heart_beats(x), ("z",)
 
 
 def _resampling(x: Array) -> Iterator[Case]:

@@ -123,7 +123,7 @@ def test_points_of_a_range_replace_those_of_the_whole(keys: bool) -> None:
 def test_a_view_asks_when_points_are_left_out_and_forgets_when_the_reader_returns() -> None:
     asked: list[tuple[Extent | None, int]] = []
     picture = drawn(smooth())
-    host = replace(NOBODY, look_closer=lambda x, width_px, _show: asked.append((x, width_px)))
+    host = replace(NOBODY, zoom_to=lambda x, width_px, _show: asked.append((x, width_px)))
     view = LinesView(picture, host)
     report = view._viewport._look
     low, high = position(100), position(200)

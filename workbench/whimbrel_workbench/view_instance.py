@@ -57,7 +57,7 @@ class ViewInstance:
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._details.pick)
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else host
         if can_be_asked(feed.written):
-            host = replace(host, look_closer=self._look_closer)
+            host = replace(host, zoom_to=self._zoom_to)
         self._range: VisibleRange | None = None
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
@@ -120,7 +120,7 @@ class ViewInstance:
         """It is not there any more: its cell ran again, or its output was removed."""
         self._output.close()
 
-    def _look_closer(self, x: Extent | None, width_px: int, show: ShowRange) -> None:
+    def _zoom_to(self, x: Extent | None, width_px: int, show: ShowRange) -> None:
         """Evaluate the range that is visible, once its run has ended."""
         run = self._feed.run
         if x is None or run is None or run.clock is not None or run.state not in _ENDED:

@@ -25,18 +25,18 @@ class Reads:
     """How far a definition reads: ticks back and ahead, events back, and whether it reads all events before."""
 
     back: int = 0
-    ahead: int = 0
+    lookahead: int = 0
     events: int = 0
     all: bool = False
 
     def combined(self, other: Reads) -> Reads:
         """The farther of both."""
-        return Reads(max(self.back, other.back), max(self.ahead, other.ahead), max(self.events, other.events),
+        return Reads(max(self.back, other.back), max(self.lookahead, other.lookahead), max(self.events, other.events),
                      self.all or other.all)
 
     def then(self, other: Reads) -> Reads:
         """One definition reads another."""
-        return Reads(max(0, self.back + other.back), max(0, self.ahead + other.ahead), self.events + other.events,
+        return Reads(max(0, self.back + other.back), max(0, self.lookahead + other.lookahead), self.events + other.events,
                      self.all or other.all)
 
     def show(self, unit: TickUnit) -> str:
@@ -44,7 +44,7 @@ class Reads:
         parts = [f"{show_ticks(self.back, unit)} back"] if self.back or not self.events else []
         parts += [f"{self.events} {'event' if self.events == 1 else 'events'} back"] if self.events else []
         back = "all events before" if self.all else " and ".join(parts)
-        return f"reads {back}, {show_ticks(self.ahead, unit)} ahead"
+        return f"reads {back}, {show_ticks(self.lookahead, unit)} ahead"
 
 
 @dataclass(frozen=True)
@@ -262,8 +262,8 @@ class Notation:
 
     def _window(self, window: Window) -> tuple[str, Reads]:
         match window:
-            case TimeWindow(back, ahead):
-                return f"{self._time(back)} : {self._time(-ahead)}", Reads(back, ahead)
+            case TimeWindow(back, lookahead):
+                return f"{self._time(back)} : {self._time(-lookahead)}", Reads(back, lookahead)
             case RowWindow(rows):
                 return f"last({rows}, t)", Reads(events=rows)
             case CellWindow(size, offset):

@@ -41,8 +41,8 @@ QUERIES = {
         wb.event(col.y > 1, first=col.y).then(wb.event(col.y > wb.register.first)), within=9, register={"first": 0.0}),
     "crossing_periodic": REGULAR.sliding_window(20).aggregate(m=wb.mean(col.y)).cross_join(
         REGULAR.sliding_window(50).aggregate(m=wb.mean(col.y)), where=col.m > col.m_right),
-    "heart_beats": operators.heart_beats(REGULAR.select(x=col.y)),
-    "heart_beats_expression": expressions.heart_beats(REGULAR.select(x=col.y)),
+    "heart_beats": operators.pan_tompkins(REGULAR.select(x=col.y)),
+    "pan_tompkins_expression": expressions.pan_tompkins(REGULAR.select(x=col.y)),
     "trading_expression": expressions.crossing(REGULAR.select(x=col.y)),
     "fraud_expression": expressions.fraud(KEYED.select("key", x=col.y), key="key"),
     "scan_expression": log().select(z=wb.sum(col.y).so_far(reset=col.x > 1)),

@@ -82,7 +82,7 @@ def strength() -> list[Event]:
         return [(start, end, {"z": 100 - 100 / (1 + np.float64(row["up"]) / row["down"])}) for start, end, row in sums]
 
 
-def heart_beats() -> list[Event]:
+def pan_tompkins() -> list[Event]:
     low = having(having(events(x=X), a=oracle.past(fold("x", sum), 6)), low=oracle.past(fold("a", sum), 6))
     passed = having(low, passed=oracle.both(
         lambda moved, some: moved - some / 32, oracle.ago(column("low"), 16), oracle.past(fold("low", sum), 32)))
@@ -134,7 +134,7 @@ MEANINGS: dict[str, Callable[[], list[Event]]] = {
     "imputed": lambda: [(start, end, {"z": row["m"] if row["x"] is None else row["x"]}) for start, end, row in having(
         events(x=GAP), m=oracle.cell(MEAN, CELL))],
     "resampled": lambda: oracle.resample([(4 * at, 4 * at + 4, {"z": x}) for at, x in enumerate(X)], 5, "linear"),
-    "heart_beats": heart_beats,
+    "pan_tompkins": pan_tompkins,
     "moments": moments,
     "outliers": outliers,
     "fraud": fraud,

@@ -101,4 +101,4 @@ def test_a_derivative_of_a_ramp_is_not_zero(type_: Any, assumed: bool) -> None:
     slope = (2 * col.x + col.x.ago(1) - col.x.ago(3) - 2 * col.x.ago(4)) / 8
     assert x.select(d=slope).collect()["d"].to_pylist() == [None] * 4 + [30 / 8] * 6
     pulses = log(np.where(np.arange(300) % 100 < 5, 10.0, 0.0), assumed=assumed)
-    assert max(expressions.heart_beats(pulses).collect()["z"].to_pylist()[20:]) > 1
+    assert max(expressions.pan_tompkins(pulses).collect()["z"].to_pylist()[20:]) > 1

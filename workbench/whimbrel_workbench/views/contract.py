@@ -36,7 +36,7 @@ class Host:
         What follows from it, as words.
     stretches : bool
         Whether it is also called with time ranges over which a reader drags.
-    look_closer : callable, optional
+    zoom_to : callable, optional
         Called with a range of the time axis to which a reader zoomed, the pixels for it, and what shows its lines; with
         no range when the reader returns. None where only all of the result can be shown.
     """
@@ -47,7 +47,7 @@ class Host:
     pick: Callable[[Mark], None] | None = None
     picking: str = "for its source events"
     stretches: bool = False
-    look_closer: Callable[[Extent | None, int, ShowRange], None] | None = None
+    zoom_to: Callable[[Extent | None, int, ShowRange], None] | None = None
 
 
 NOBODY: Final = Host()

@@ -62,9 +62,9 @@ class LinesView:
         pick, self._host = Selection(host), host
         self._picture = picture
         self._closer: tuple[Extent, Lines] | None = None
-        self._viewport = Viewport(self._look_closer)
+        self._viewport = Viewport(self._zoom_to)
         self._panel = self._follow.panel(self._viewport.panel, pick.panel)
-        if host.look_closer is not None:
+        if host.zoom_to is not None:
             self._viewport.watch(self._panel[0])
         pick.listen(self._panel[0], self._figure, {
             self._marks: {"key": "key", "instant": "instant"},
@@ -87,16 +87,16 @@ class LinesView:
         name_axes(self._figure, self._style, time_label(picture), picture.value)
         self._follow.move(picture.x, picture.y)
 
-    def _look_closer(self) -> None:
+    def _zoom_to(self) -> None:
         """Ask for the range that the reader zoomed to, if points are left out of it."""
-        if self._host.look_closer is None:
+        if self._host.zoom_to is None:
             return
         held, whole = self._viewport.held, self._picture.x
         x = Extent(max(held[0].low, whole.low), min(held[0].high, whole.high)) if held is not None else None
         if x is not None and self._picture.thinned and x.low < x.high and x != whole:
-            self._host.look_closer(x, self._viewport.pixels[0], self._show_range)
+            self._host.zoom_to(x, self._viewport.pixels[0], self._show_range)
             return
-        self._host.look_closer(None, 0, self._show_range)
+        self._host.zoom_to(None, 0, self._show_range)
         if self._closer is not None:
             self._closer = None
             with self._host.changing():
