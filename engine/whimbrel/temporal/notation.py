@@ -36,8 +36,8 @@ class Reads:
 
     def then(self, other: Reads) -> Reads:
         """One definition reads another."""
-        return Reads(max(0, self.back + other.back), max(0, self.lookahead + other.lookahead), self.events + other.events,
-                     self.all or other.all)
+        return Reads(max(0, self.back + other.back), max(0, self.lookahead + other.lookahead),
+                     self.events + other.events, self.all or other.all)
 
     def show(self, unit: TickUnit) -> str:
         """In words."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from whimbrel.batch import Schema
 from whimbrel.clock import MIN_TIME, TickUnit, quote_ticks
+from whimbrel.expr import Col, Keys
 from whimbrel.kernels import Kernel
 from whimbrel.plan import (
     Exact,
@@ -107,6 +108,9 @@ class OverTime(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
+
+    def grouping_keys(self) -> Keys:
+        return tuple((key, Col(key)) for key in self.keys)
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         read, rows = self._extent, wanted.only(self.keys).of_changes(self._longest(inputs[0].longest))
