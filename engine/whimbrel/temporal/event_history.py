@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from whimbrel.kernels.primitives.temporal.events_by_key import (
     link_events,
     needed_events,
 )
-from whimbrel.temporal.parts import ReadReach
+from whimbrel.temporal.parts import Boundary, ReadReach
 
 Array = np.ndarray[Any, Any]
 
@@ -49,6 +50,8 @@ class KeyedEvents:
         Where those of each key begin; the last entry is the end of the last key.
     rows : array of int64, optional
         To which rows they belong; None: to all, in this order.
+    passed : mapping of Boundary to array of int64
+        For some boundaries, and each time, the position after the last event that has passed it: what is known already.
     """
 
     events: Batch
@@ -59,6 +62,7 @@ class KeyedEvents:
     times: Array
     marks: Array
     rows: Array | None
+    passed: Mapping[Boundary, Array] = field(default_factory=dict)
 
     def of_key(self, values: Array) -> Array:
         """For each time the value of its key."""
@@ -118,6 +122,10 @@ class EventHistory:
     def since(self, keys: Array, time: int) -> KeyedEvents:
         """All events of some keys that a time, or a later one, may read; no times are looked up yet."""
         return self._first(len(self._whole()), _NONE)
+
+    def until(self, given: KeyedEvents, time: int) -> KeyedEvents:
+        """At least those of some events that a time, or an earlier one, may read."""
+        return self._first(int(np.searchsorted(given.events.sync, time + self.lookahead, "right")), given.times)
 
     def _at(self, times: Array) -> KeyedEvents:
         return self._first(int(np.searchsorted(self.events.sync, int(times[-1]) + self.lookahead, "right")), times)
@@ -198,6 +206,9 @@ class KeyedHistory(EventHistory):
 
     def since(self, keys: Array, time: int) -> KeyedEvents:
         return self._before(keys, np.full(len(keys), time), _NONE, np.zeros(len(keys) + 1, np.int64), None)
+
+    def until(self, given: KeyedEvents, time: int) -> KeyedEvents:
+        return given
 
     def _before(self, keys: Array, firsts: Array, times: Array, marks: Array, rows: Array | None) -> KeyedEvents:
         """The events of some keys, from those on that the first time of each key may read."""

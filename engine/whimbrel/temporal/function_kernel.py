@@ -128,49 +128,53 @@ class FunctionKernel(Kernel):
             return []
         limit = min(known, since + self.span)
         keys = np.flatnonzero(self.following < limit)
-        given = self.history.since(keys, since)
-        found = self._rows(given, since, limit, known)
+        found = self._rows(self.history.since(keys, since), since, limit, known)
         if found is None:  # more than the arrays hold
             self.span = max(1, (limit - since) // 2)
             return []
-        (at, until, marks), closing, following = found
+        given, until, closing, following = found
         self.following[keys] = following
         self.watermark = min(limit, int(following[0])) if len(keys) == 1 else limit
-        if len(at) < self.portion // 4:
+        if len(given.times) < self.portion // 4:
             self.span = min(INF, 2 * self.span)
-        out = self._made(replace(given, times=at, marks=marks), keys, until, closing)
+        out = self._made(given, keys, until, closing)
         self.history.forget(self.watermark, len(self.history))
         return out
 
-    def _rows(self, given: KeyedEvents, since: int, limit: int, known: int
-              ) -> tuple[tuple[Array, Array | int, Array], Array, Array] | None:
-        """When rows begin and end, and where those of each key begin.
+    def _rows(self, events: KeyedEvents, since: int, limit: int, known: int
+              ) -> tuple[KeyedEvents, Array | int, Array, Array] | None:
+        """The rows of a range: their times, what they read, and when they end.
 
         For each key also when the row ends that was open, and when its next row may begin. None: these are too many.
         """
-        capacity, keys = self.portion, len(given.begins) - 1
+        capacity, keys = self.portion, len(events.begins) - 1
         passed, head = (scratch(name, len(self.boundaries) // OF_BOUNDARY) for name in ("passed", "head"))
         at, until = scratch("at", capacity), scratch("until", capacity)
-        positions = scratch("positions", capacity * len(passed))
+        found = scratch("positions", capacity * len(passed))
         marks, closing, following = np.empty(keys + 1, np.int64), np.full(keys, INF), np.empty(keys, np.int64)
-        ends = given.ends
-        if self.every and not given.lasts:  # what never ends has no further multiples
-            ends = np.where(ends == INF, given.events.sync + 1, ends)
-        events = given.events.sync, frozen(ends), given.lasts, frozen(given.begins), self.boundaries, self.functions
-        if self.every:
-            rows = int(_multiples(*events, since, limit, self.every, self.offset, passed, head, at, positions, marks,
+        endless = bool(self.every and not events.lasts and (events.ends[events.begins[1:] - 1] == INF).any())
+        ends = np.where(events.ends == INF, events.events.sync + 1, events.ends) if endless else events.ends
+        given = events.events.sync, frozen(ends), events.lasts, frozen(events.begins), self.boundaries, self.functions
+        if self.every:  # what never ends counts for one tick
+            rows = int(_multiples(*given, since, limit, self.every, self.offset, passed, head, at, found, marks,
                                   following))
         else:
-            rows = int(_change_times(*events, since, limit, known, passed, head, at, until, positions, marks, closing,
+            rows = int(_change_times(*given, since, limit, known, passed, head, at, until, found, marks, closing,
                                      following))
         if rows == FULL:
             return None
-        return (frozen(at[:rows].copy()), self.every or frozen(until[:rows].copy()), marks), closing, following
+        known_positions = {} if endless else {
+            boundary: frozen(found[number * capacity:number * capacity + rows])
+            for number, boundary in enumerate(_boundaries(self.presences))}
+        events = self.history.until(events, int(at[rows - 1])) if rows else events
+        return (replace(events, times=frozen(at[:rows].copy()), marks=marks, passed=known_positions),
+                self.every or frozen(until[:rows].copy()), closing, following)
 
     @property
     def portion(self) -> int:
-        """Most rows that are made at once."""
-        return max(_PORTION if self.parts.compiled else _INTERPRETED, 4 * len(self.history))
+        """Most rows that are made at once; of many keys not much fewer than are remembered, as they are gathered."""
+        rows = _PORTION if self.parts.compiled else _INTERPRETED
+        return max(rows, 4 * len(self.history)) if self.names else rows
 
     def _made(self, given: KeyedEvents, keys: Array, until: Array | int, closing: Array) -> list[Batch]:
         """Rows that begin in a range, and end edges of earlier ones."""
@@ -227,10 +231,16 @@ class FunctionKernel(Kernel):
             "parts", "presences", "schema", "names", "where", "boundaries", "functions")}
 
 
+def _boundaries(presences: Sequence[Presence]) -> list[Boundary]:
+    """Each boundary once."""
+    return list(dict.fromkeys(each for presence in presences for each in (presence.begin, presence.end)
+                              if each is not None))
+
+
 def _numbers(presences: Sequence[Presence]) -> tuple[Array, Array]:
-    """Boundaries and functions, as loops take them; each boundary once."""
-    boundaries: dict[Boundary | None, int] = {None: -1}
-    functions = [boundaries.setdefault(boundary, len(boundaries) - 1)
-                 for each in dict.fromkeys(presences) for boundary in (each.begin, each.end)]
-    entries = [(each.of_end, each.shift, each.size, each.offset) for each in boundaries if each is not None]
+    """Boundaries and functions, as loops take them."""
+    boundaries = _boundaries(presences)
+    number = {None: -1} | {each: at for at, each in enumerate(boundaries)}
+    entries = [(each.of_end, each.shift, each.size, each.offset) for each in boundaries]
+    functions = [number[each] for presence in dict.fromkeys(presences) for each in (presence.begin, presence.end)]
     return frozen(np.array(entries, np.int64).ravel()), frozen(np.array(functions, np.int64))

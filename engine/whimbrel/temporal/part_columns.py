@@ -11,8 +11,8 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate
 from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
-from whimbrel.temporal.parts import EventValue, ReadColumns, WindowFold
-from whimbrel.temporal.window_folds import WindowFolds, until
+from whimbrel.temporal.parts import Boundary, EventValue, ReadColumn, ReadColumns, WindowFold
+from whimbrel.temporal.window_folds import WindowFolds, positions
 
 Array = np.ndarray[Any, Any]
 
@@ -52,9 +52,8 @@ class PartColumns:
         """The columns of so many rows."""
         found = []
         for part, folds in zip(self.parts, self.folds, strict=True):
-            at = given.times if part.lag == 0 else given.times - part.lag
             try:
-                column = _value_of_event(part.of, given, at) if folds is None else folds.column(given, at)
+                column = _value_of_event(part, given) if folds is None else folds.column(given, part)
             except KernelError as error:
                 raise KernelError(error.what, where=part.name, hint=error.hint) from error
             found.append(_in_order(column, given.rows, rows))
@@ -72,11 +71,12 @@ class PartColumns:
                      if loop is not None)
 
 
-def _value_of_event(of: EventValue | WindowFold, given: KeyedEvents, at: Array) -> Column:
+def _value_of_event(part: ReadColumn, given: KeyedEvents) -> Column:
     """The value of the event that is active at each time, or of one before it."""
+    of = part.of
     assert isinstance(of, EventValue)
-    started = until(given.events.sync, given, at)
-    event = (started - 1 if of.held else until(given.ends, given, at, given.lasts)) - of.before
+    started = positions(Boundary(False, part.lag), given)
+    event = (started - 1 if of.held else positions(Boundary(True, part.lag), given)) - of.before
     active = event + of.before < started
     if of.before or of.held:
         active &= event >= given.of_key(given.begins[:-1])

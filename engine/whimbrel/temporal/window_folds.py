@@ -12,18 +12,33 @@ from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.expr import evaluate, type_of
 from whimbrel.kernels import Compiled, scratch, wait_for_compiler
-from whimbrel.kernels.primitives.temporal.event_positions import cell_windows, count_until, row_windows, time_windows
+from whimbrel.kernels.primitives.temporal.event_positions import (
+    cell_windows,
+    count_until,
+    row_windows,
+    time_windows,
+    window_cuts,
+)
 from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sketch
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_MASK, TypedAggregate
 from whimbrel.plan.typed_python_aggregate import TypedPythonAggregate
 from whimbrel.temporal.event_history import KeyedEvents
-from whimbrel.temporal.parts import CellWindow, RowWindow, TimeWindow, WindowFold
+from whimbrel.temporal.parts import (
+    Boundary,
+    CellWindow,
+    Presence,
+    ReadColumn,
+    RowWindow,
+    TimeWindow,
+    WindowFold,
+)
 from whimbrel.temporal.window_fold_codegen import fold_function
 
 Array = np.ndarray[Any, Any]
 
 _count_until, _time_windows = Compiled(count_until), Compiled(time_windows)
+_window_cuts = Compiled(window_cuts)
 _cell_windows, _row_windows = Compiled(cell_windows), Compiled(row_windows)
 _MANY_STEPS = 20_000
 """Steps that take longer when interpreted than the compiler does."""
@@ -61,9 +76,10 @@ class WindowFolds:
         self.schema = Schema(tuple(Field(measure.name, measure.type) for measure, _ in self.folds), schema.unit,
                              schema.zone)
 
-    def column(self, given: KeyedEvents, at: Array) -> Column:
-        """The value at each of these times."""
-        windows = self._windows(given, at)
+    def column(self, given: KeyedEvents, part: ReadColumn) -> Column:
+        """The value at each time."""
+        at = given.times if part.lag == 0 else given.times - part.lag
+        windows = self._windows(given, at, part.presence)
         rows = windows.high - windows.low
         columns = tuple(_folded_by_python(measure, given, windows) if isinstance(measure, TypedPythonAggregate) else
                         Column(measure.type, rows) if measure.counts_rows else
@@ -88,15 +104,22 @@ class WindowFolds:
             loop(*arguments)
         return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
 
-    def _windows(self, given: KeyedEvents, at: Array) -> WindowBounds:
+    def _windows(self, given: KeyedEvents, at: Array, presence: Presence) -> WindowBounds:
         low, cut, high = (scratch(name, len(at)) for name in ("low", "cut", "high"))
+        known = presence.end is not None and {presence.begin, presence.end} <= given.passed.keys()
+        if known and presence.end is not None:
+            low, high = given.passed[presence.end], given.passed[presence.begin]
         events = given.events.sync, given.ends, given.lasts, frozen(given.begins), frozen(at), frozen(given.marks)
         match self.of.window:
             case TimeWindow(back, lookahead):
-                _time_windows(*events, back, lookahead, low, cut, high)
+                if known:
+                    _window_cuts(events[0], *events[3:], lookahead, back + lookahead, cut)
+                else:
+                    _time_windows(*events, back, lookahead, low, cut, high)
                 since, until_ = (at - back + 1, at + lookahead + 1) if self.spans else (_NONE, _NONE)
             case CellWindow(size, offset):
-                _cell_windows(*events, size, offset, low, high)
+                if not known:
+                    _cell_windows(*events, size, offset, low, high)
                 cut = np.minimum(low + 1, high) if self.spans else low
                 since = at - (at - offset) % size if self.spans else _NONE
                 until_ = since + size
@@ -117,10 +140,13 @@ class WindowBounds(NamedTuple):
     until: Array
 
 
-def until(times: Array, given: KeyedEvents, at: Array, lag: int = 0) -> Array:
-    """For each time the position after the last event of its key that has started, or ended, `lag` ticks before."""
-    found = np.empty(len(at), np.int64)
-    _count_until(times, frozen(given.begins), frozen(at), frozen(given.marks), lag, found)
+def positions(boundary: Boundary, given: KeyedEvents) -> Array:
+    """For each time the position after the last event of its key that has passed a boundary."""
+    if boundary in given.passed:
+        return given.passed[boundary]
+    times, lag = (given.ends, given.lasts) if boundary.of_end else (given.events.sync, 0)
+    found = np.empty(len(given.times), np.int64)
+    _count_until(times, frozen(given.begins), frozen(given.times), frozen(given.marks), lag + boundary.shift, found)
     return found
 
 

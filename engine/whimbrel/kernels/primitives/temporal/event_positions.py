@@ -75,6 +75,31 @@ def time_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Arra
                 low[mark], cut[mark], high[mark] = oldest, middle, newest
 
 
+def window_cuts(starts: Array, begins: Array, at: Array, marks: Array, lookahead: int, width: int, cut: Array) -> None:
+    """Write the cut alone of each window, as :func:`time_windows` does.
+
+    Parameters
+    ----------
+    starts, begins, at, marks : array of int64
+        As in :func:`time_windows`.
+    lookahead, width : int
+        Windows end so many ticks after each time, and are so long.
+    cut : array of int64
+        The result, one entry for each of `at`.
+    """
+    for key in range(marks.shape[0] - 1):
+        if marks[key] < marks[key + 1]:
+            stop, first = begins[key + 1], at[marks[key]] + lookahead
+            multiple = first - first % width
+            middle = first_after(starts, begins[key], stop, multiple - 1)
+            for mark in range(marks[key], marks[key + 1]):
+                last = at[mark] + lookahead
+                if last - multiple >= width:
+                    multiple = last - last % width
+                    middle = advance(starts, middle, stop, multiple - 1)
+                cut[mark] = middle
+
+
 def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Array, marks: Array, size: int,
                  offset: int, low: Array, high: Array) -> None:
     """Write the positions of the events that are active in the window of a grid that holds a time.
