@@ -113,6 +113,16 @@ def _cases_of_points(at: Array, x: Array, gap: int) -> Iterator[Case]:
                lambda: limit.totals(x, 49.0), ("z",))
     yield Case("ema", lambda log: log.select(z=wb.ema(col.x, halflife=10 * gap)),
                lambda: limit.decayed(at, x, 10.0 * gap), ("z",))
+    yield from _functions_of_points(at, x, gap)
+
+
+def _functions_of_points(at: Array, x: Array, gap: int) -> Iterator[Case]:
+    """The function itself: with a new event wherever the window changes, and at multiples."""
+    width = 100 * gap
+    yield Case("over_time", lambda log: log.over_time(z=wb.sum(col.x).past(width)),
+               lambda: limit.sums_of_changes(at, x, width), ("start", "z"))
+    yield Case("over_time, every", lambda log: log.over_time(every=gap, z=wb.sum(col.x).past(width)),
+               lambda: limit.sums_at_multiples(at, x, width, gap), ("start", "z"))
 
 
 def _levels(at: Array, x: Array) -> Log:

@@ -198,6 +198,49 @@ def maxima_of_levels(start: Array, end: Array, x: Array, width: int) -> tuple[Ar
 
 
 @compiled  # type: ignore[untyped-decorator]
+def sums_of_changes(at: Array, x: Array, width: int) -> tuple[Array, Array]:
+    """Sum of the values of the last `width` ticks, wherever one of them begins or leaves, as long as there is one."""
+    rows = len(x)
+    start, out, done = np.empty(2 * rows, np.int64), np.empty(2 * rows), 0
+    total, entering, leaving = 0.0, 0, 0
+    while leaving < rows:
+        now = at[leaving] + width
+        if entering < rows:
+            now = min(now, at[entering])
+        if at[leaving] + width == now:
+            total -= x[leaving]
+            leaving += 1
+        if entering < rows and at[entering] == now:
+            total += x[entering]
+            entering += 1
+        if leaving < entering:
+            start[done], out[done] = now, total
+            done += 1
+    return start[:done], out[:done]
+
+
+@compiled  # type: ignore[untyped-decorator]
+def sums_at_multiples(at: Array, x: Array, width: int, every: int) -> tuple[Array, Array]:
+    """Sum of the values of the last `width` ticks, at each multiple of `every` at which there is one."""
+    first = -(-at[0] // every) * every
+    rows = (at[-1] + width - first) // every + 1
+    start, out, done = np.empty(rows, np.int64), np.empty(rows), 0
+    total, entering, leaving = 0.0, 0, 0
+    for number in range(rows):
+        now = first + number * every
+        while entering < len(x) and at[entering] <= now:
+            total += x[entering]
+            entering += 1
+        while leaving < entering and at[leaving] + width <= now:
+            total -= x[leaving]
+            leaving += 1
+        if leaving < entering:
+            start[done], out[done] = now, total
+            done += 1
+    return start[:done], out[:done]
+
+
+@compiled  # type: ignore[untyped-decorator]
 def means_of_levels(start: Array, end: Array, x: Array, width: int, every: int) -> tuple[Array, Array]:
     """Mean over the last `width` ticks, weighted by duration, at each multiple of `every` at which there is one."""
     first = -(-start[0] // every) * every

@@ -58,6 +58,13 @@ _MAX_HELD = 1 << 14
 _MAX_SPARSE_REACH = 1 << 15
 """Twice the longest window, as the loop reads it, over points that need not be at every tick: it visits all ticks."""
 
+_MAX_GAP, _MAX_GAP_OF_WINDOWS = 64, 8
+"""Most ticks from one such point to the next, on average, for which a loop over all ticks is faster than operators that
+visit the points only: with joins, and for windows alone."""
+
+_FEW_ROWS, _RANGES = 4_096, 8
+"""So few rows that their gaps do not matter. Into how many ranges others are cut to find their gaps."""
+
 _MAX_DEPTH = 64
 """Most steps in a row of one loop: a longer chain is several loops."""
 
@@ -125,6 +132,10 @@ def _lasting(loop: _Loop, last: PeriodicStep) -> int | None:
     if loop.sparse and sum(reach_of(last)) > _MAX_SPARSE_REACH:
         raise _OutsideLoopError(f"its windows are longer than {_MAX_SPARSE_REACH // 2:,} ticks, and not every tick "
                                 f"needs to have an event")
+    if loop.sparse:
+        joins, gap = any(isinstance(step, Joined) for step in in_order(last)), max(map(_gap, loop.inputs))
+        if gap > (_MAX_GAP if joins else _MAX_GAP_OF_WINDOWS):
+            raise _OutsideLoopError(f"only one tick of about {gap:,} has an event, and a loop visits each tick")
     try:
         lasts = ticks_of(last, spacing.period)
     except ValueError as error:
@@ -132,6 +143,14 @@ def _lasting(loop: _Loop, last: PeriodicStep) -> int | None:
     if lasts is not None and spacing.per and not _row_by_row(last, lasts, spacing.period):
         raise _OutsideLoopError(f"for each key a loop looks back at most {_MAX_BEFORE} events, and never ahead")
     return lasts
+
+
+def _gap(node: Node) -> int:
+    """Ticks from one row to the next in the middle of each source, on average; 0 where that is not known."""
+    known = ((source.rows, source.cuts(_RANGES)) for source in node.sources()
+             if source.rows is not None and source.rows > _FEW_ROWS)
+    return max((((cuts[-1] - cuts[0]) * _RANGES // (rows * (len(cuts) - 1))) for rows, cuts in known if len(cuts) > 1),
+               default=0)
 
 
 @dataclass(frozen=True, order=True)

@@ -347,6 +347,9 @@ class FilteredSource(Source):
         self.longest, self.after, self.sampling = source.longest, source.after, source.sampling
         self.schema = source.schema.select(columns)
 
+    def cuts(self, parts: int) -> list[int]:
+        return self.source.cuts(parts)
+
     def lies_in(self, row: int) -> str:
         return self.source.lies_in(row)
 

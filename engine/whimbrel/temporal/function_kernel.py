@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 
 _change_times, _multiples = Compiled(change_times), Compiled(multiples)
 _KEYS_AT_FIRST = 64
-_PORTION = 65_536
-"""Rows that are made at once, if not many more events are remembered: their columns stay in the cache."""
+_PORTION = PORTION_ROWS
+"""Rows that are made at once."""
 _INTERPRETED = 1_024
 """Most at once as long as loops are not compiled: soon they will be."""
 
@@ -183,22 +183,29 @@ class FunctionKernel(Kernel):
         if not rows:
             return out
         values = self.parts.columns(given, rows)
-        ids = given.of_key(keys)
-        made = Batch(self.schema, given.times, until, (*self.keys.values(ids), *values))
-        if not self.every and (is_open := np.asarray(until) == INF).any():
-            numbers = np.full(rows, -1)
-            opened = np.flatnonzero(is_open)
-            numbers[opened] = np.arange(self.ids, self.ids + len(opened))
-            self.ids += len(opened)
-            made = made.having(ids=numbers)
-            self.open_rows = Batch.concat([self.open_rows, made.take(opened)])
-            self.open_keys = np.concatenate([self.open_keys, ids[opened]])
-        out.append(made)
+        key_columns = self.keys.values(given.of_key(keys)) if self.names else ()
+        made = Batch(self.schema, given.times, until, (*key_columns, *values))
+        out.append(made if self.every else self._opened(made, keys, given.marks))
         if not self.names:
             return out
         together = Batch.concat(out)
         order = time_order(together.sync)
         return [together if order is None else together.take(order)]
+
+    def _opened(self, made: Batch, keys: Array, marks: Array) -> Batch:
+        """The rows, with ids for those whose end is not known; each of them is the last one of its key."""
+        some = np.flatnonzero(marks[1:] > marks[:-1])
+        is_open = made.other[marks[some + 1] - 1] == INF
+        keys, opened = keys[some[is_open]], marks[some[is_open] + 1] - 1
+        if not len(opened):
+            return made
+        numbers = np.full(len(made), -1)
+        numbers[opened] = np.arange(self.ids, self.ids + len(opened))
+        self.ids += len(opened)
+        made = made.having(ids=numbers)
+        self.open_rows = Batch.concat([self.open_rows, made.take(opened)])
+        self.open_keys = np.concatenate([self.open_keys, keys])
+        return made
 
     def _ended(self, keys: Array, closing: Array) -> list[Batch]:
         """End edges of the rows that are open, where their end is known now."""

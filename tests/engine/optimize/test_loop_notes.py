@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import whimbrel as wb
-from whimbrel import col
+from whimbrel import Stream, col
 
 NOTES = {
     "all values": (lambda s: s.sliding_window(20).aggregate(m=wb.median(col.x)), "aggregate(m=median(col.x))",
@@ -46,3 +47,16 @@ def test_windows_of_sparse_events_are_read_by_position() -> None:
         assert "periodic_loop" not in query.explain()
         assert "is not in a periodic loop" not in query.explain()
     assert queries[0].collect().equals(queries[1].collect())
+
+
+def test_a_join_of_sparse_events_is_in_no_loop_and_one_of_dense_events_is() -> None:
+    def query(gap: int, *, assumed: bool) -> Stream:
+        log = wb.from_arrow({"at": np.arange(5_000) * gap, "x": np.arange(5_000)}, time="at", name="log").select("x")
+        log = log.assume(non_overlapping=True) if assumed else log
+        return log.cross_join(log.select(b=col.x).shift(2 * gap)).select(d=col.x - col.b)
+
+    assert "periodic_loop" in query(3, assumed=True).explain()
+    sparse = query(1_000, assumed=True)
+    assert "periodic_loop(" not in sparse.explain()
+    assert "only one tick of about 1,000 has an event, and a loop visits each tick" in sparse.explain()
+    assert sparse.collect().equals(query(1_000, assumed=False).collect())
