@@ -102,6 +102,10 @@ class Sampling:
     per: frozenset[str] = frozenset()
     gaps: bool = True
 
+    def with_gaps(self) -> Sampling:
+        """The same, where samples may be missing."""
+        return replace(self, gaps=True)
+
     @property
     def apart(self) -> NonOverlapping:
         """What follows for overlaps of samples; a period that is no whole number of ticks is not known there."""
@@ -181,7 +185,7 @@ class Properties:
 
     def with_missing_samples(self) -> Sampling | None:
         """What is known of samples where events may be left out."""
-        return None if self.sampling is None else replace(self.sampling, gaps=True)
+        return None if self.sampling is None else self.sampling.with_gaps()
 
     def show(self) -> str:
         words = ["starts" if self.starts_only else "intervals" if self.intervals_only else "edges"]

@@ -400,6 +400,7 @@ class WithOrdering(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live, self.edges = source.schema, source.rows, source.live, source.edges
         self.disorder, self.longest, self.after = disorder, source.longest, source.after
+        self.sampling = source.sampling
         self.hidden = source.hidden
 
     def lies_in(self, row: int) -> str:
@@ -419,7 +420,7 @@ class UnsortedSource(Source):
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.schema, self.rows, self.live = source.schema, source.rows, source.live
         self.disorder, self.longest, self.read_of = source.disorder, source.longest, source.read_of
-        self.after = source.after
+        self.after, self.sampling = source.after, source.sampling
 
     def lies_in(self, row: int) -> str:
         return self.source.lies_in(row)

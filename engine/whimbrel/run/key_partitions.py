@@ -34,6 +34,7 @@ class KeyPartition(Source):
         self.source, self.by, self.part, self.parts = source, by, part, parts
         self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
         self.read_of = source.read_of
+        self.sampling = None if source.sampling is None else source.sampling.with_gaps()
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         newest = MIN_TIME

@@ -53,6 +53,7 @@ class Sent(PushSource):
     def __init__(self, source: Source, number: int, disorder: OrderingSpec, *, as_it_comes: bool = False) -> None:
         super().__init__(source.name, source.time, source.schema, source.longest)
         self.number, self.disorder, self.as_it_comes = number, disorder, as_it_comes
+        self.sampling = None if source.sampling is None else source.sampling.with_gaps()
 
     def where(self, conditions: Sequence[Expr]) -> Source:
         copied = copy.copy(self)

@@ -17,6 +17,7 @@ from whimbrel.connect import Replay
 from whimbrel.disorder import watermark_generator_of
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.migration_hints import CERTIFICATE, absent
+from whimbrel.operators import BlockSamples
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream_protocol import StreamLike
@@ -76,7 +77,7 @@ def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, 
 
     The query runs on the history by every route, and on the log in arrival order. See :meth:`whimbrel.Stream.certify`.
     """
-    log = _log(live_log)
+    log, blocks = _log(live_log)
     on_history = rebind(query, history if spark is not None else _with_all_rows(history))
     whole = running.collect(on_history)
     answers = {f"{threads} threads": running.collect(on_history, threads)}
@@ -87,7 +88,7 @@ def certify(query: Node, history: StreamLike, live_log: StreamLike, spark: Any, 
     judged = Judged(log)
 
     def answer(source: Source) -> pa.Table:
-        return running.collect(rebind(query, source))
+        return running.collect(rebind(query, Node(source) if blocks is None else Node(blocks, (Node(source),))))
 
     logged = answer(WithOrdering(log, OrderingSpec(None)))
     _check_columns(whole, logged)
@@ -120,6 +121,7 @@ class Judged(Source):
     def __init__(self, log: Source) -> None:
         self.source = log
         self.name, self.time, self.schema, self.longest = log.name, log.time, log.schema, log.longest
+        self.sampling = log.sampling
         self.disorder = OrderingSpec(None)
         self.late_rows = 0
 
@@ -144,8 +146,11 @@ class Judged(Source):
             yield kept.take(np.flatnonzero(~gone)).select(columns)
 
 
-def _log(live_log: StreamLike) -> Source:
+def _log(live_log: StreamLike) -> tuple[Source, BlockSamples | None]:
+    """A log, and the step that makes samples of its blocks, if there is one."""
     node = getattr(live_log, "node", None)
+    blocks = node.op if isinstance(node, Node) and isinstance(node.op, BlockSamples) else None
+    node = node.inputs[0] if isinstance(node, Node) and blocks is not None else node
     if not isinstance(node, Node) or not isinstance(node.op, Source):
         raise PlanError("live_log must be a source without further steps.",
                         where="certify(...)", hint="Pass the log as it was read.")
@@ -157,17 +162,20 @@ def _log(live_log: StreamLike) -> Source:
     if log.disorder.reorder_latency is None:
         raise PlanError(f"{log.name} has no reorder latency, so a live run would never settle.",
                         where="certify(...)", hint='Add reorder_latency="..." and late="drop" where it is read.')
-    return log
+    return log, blocks
 
 
-def _with_all_rows(history: StreamLike) -> StreamLike | Source:
+def _with_all_rows(history: StreamLike) -> StreamLike | Node:
     """The history; all of its rows if it is a log that would leave out late ones."""
     node = getattr(history, "node", None)
-    if not isinstance(node, Node) or not isinstance(node.op, Source):
+    inside = node.inputs[0] if isinstance(node, Node) and isinstance(node.op, BlockSamples) else node
+    if not isinstance(node, Node) or not isinstance(inside, Node) or not isinstance(inside.op, Source):
         return history
-    source = node.op
-    drops = source.disorder.reorder_latency is not None and not (source.live or source.edges)
-    return WithOrdering(source, OrderingSpec(None)) if drops else history
+    source = inside.op
+    if source.disorder.reorder_latency is None or source.live or source.edges:
+        return history
+    whole = Node(WithOrdering(source, OrderingSpec(None)))
+    return whole if inside is node else Node(node.op, (whole,))
 
 
 def _check_columns(whole: pa.Table, logged: pa.Table) -> None:

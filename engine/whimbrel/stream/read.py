@@ -20,6 +20,7 @@ from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.tables.time_column_markers import SEQUENCE, is_stated
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import renamed
+from whimbrel.operators import BlockSamples
 from whimbrel.operators.rows.block_samples import Duplicates
 from whimbrel.plan import Node, Source
 from whimbrel.stream.read_signals import with_samples
@@ -227,7 +228,8 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
     Parameters
     ----------
     log : Stream
-        A log without further steps. Rows are paced by its arrival column, or by event time without one.
+        A log without further steps, or samples of blocks. Rows are paced by its arrival column, or by event time
+        without one.
     speed : float, optional
         Seconds of the log per second; ``float("inf")`` for as fast as they are read. Default: 1000.
     start, end : str, datetime, date or int, optional
@@ -249,12 +251,15 @@ def replay(log: Stream | Source, speed: float | None = None, *, start: Instant |
     >>> [answer.metrics.rows for answer in feed.tumbling_window(5).aggregate(n=wb.count()).progressive(every=1)]
     [3, 4]
     """
-    source = log.node.op if isinstance(log, Stream) else log
+    source, blocks = log.node.op if isinstance(log, Stream) else log, None
+    if isinstance(log, Stream) and isinstance(source, BlockSamples):
+        source, blocks = log.node.inputs[0].op, source
     if not isinstance(source, Source):
         raise PlanError("replay() needs a source without further steps.", where="replay(...)",
                         hint="Replay the source and run the query on it: query.on(wb.replay(source)).")
     if not isinstance(clock, ReplayClock | None):
         raise PlanError(f"clock must be the clock of a replay, got {type(clock).__name__}.", where="replay(clock=...)",
                         hint="Use run.clock of another run, or leave clock= out.")
-    return Stream(Node(Replay(source, speed, start=start, end=end, clock=clock, every=every,
-                              reorder_latency=reorder_latency, late=late, partition=partition, latency_later=True)))
+    replayed = Node(Replay(source, speed, start=start, end=end, clock=clock, every=every,
+                           reorder_latency=reorder_latency, late=late, partition=partition, latency_later=True))
+    return Stream(replayed if blocks is None else Node(blocks, (replayed,)))

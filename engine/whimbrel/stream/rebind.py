@@ -85,7 +85,7 @@ def _read_as(value: Any, old: Source) -> Node:
     """A source; for blocks, with the step that makes samples of them."""
     if isinstance(value, Source):
         return Node(value)
-    node = getattr(value, "node", None)
+    node = value if isinstance(value, Node) else getattr(value, "node", None)
     if isinstance(node, Node) and isinstance(node.op, Source):
         return node
     if isinstance(node, Node) and isinstance(node.op, BlockSamples) and isinstance(node.inputs[0].op, Source):

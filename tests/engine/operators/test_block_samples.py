@@ -185,3 +185,23 @@ def test_repeated_and_missing_samples_are_counted():
     run = wb.from_arrow(data, time="at", samples="x", rate=1000).start()
     assert run.wait(60)
     assert (run.metrics.duplicate_samples, run.metrics.missing_samples) == (2, 3)
+
+
+def test_history_and_live_are_certified_with_late_blocks():
+    history = table(*[(first * 1000, list(range(first, first + 10))) for first in range(0, 2000, 10)])
+    order = list(range(200))
+    order[50:50], order[120:121] = [order.pop(53)], []  # one block is 30 ms out of order, and one is missing
+    order.insert(180, 120)  # it arrives 600 ms late
+    log = wb.from_arrow(history.take(pa.array(order)), time="at", samples="x", rate=1000, late="drop",
+                        reorder_latency="50ms", arrival=wb.FILE_ORDER, name="log")
+    query = wb.from_arrow(history, time="at", samples="x", rate=1000).tumbling_window("100ms").aggregate(
+        n=wb.count(), x=wb.sum(wb.col.x))
+    found = query.certify(wb.from_arrow(history, time="at", samples="x", rate=1000), log)
+    assert found.ok, found
+    assert found.late_rows == 1
+    assert set(found.differences["reason"].to_pylist()) == {"late rows"}
+    live = query.on(wb.replay(log, speed=float("inf"))).collect()
+    assert live["n"].to_pylist() == [90 if window == 12 else 100 for window in range(20)]
+    arrays = wb.from_samples({"x": np.arange(2000, dtype="int16")}, rate=1000, unit="us")
+    assert query.on(arrays).collect().equals(query.collect())
+    assert query.certify(arrays, arrays).ok

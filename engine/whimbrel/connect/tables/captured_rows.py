@@ -40,6 +40,7 @@ class ReplaySlice(Source):
         self.source, self._first, self._stop, self._number = source, first, stop, number
         self.name, self.time, self.arrival = source.name, source.time, source.arrival
         self.disorder, self.longest, self.live, self.edges = source.disorder, source.longest, source.live, source.edges
+        self.sampling = source.sampling
         # End edges find their start edges by payload: a row number would separate them.
         numbered = [] if source.edges else [Field(number, pa.int64())]
         self.schema = source.schema.with_fields([*source.schema, *numbered])
@@ -82,6 +83,7 @@ class Events(Source):
         self._table = table
         self._number = number
         self.name, self.time, self.longest = like.name, like.time, like.longest
+        self.sampling = None if like.sampling is None else like.sampling.with_gaps()
         numbered = [] if number is None else [Field(number, pa.int64())]
         self.schema = like.schema.with_fields([*like.schema, *numbered])
         self.rows = table.num_rows

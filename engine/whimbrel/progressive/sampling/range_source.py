@@ -36,6 +36,7 @@ class RangeSource(Source):
         self.log = source
         self.name, self.time, self.schema, self.longest = source.name, source.time, source.schema, source.longest
         self.arrival, self.disorder, self.hidden = source.arrival, source.disorder, source.hidden
+        self.sampling = None if source.sampling is None else source.sampling.with_gaps()
         self.rows: int = source.rows or 0
         self.columns: Sequence[str] = source.schema.names
         self._first, self._stop = 0, self.rows

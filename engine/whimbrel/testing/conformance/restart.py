@@ -26,6 +26,7 @@ class Halting(Source):
         self.max_rows = rows
         self.name, self.schema, self.time, self.arrival = source.name, source.schema, source.time, source.arrival
         self.disorder, self.edges, self.longest = source.disorder, source.edges, source.longest
+        self.sampling = source.sampling
 
     def read(self, columns: Sequence[str], offset: int = 0) -> Iterator[Batch | None]:
         left = self.max_rows - offset
