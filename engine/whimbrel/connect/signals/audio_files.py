@@ -31,6 +31,7 @@ _TYPES = {"PCM_S8": "int16", "PCM_U8": "int16", "PCM_16": "int16", "ULAW": "int1
           "PCM_24": "int32", "PCM_32": "int32", "DOUBLE": "float64"}
 """NumPy type of a subtype; the others, which are compressed with loss or floats, are float32."""
 _UNKNOWN_FRAMES = 2**62
+_UTC = "+00:00"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class AudioSource(SampleSource):
     start : str, datetime, int (ticks) or list of them, optional
         Time of the first sample, for each file. Default: what the audio sink wrote to the files, or 0.
     unit, zone, name
-        As for arrays.
+        As for arrays. The default zone is UTC for files of the audio sink with a zone.
     channels : sequence of str, optional
         Names of the channels.
     """
@@ -67,6 +68,9 @@ class AudioSource(SampleSource):
         check_unit(unit, zone, where)
         self._where, self._library = where, signal_library("soundfile", "soundfile", "signals", "read_audio")
         self.files = [self._opened_header(file) for file in _paths(path, where)]
+        noted = [self._noted_start(file) or "" for file in self.files]
+        if zone is None and start is None and any(each.endswith(_UTC) for each in noted):
+            zone = "UTC"
         first = self.files[0]
         for file in self.files[1:]:
             if (file.rate, file.channels, file.type) != (first.rate, first.channels, first.type):

@@ -297,7 +297,8 @@ def test_lsl_without_a_stream():
 
 def test_a_sound_card_needs_its_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "sounddevice", None)
-    with pytest.raises(MissingExtraError, match=r"feeds.audio needs sounddevice with PortAudio"):
+    with pytest.raises(MissingExtraError, match=r"feeds.audio needs sounddevice with PortAudio") as error:
         wb.feeds.audio()
+    assert error.value.hint == "pip install 'whimbrel[audio]'"
     with pytest.raises(PlanError, match="block must be"):
         wb.feeds.audio(block=0)

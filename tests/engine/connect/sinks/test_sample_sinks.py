@@ -54,6 +54,15 @@ def test_audio_reads_back_as_the_same_stream(tmp_path: Path, format_, dtype):
     same(talk(dtype=dtype), wb.read_audio(tmp_path / "out"))
 
 
+def test_times_before_1970_and_in_a_zone(tmp_path: Path):
+    values = np.arange(20, dtype="int16")
+    for name, options in (("a", {"start": "1969-12-31T23:59:59.5"}),
+                          ("b", {"start": "2024-05-01T12:00", "zone": "UTC"})):
+        stream = wb.from_samples({"ch1": values}, rate=7, unit="us", **options)
+        write(stream, wb.sinks.audio(tmp_path / name, rate=7, format="wav"))
+        assert wb.read_audio(tmp_path / name, unit="us").collect().equals(stream.collect())
+
+
 def test_24_bits(tmp_path: Path):
     values = (np.arange(1000, dtype="int32") - 500) << 8
     stream = wb.from_samples({"x": values}, rate=RATE)

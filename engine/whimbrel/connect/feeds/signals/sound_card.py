@@ -27,8 +27,8 @@ _STEP_S = 0.05
 class SoundCardFeed(BlockFeed):
     """Feed of the microphone of a sound card.
 
-    Samples that the sound card loses are gaps, counted in `lost`. Needs the package ``sounddevice`` and the PortAudio
-    library of the system.
+    Samples that the sound card loses are gaps, counted in `lost`. Needs the extra ``audio``, and the PortAudio library
+    of the system.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class SoundCardFeed(BlockFeed):
             raise PlanError(f"block must be an integer of at least 1, got {block!r}.", where=where,
                             hint="Use for example block=480.")
         super().__init__("audio", rate=rate, channels=channels, dtype=dtype, unit=unit, zone=zone, **options)
-        self.library = signal_library("sounddevice", "sounddevice with PortAudio", "signals", "feeds.audio")
+        self.library = signal_library("sounddevice", "sounddevice with PortAudio", "audio", "feeds.audio")
         self.lost = (OSError, EOFError, TimeoutError, self.library.PortAudioError)
         self.device, self.block = device, block
         self.start = None if start is None else parse_instant(start, unit, zone, name="start", where=where)

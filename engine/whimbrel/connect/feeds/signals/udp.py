@@ -176,7 +176,7 @@ class _Receiver(Client):
         for number in numbers.tolist():
             newest = self._newest
             if newest is None:
-                whole = number
+                whole = number % span
             else:
                 ahead = (number - newest) % span
                 whole = newest + (ahead if ahead < span // 2 else ahead - span)
