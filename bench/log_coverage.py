@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ _STATES = 1 << 21
 _FEWER = 50
 """Of so many seeds one is tried for values that are kept."""
 _MAX_KEYS, _COLUMNS, _KEYS = 300, 3, 2
+_ROW_GROUPS = 200
 
 
 @dataclass
@@ -253,24 +255,33 @@ def _update(sample: BlockSample, of: Truth, seeds: int, which: Array) -> tuple[A
     return given, outside, seen, widths
 
 
-def queries(path: Path) -> Iterator[tuple[str, str, int, Mapping[str, wb.Stream]]]:
-    """Of each number and key of a file: their names, how many groups there are, and the queries."""
+def queries(path: Path, folder: Path | None = None) -> Iterator[tuple[str, str, int, Mapping[str, wb.Stream]]]:
+    """Of each number and key of a file: their names, how many groups there are, and the queries.
+
+    With a folder, rows are read from a file of 200 row groups in it.
+    """
     table, numbers, keys = values_of(path)
     few = sorted(keys.items(), key=lambda key: len(set(key[1].tolist())))[:_KEYS]
     every = {"": np.zeros(table.num_rows, np.int64), **dict(few)}
     for key, codes in every.items():
         for name, values in [*numbers.items()][-_COLUMNS:]:
             rows = pa.table({"at": np.arange(table.num_rows), "k": codes, "x": pa.array(values, from_pandas=True)})
-            log = wb.from_arrow(rows, time="at").group_by("k").tumbling_window(table.num_rows)
+            if folder is None:
+                source = wb.from_arrow(rows, time="at")
+            else:
+                file = folder / f"{len([*folder.iterdir()])}.parquet"
+                pq.write_table(rows, file, row_group_size=-(-len(rows) // _ROW_GROUPS))
+                source = wb.read_parquet(file, time="at")
+            log = source.group_by("k").tumbling_window(table.num_rows)
             yield name, key, len(set(codes.tolist())), {
                 "sums": log.aggregate(**SUMS), "ratio": log.aggregate(**RATIO), "kept": log.aggregate(**KEPT)}
 
 
-def run(paths: Sequence[Path], seeds: int, *, sums: bool = False) -> Iterator[str]:
+def run(paths: Sequence[Path], seeds: int, *, sums: bool = False, row_groups: bool = False) -> Iterator[str]:
     """A line for each file, number, key and value; of sums and what is made of them alone, if that is asked for."""
-    with wait_for_compiler():
+    with wait_for_compiler(), TemporaryDirectory() as folder:
         for path in paths:
-            for name, key, groups, asked in queries(path):
+            for name, key, groups, asked in queries(path, Path(folder) if row_groups else None):
                 kept = shuffled(asked["kept"], seeds // _FEWER) if seeds >= _FEWER and not sums else {}
                 for value, found in (simulated(asked["sums"], seeds) | simulated(asked["ratio"], seeds) | kept).items():
                     yield (f"      {path.stem:<22} {name[:24]:<24} {f'by {key}' if key else '':<18} "
@@ -300,12 +311,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sums", action="store_true", help="no quantiles and distinct counts, which take longer")
+    parser.add_argument("--row-groups", action="store_true", help="rows are read from files of 200 row groups")
     given = parser.parse_args()
     try:
         files = files_of(given.paths)
     except FileNotFoundError as error:
         parser.error(str(error))
-    for line in run(files, QUICK_SEEDS if given.quick else given.seeds, sums=given.sums):
+    for line in run(files, QUICK_SEEDS if given.quick else given.seeds, sums=given.sums,
+                    row_groups=given.row_groups):
         print(line, flush=True)
 
 
