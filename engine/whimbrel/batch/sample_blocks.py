@@ -131,9 +131,11 @@ class SampleBlocks:
         arrays = tuple(array if start <= first and first + len(array) <= stop
                        else array[max(0, start - first):max(0, stop - first)] for array, first in
                        zip(self.arrays[low:high], self.bounds[low:].tolist(), strict=False))
-        missing = np.clip(self.missing, start, stop)
-        return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]),
-                            missing[missing[:, 0] < missing[:, 1]] - start)
+        missing = self.missing
+        if len(missing):
+            missing = np.clip(missing, start, stop)
+            missing = missing[missing[:, 0] < missing[:, 1]] - start
+        return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]), missing)
 
     def filled(self, value: Any) -> SampleBlocks:
         """The same blocks with a number in place of missing samples; only blocks with such samples are copied."""
@@ -163,8 +165,10 @@ class SampleBlocks:
             return SampleBlocks.of(np.empty(0, self.dtype)), position
         first, stop, which = _covered(position, size)
         offsets = np.append(0, np.cumsum(stop - first))
-        parts = [self.between(one, other) for one, other in zip(first.tolist(), stop.tolist(), strict=True)]
-        missing = np.concatenate([part.missing + by for part, by in zip(parts, offsets.tolist(), strict=False)])
+        missing = self.missing
+        if len(missing):
+            parts = [self.between(one, other) for one, other in zip(first.tolist(), stop.tolist(), strict=True)]
+            missing = np.concatenate([part.missing + by for part, by in zip(parts, offsets.tolist(), strict=False)])
         return (SampleBlocks.of(self.values(first, stop - first), missing=missing),
                 position - first[which] + offsets[which])
 
@@ -208,14 +212,23 @@ class SampleBlocks:
                 first = int(position[0] - self.bounds[block])
                 return self.arrays[block][first:first + whole]
         if whole >= _LONG_ROW * len(position):
-            return np.concatenate([array for at, length in zip(position.tolist(), size.tolist(), strict=True)
-                                   for array in self.between(at, at + length).arrays])
+            return np.concatenate(list(self._slices(position, size)))
         offsets = np.cumsum(size) - size
         positions = np.repeat(position - offsets, size) + np.arange(whole)
         low, high = int(position.min()), int((position + size).max())
         near = self.between(low, high)
         everything = near.arrays[0] if len(near.arrays) == 1 else np.concatenate(near.arrays)
         return np.asarray(everything[positions - low])
+
+    def _slices(self, position: Integers, size: Integers) -> Iterator[Array]:
+        """The samples of rows as they lie in the arrays."""
+        block = self.block_of(position, size)
+        for number, at, length, offset in zip(block.tolist(), position.tolist(), size.tolist(),
+                                              (position - self.bounds[block]).tolist(), strict=True):
+            if number >= 0:
+                yield self.arrays[number][offset:offset + length]
+            else:
+                yield from self.between(at, at + length).arrays
 
     def matrix(self, position: Integers, size: int) -> Array:
         """Rows of one size as an array (rows, size): a view where they lie evenly in one block."""

@@ -124,9 +124,9 @@ class Segments:
 
     def part(self, start: Integers, size: Integers) -> Segments:
         """Of each row the samples from a number within it, so many; cut to what the row has."""
-        start = np.clip(start, 0, self.size)
+        start = np.minimum(np.maximum(start, 0), self.size)
         return replace(self, index=self.index + start, position=self.position + start,
-                       size=np.clip(size, 0, self.size - start))
+                       size=np.minimum(np.maximum(size, 0), self.size - start))
 
     def append(self, other: Segments) -> Segments:
         """Each row, continued by the same row of another column; no sample is copied."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from whimbrel.batch import SegmentType
 from whimbrel.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def fitting(type_: pa.DataType, name: str, where: str) -> pa.DataType:
     SchemaError
         Where it has none.
     """
+    if isinstance(type_, SegmentType):
+        raise SchemaError(f"Column {name!r} has segments, {type_}, which Spark does not support.", where=where,
+                          hint=f"Compute numbers of them, or use .cast(pa.{type_.storage_type}).")
     if pa.types.is_timestamp(type_):
         return pa.timestamp("us", type_.tz and "UTC")
     if pa.types.is_duration(type_):

@@ -13,6 +13,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.batch import Batch, Column
 from whimbrel.errors import KernelError, PlanError, SchemaError, WhimbrelError
+from whimbrel.spark.types import fitting
 from whimbrel.testing import check_blocks
 
 
@@ -154,3 +155,27 @@ def test_segments_of_a_row_that_differ_are_no_samples() -> None:
     query = HOLE.rewindow(4).select(a=col.x, b=col.x.seg.since(1)).samples()
     with pytest.raises(KernelError, match="Segments of 'a' and 'b' have different samples"):
         query.collect()
+
+
+def test_spark_refuses_segments_and_takes_their_storage() -> None:
+    with pytest.raises(SchemaError, match="Column 'x' has segments, segment<int64") as found:
+        fitting(HOLE.rewindow(2).schema.type_of("x"), "x", "here")
+    storage = HOLE.rewindow(2).schema.type_of("x").storage_type
+    assert str(storage) in found.value.hint
+    plain = HOLE.rewindow(2).select(x=col.x.cast(storage))
+    assert plain.collect()["x"].to_pylist()[0] == {"index": 0, "samples": [0, 1]}
+
+
+def test_files_keep_segments(tmp_path: Any) -> None:
+    query = HOLE.rewindow(2)
+    query.start(sink=wb.sinks.parquet(str(tmp_path / "windows"))).wait()
+    back = wb.read_parquet(str(tmp_path / "windows"), time="start", end="end")
+    assert back.select("x").schema == query.schema
+    assert back.select(m=col.x.seg.mean()).collect().equals(query.select(m=col.x.seg.mean()).collect())
+
+
+def test_threads_and_early_answers_change_nothing() -> None:
+    query = samples(list(range(5_000))).rewindow(16, 4).select(s=col.x.seg.sum(), x=col.x)
+    whole = query.collect()
+    assert query.collect(threads=2).equals(whole)
+    assert list(query.progressive("40%"))[-1].table.select(whole.column_names).equals(whole)

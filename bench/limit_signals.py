@@ -1,0 +1,46 @@
+"""The limit of windows of samples: hand-written loops over one array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def loud_windows(samples: Array, size: int, deviation: float, mean: float) -> Array:
+    """Windows whose standard deviation is above one bound, and their mean below another: sums in integers."""
+    kept = np.empty(samples.shape[0] // size, np.int64)
+    found = 0
+    for window in range(samples.shape[0] // size):
+        total, squares = np.int64(0), np.int64(0)
+        for at in range(window * size, window * size + size):
+            value = np.int64(samples[at])
+            total += value
+            squares += value * value
+        center = total / size
+        kept[found] = window
+        found += (squares / size - center * center > deviation * deviation) and center < mean
+    return kept[:found]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator]
+def loud_windows_of_floats(samples: Array, size: int, deviation: float, mean: float) -> Array:
+    """The same of floats, with the deviation in a second pass over the window."""
+    kept = np.empty(samples.shape[0] // size, np.int64)
+    found = 0
+    for window in range(samples.shape[0] // size):
+        part = samples[window * size:window * size + size]
+        total = samples.dtype.type(0)
+        for value in part:
+            total += value
+        center = total / samples.dtype.type(size)
+        squares = samples.dtype.type(0)
+        for value in part:
+            squares += (value - center) * (value - center)
+        kept[found] = window
+        found += squares / size > deviation * deviation and center < mean
+    return kept[:found]
