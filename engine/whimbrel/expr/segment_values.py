@@ -192,9 +192,12 @@ def _alike(sizes: Sequence[Array], valid: Array) -> Iterator[Array]:
     there = np.flatnonzero(valid)
     if not len(there):
         return
-    kinds, kind = np.unique(np.stack([size[there] for size in sizes], axis=1), axis=0, return_inverse=True)
-    for number, size in enumerate(kinds[:, 0].tolist()):
-        some = there[kind.reshape(-1) == number]
+    if all((size[there] == size[there[0]]).all() for size in sizes):  # as windows of one size are
+        groups = [(int(sizes[0][there[0]]), there)]
+    else:
+        kinds, kind = np.unique(np.stack([size[there] for size in sizes], axis=1), axis=0, return_inverse=True)
+        groups = [(size, there[kind.reshape(-1) == number]) for number, size in enumerate(kinds[:, 0].tolist())]
+    for size, some in groups:
         step = max(1, _SAMPLES_AT_ONCE // size)
         for first in range(0, len(some), step):
             yield some[first:first + step]

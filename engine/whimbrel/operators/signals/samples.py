@@ -19,7 +19,7 @@ from whimbrel.plan import NonOverlapping, Operator, Properties, Sampling, fluent
 
 _FEW_RUNS = 16
 """So many runs of samples may have a batch each, however short they are."""
-_LONG_RUN = 1024
+_LONG_RUN = 16_384
 """Samples of a run that is worth a batch."""
 
 
