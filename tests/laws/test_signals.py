@@ -18,6 +18,7 @@ SAMPLES = {BY_KEY: ".assume(periodic=2, phase=0, gaps=True, per='key').group_by(
            ONE: ".assume(periodic=2, phase=0, gaps=True)"}
 TAPS = tuple([0.5, 0.0, -0.25] + [0.0] * 66 + [1.0])
 """So many run in blocks."""
+RUNNING_SUM = "lambda block, total: ({'v': (sums := block['y'].cumsum() + total)}, float(sums[-1]))"
 SCALED = ".with_columns(v=(col.v * 1024 + 0.5).floor())"
 """FFTs round; the exact values are multiples of a quarter."""
 
@@ -26,6 +27,8 @@ FILTERS: dict[str, tuple[str, str, str, Callable[..., Any]]] = {
             oracle.iir([1, 0.5], [2, -0.5], settle=1)),
     "iir_steady": (ONE, ".with_columns(v=wb.iir(col.x, sos=[[1, 2, 1, 1, 0, 0.25]], init='steady'))", "x",
                    oracle.iir([1, 2, 1], [1, 0, 0.25], steady=True)),
+    "process": (BY_KEY, f".process({RUNNING_SUM}, state=0.0, gives={{'v': 'float64'}}, columns=['y'])", "y",
+                lambda run: [sum(run[:number + 1]) for number in range(len(run))]),
     "fir": (ONE, ".with_columns(v=wb.fir(col.y, [0.5, 0.25, 1], settle=1))", "y", oracle.fir([0.5, 0.25, 1], settle=1)),
     "fir_center": (BY_KEY, ".with_columns(v=wb.fir(col.x, [1, 2, -1], align='center'))", "x",
                    oracle.fir([1, 2, -1], center=True)),
@@ -43,7 +46,15 @@ DETECTORS: dict[str, tuple[str, str, Callable[[list[Event]], list[Event]]]] = {
     "cfar_of_one_signal": (ONE, ".cfar(col.y, deviations=0.5, startup=2)",
                        lambda facts: oracle.ranges(facts, 2, lambda row: row["y"], 0.5, forget=0.999, startup=2)),
 }
-QUERIES = {name: samples + SAMPLES[samples] + step for name, (samples, step, *_) in (FILTERS | DETECTORS).items()}
+RESAMPLED: dict[str, tuple[str, str, Callable[[list[Event]], list[Event]]]] = {
+    "polyphase": (ONE, ".select('x').resample(3, how='polyphase')",
+                  lambda facts: oracle.polyphase(facts, 2, 3, lambda row: row["x"], "x")),
+    "polyphase_keys": (BY_KEY, ".drop('x').resample(1, how='polyphase')",
+                       lambda facts: oracle.polyphase(facts, 2, 1, lambda row: row["y"], "y", keys=("key",))),
+}
+ALL: dict[str, tuple[Any, ...]] = FILTERS | DETECTORS | RESAMPLED
+
+QUERIES = {name: samples + SAMPLES[samples] + step for name, (samples, step, *_) in ALL.items()}
 
 
 def stream(seed: int) -> list[Event]:
@@ -64,8 +75,8 @@ INPUT = stream(7)
 
 
 def reference(name: str) -> Callable[[list[Event]], list[Event]]:
-    if name in DETECTORS:
-        source, _, found = DETECTORS[name]
+    if name not in FILTERS:
+        source, _, found = (DETECTORS | RESAMPLED)[name]
         return lambda facts: found(Query((source,)).reference(facts))
     samples, _, column, function = FILTERS[name]
     return lambda facts: oracle.with_column(Query((samples,)).reference(facts), "v", 2, lambda row: row[column],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Literal, get_args
 
 from whimbrel import operators
-from whimbrel.clock import Duration, Instant, duration_ticks, grid_offset, parse_instant
+from whimbrel.clock import Duration, Instant, Rate, duration_ticks, grid_offset, parse_instant
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Col, Expr, Keys, lifetime_of
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed
@@ -17,12 +19,13 @@ from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
 from whimbrel.stream.plan_nodes import after, until_next
 from whimbrel.stream.presence import with_presence
+from whimbrel.stream.sample_filters import polyphase
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.stream.time_changes import at_changes
 from whimbrel.stream.time_samples import at_multiples, sampled
 from whimbrel.stream.times_of_day import with_date
 
-ResampleMethod = Literal["hold", "linear", "nearest", "mean"]
+ResampleMethod = Literal["hold", "linear", "nearest", "mean", "polyphase"]
 """How the value at a grid point is found."""
 
 
@@ -65,7 +68,7 @@ def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
     return until_next(parts.out, parts.events, parts.keys, limit)
 
 
-def resample(node: Node, keys: Keys, period: Duration, how: ResampleMethod, limit: Duration | None,
+def resample(node: Node, keys: Keys, period: Duration | Rate, how: ResampleMethod, limit: Duration | None,
              offset: Duration | None) -> Node:
     """One event at each multiple of a period, for each key."""
     where = f"resample({period!r}, how={how!r})"
@@ -79,6 +82,11 @@ def resample(node: Node, keys: Keys, period: Duration, how: ResampleMethod, limi
     if names:
         node = after(operators.where, node, *(Col(name).is_not_null() for name in names))
     unit = node.schema.unit
+    if how == "polyphase":
+        return polyphase(node, names, period, limit, offset, where)
+    if isinstance(period, float | Fraction | Decimal):
+        raise PlanError(f"A period must be a duration, got {period!r}.", where=where,
+                        hint='Use a duration such as "5ms"; a rate goes with how="polyphase".')
     ticks = duration_ticks(period, unit, where=where)
     if how != "mean":
         most = None if limit is None else duration_ticks(limit, unit, where=f"resample(limit={limit!r})")

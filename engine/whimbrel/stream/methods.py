@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ShortRule,
         Simultaneous,
         Span,
+        Step,
         WindowLabel,
     )
     from whimbrel.plan import Aggregate, Node, Operators
@@ -547,6 +548,23 @@ class Methods:
         """
         return self._unary(operators.cfar, value, deviations=deviations, forget=forget, startup=startup, hold=hold,
                            min=min, pad=pad, limit=limit, keys=self.keys, known=self.node.properties)
+
+    def process(self, step: Step, *, state: Any, gives: Mapping[str, Any], columns: Sequence[str] = ()) -> Self:
+        """Run a function with a state over blocks of samples. See :class:`whimbrel.operators.ProcessBlocks`.
+
+        Parameters
+        ----------
+        step : callable
+            ``step(block, state)`` answers ``(block, state)``, with any NumPy code. A block is a dict of arrays.
+        state : object
+            The state at first: arrays, numbers, strings, None, and lists, tuples and dicts of these.
+        gives : dict of str to type
+            Names and types of the columns that the function gives.
+        columns : sequence of str
+            The columns that it gets. The default is all columns of numbers.
+        """
+        return self._unary(operators.process, step, state=state, gives=gives, columns=columns, keys=self.keys,
+                           known=self.node.properties)
 
     def rewindow(self, size: int | None = None, hop: int | None = None, *, gaps: GapRule = "skip", fill: Any = None,
                  label: WindowLabel = "start", short: ShortRule = "drop", limit: int | None = None) -> Self:

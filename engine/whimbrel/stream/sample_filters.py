@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal
 
+import numpy as np
+
+from whimbrel.clock import Duration, Rate, duration_ticks, sample_period
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, trace
 from whimbrel.expr.temporal_nodes import Fir
-from whimbrel.operators import FirFilter
+from whimbrel.operators import FirFilter, PolyphaseResample
 from whimbrel.plan import Node
 from whimbrel.stream.temporal_checks import check_sampling
 
@@ -121,3 +127,24 @@ def check_settle(settle: object, *, where: str) -> None:
     if not isinstance(settle, int) or isinstance(settle, bool) or settle < 0:
         raise PlanError(f"settle must be a number of samples, at least 0, got {settle!r}.", where=where,
                         hint="Use settle=100.")
+
+
+def polyphase(node: Node, keys: Sequence[str], given: Duration | Rate, limit: Duration | None,
+              offset: Duration | None, where: str) -> Node:
+    """Samples at another rate, or at another period."""
+    sampling, unit = node.properties.sampling, node.schema.unit
+    if sampling is None:
+        raise PlanError('how="polyphase" needs samples, but the distance of these events is not known.', where=where,
+                        hint='Add assume(rate=...), or use how="linear".')
+    check_sampling(sampling, where)
+    if limit is not None or offset is not None:
+        raise PlanError('how="polyphase" takes no limit= and no offset=: sample 0 keeps its time.', where=where,
+                        hint="Remove the option.")
+    if isinstance(given, str | timedelta | np.timedelta64) or (unit is None and isinstance(given, int)):
+        period = Fraction(duration_ticks(given, unit, where=where))
+        if period <= 0:
+            raise PlanError(f"period must be positive, got {given!r}.", where=where, hint='Use a period such as "5ms".')
+    else:
+        period = sample_period(given if isinstance(given, Decimal) else Fraction(str(given)), unit, where=where)
+    names = tuple(keys) or tuple(sorted(sampling.per))
+    return Node(PolyphaseResample(period=period, sampling=sampling, keys=names, unit=unit), (node,))

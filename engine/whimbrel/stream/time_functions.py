@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from whimbrel.clock import Duration, Instant
+from whimbrel.clock import Duration, Instant, Rate
 from whimbrel.expr import Column, Keys, named_columns
 from whimbrel.plan import Node
 from whimbrel.stream.functions_of_time import ResampleMethod, between, hold, over_time, resample
@@ -66,7 +66,7 @@ class FunctionsOfTime:
         names = tuple(name for name, _ in self.keys)
         return self._with(hold(self.node, self.keys, limit), columns_of_keys(names))
 
-    def resample(self, period: Duration, *, how: ResampleMethod, limit: Duration | None = None,
+    def resample(self, period: Duration | Rate, *, how: ResampleMethod = "polyphase", limit: Duration | None = None,
                  offset: Duration | None = None) -> Self:
         """Give one event at each multiple of a period.
 
@@ -78,7 +78,10 @@ class FunctionsOfTime:
         Parameters
         ----------
         period : str, timedelta or int (ticks)
-        how : {"hold", "linear", "nearest", "mean"}
+            With "polyphase" a number is a rate, in samples per second, if times have a unit.
+        how : {"polyphase", "hold", "linear", "nearest", "mean"}
+            "polyphase" filters samples, as ``assume(rate=...)`` declares them, and keeps the time of sample 0. See
+            :class:`whimbrel.operators.PolyphaseResample`. The others read the samples around each multiple.
             "hold" is the last sample, "nearest" the nearer one (the earlier one of two). "linear" is on the line
             between the two samples, of columns of numbers. "mean" is the mean of the samples in ``[t, t + period)``,
             and there is no event where there is none.

@@ -176,7 +176,8 @@ def test_a_missing_key_has_no_values_and_groups_stay() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "how": ({"how": "cubic"}, "how must be one of 'hold', 'linear', 'nearest', 'mean', got 'cubic'", 'how="linear"'),
+    "how": ({"how": "cubic"}, "how must be one of 'hold', 'linear', 'nearest', 'mean', 'polyphase', got 'cubic'",
+            'how="linear"'),
     "a period of 0": ({"period": 0, "how": "hold"}, "period must be positive, got 0", ""),
     "a limit of 0": ({"how": "hold", "limit": 0}, "limit must be positive, got 0", ""),
     "a period in words": ({"period": "5ms", "how": "hold"}, "integer times", "ticks"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -159,3 +160,42 @@ def statistics(history: Sequence[float], forget: float) -> tuple[float, float]:
         variance = (1 - weight) * (variance + weight * (value - mean) ** 2)
         mean += weight * (value - mean)
     return mean, variance
+
+
+def polyphase(facts: Iterable[Event], period: int, wanted: Fraction | int, of: Callable[[Payload], Any], name: str, *,
+              keys: Sequence[str] = ()) -> list[Event]:
+    """At each multiple of the wanted period inside a run: "the sum of the samples around it, weighted by a sinc"."""
+    ratio = Fraction(period) / Fraction(wanted)
+    widest = max(ratio.numerator, ratio.denominator)
+    half = 10 * widest
+    taps = [sinc(place / widest) * bessel(5 * (1 - (place / half) ** 2) ** 0.5) for place in range(-half, half + 1)]
+    gain = ratio.numerator / sum(taps)
+    out: list[Event] = []
+    for events, signal in signals(facts, period, of, keys=keys):
+        known = {number: None if value is None or value != value else value for number, value in signal}  # noqa: PLR0124
+        key = {column: events[0][2][column] for column in keys}
+        for run in runs([(number, 0) for number, _ in signal]):
+            first, last = signal[run[0]][0], signal[run[-1]][0]
+            for sample in range(first * period // int(wanted) - 1, last * period // int(wanted) + 2):
+                place = sample * Fraction(wanted) / period
+                if not first <= place <= last:
+                    continue
+                weights = {number: taps[int((place - number) * ratio.numerator) + half]
+                           for number in range(first - 2 * half, last + 2 * half)
+                           if abs((place - number) * ratio.numerator) <= half}
+                read = {number: known.get(number) if first <= number <= last else None for number in weights}
+                value = None if None in read.values() else gain * sum(
+                    weight * float(read[number] or 0) for number, weight in weights.items())
+                time = int(sample * Fraction(wanted) + Fraction(1, 2) // 1)
+                out.append((time, time + 1, key | {name: value}))
+    return out
+
+
+def sinc(place: float) -> float:
+    """``sin(pi x) / (pi x)``."""
+    return 1.0 if place == 0 else math.sin(math.pi * place) / (math.pi * place)
+
+
+def bessel(value: float) -> float:
+    """The modified Bessel function of order 0, by its series."""
+    return sum((value / 2) ** (2 * term) / math.factorial(term) ** 2 for term in range(40))
