@@ -43,18 +43,18 @@ def test_states_are_per_key_and_begin_again_after_gaps_and_nulls() -> None:
 
 
 def gives(values: Any) -> Callable[[Any, Any], Any]:
-    return lambda block, state: ({"y": values}, state)
+    return lambda _, state: ({"y": values}, state)
 
 
 @pytest.mark.parametrize(("step", "says"), [
     (gives(np.zeros(3)), "'y' must have the shape (5000,) of its block, got (3,)."),
     (gives(np.zeros(5_000, complex)), "'y' must be float32, got complex128."),
     (lambda block, state: ({"z": block["x"]}, state), "The function must give ['y'], got ['z']."),
-    (lambda block, state: block["x"], "The function must give (block, state), got ndarray."),
-    (lambda block, state: ({"y": block["x"]}, {1, 2}), "got a set."),
-    (lambda block, state: ({"y": block["x"]}, np.zeros(2, complex)), "got an array of complex128."),
-    (lambda block, state: 1 / 0, "ZeroDivisionError: division by zero, for a block of 5000 rows."),
-    (lambda block, state: block["x"].sort(), "ValueError: sort array is read-only"),
+    (lambda block, _: block["x"], "The function must give (block, state), got ndarray."),
+    (lambda block, _: ({"y": block["x"]}, {1, 2}), "got a set."),
+    (lambda block, _: ({"y": block["x"]}, np.zeros(2, complex)), "got an array of complex128."),
+    (lambda _, __: 1 / 0, "ZeroDivisionError: division by zero, for a block of 5000 rows."),
+    (lambda block, _: block["x"].sort(), "ValueError: sort array is read-only"),
 ])
 def test_wrong_results_name_what_came_and_what_was_expected(step: Any, says: str) -> None:
     with pytest.raises(KernelError, match=re.escape(says)):
@@ -64,7 +64,7 @@ def test_wrong_results_name_what_came_and_what_was_expected(step: Any, says: str
 @pytest.mark.parametrize(("mistake", "says"), [
     (lambda: LOG.process(3, state=0, gives={"y": float}), "step must be a function"),  # type: ignore[arg-type]
     (lambda: LOG.process(low_pass, state=0, gives={}), "gives must name at least one column"),
-    (lambda: LOG.process(low_pass, state=0, gives={"y": "text"}), "The type of 'y' must be one of numbers, got 'text'."),
+    (lambda: LOG.process(low_pass, state=0, gives={"y": "text"}), "The type of 'y' must be one of numbers, got"),
     (lambda: LOG.process(low_pass, state={1: 2}, gives={"y": float}), "got the key 1."),
     (lambda: LOG.process(low_pass, state=object(), gives={"y": float}), "got a object."),
 ])

@@ -36,7 +36,7 @@ _STATES = "arrays, numbers, strings, None, and lists, tuples and dicts of these"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProcessBlocks(Operator):
-    """Add columns that a user's function with a state makes of blocks of samples, by key.
+    """Run a user's function with a state over blocks of samples.
 
     The function gets the columns of consecutive rows as arrays, and the state that it gave before.
 

@@ -168,7 +168,7 @@ def polyphase(facts: Iterable[Event], period: int, wanted: Fraction | int, of: C
     ratio = Fraction(period) / Fraction(wanted)
     widest = max(ratio.numerator, ratio.denominator)
     half = 10 * widest
-    taps = [sinc(place / widest) * bessel(5 * (1 - (place / half) ** 2) ** 0.5) for place in range(-half, half + 1)]
+    taps = [sinc(position / widest) * bessel(5 * (1 - (position / half) ** 2) ** 0.5) for position in range(-half, half + 1)]
     gain = ratio.numerator / sum(taps)
     out: list[Event] = []
     for events, signal in signals(facts, period, of, keys=keys):
@@ -177,12 +177,12 @@ def polyphase(facts: Iterable[Event], period: int, wanted: Fraction | int, of: C
         for run in runs([(number, 0) for number, _ in signal]):
             first, last = signal[run[0]][0], signal[run[-1]][0]
             for sample in range(first * period // int(wanted) - 1, last * period // int(wanted) + 2):
-                place = sample * Fraction(wanted) / period
-                if not first <= place <= last:
+                position = sample * Fraction(wanted) / period
+                if not first <= position <= last:
                     continue
-                weights = {number: taps[int((place - number) * ratio.numerator) + half]
+                weights = {number: taps[int((position - number) * ratio.numerator) + half]
                            for number in range(first - 2 * half, last + 2 * half)
-                           if abs((place - number) * ratio.numerator) <= half}
+                           if abs((position - number) * ratio.numerator) <= half}
                 read = {number: known.get(number) if first <= number <= last else None for number in weights}
                 value = None if None in read.values() else gain * sum(
                     weight * float(read[number] or 0) for number, weight in weights.items())
@@ -191,9 +191,9 @@ def polyphase(facts: Iterable[Event], period: int, wanted: Fraction | int, of: C
     return out
 
 
-def sinc(place: float) -> float:
+def sinc(position: float) -> float:
     """``sin(pi x) / (pi x)``."""
-    return 1.0 if place == 0 else math.sin(math.pi * place) / (math.pi * place)
+    return 1.0 if position == 0 else math.sin(math.pi * position) / (math.pi * position)
 
 
 def bessel(value: float) -> float:
