@@ -168,7 +168,8 @@ def polyphase(facts: Iterable[Event], period: int, wanted: Fraction | int, of: C
     ratio = Fraction(period) / Fraction(wanted)
     widest = max(ratio.numerator, ratio.denominator)
     half = 10 * widest
-    taps = [sinc(position / widest) * bessel(5 * (1 - (position / half) ** 2) ** 0.5) for position in range(-half, half + 1)]
+    taps = [sinc(position / widest) * bessel(5 * (1 - (position / half) ** 2) ** 0.5)
+            for position in range(-half, half + 1)]
     gain = ratio.numerator / sum(taps)
     out: list[Event] = []
     for events, signal in signals(facts, period, of, keys=keys):
