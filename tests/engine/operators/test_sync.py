@@ -81,6 +81,16 @@ def test_rows_of_equal_lifetime_are_paired() -> None:
         (10, [2, 3], [2, 3]), (30, [6, 7], [6, 7]), (40, [8, 9], [8, 9])]
 
 
+def test_ends_of_time_are_far_from_all_samples() -> None:
+    """Each tick has a sample, and sample 0 is not at 0: the first watermarks are before all numbers of samples."""
+    signal = wb.from_arrow({"at": [7, 8, 9, 10], "x": [1, 2, 3, 4]}, time="at").drop("at").assume(periodic=1)
+    feed = wb.feeds.iterator(lambda: [{"at": 8, "n": 1}], time="at").select("n")
+    for asked in (events((8, 9)), feed):
+        assert ranges(asked.sync(signal, after=2)) == [(8, 10, 1, [2, 3])]
+    early = wb.feeds.iterator(lambda: [{"at": 7, "x": 1}, {"at": 8, "x": 2}], time="at").select("x").assume(periodic=1)
+    assert ranges(early.rewindow(2)) == [(7, 9, 0, [1, 2])]
+
+
 OTHER = wb.from_arrow({"at": [0, 4], "y": [1, 2]}, time="at").drop("at").assume(periodic=4)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Field, Pulse, Schema, SegmentType, sample_dtype
-from whimbrel.clock import Timebase
+from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.errors import KernelError, PlanError, SchemaError
 from whimbrel.operators.rows.assumption_errors import shown_time
 from whimbrel.plan import Properties, Sampling
@@ -87,6 +87,14 @@ def by_key(ids: Integers, batch: Batch) -> Iterator[tuple[int, Batch]]:
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     for start, stop in zip(starts.tolist(), np.append(starts[1:], len(ids)).tolist(), strict=True):
         yield int(ids[start]), batch.slice(start, stop)
+
+
+def first_samples(timebase: Timebase, times: Integers | int) -> Integers:
+    """The first sample at or after each time; the ends of time count as times that are far from any sample."""
+    far = 2 * int(timebase.period) + 2
+    low, high, phase = MIN_TIME + far, INF - far, int(timebase.phase)
+    clipped = np.clip(np.atleast_1d(times), max(low, low + phase), min(high, high + phase))
+    return np.asarray(timebase.first_samples(clipped).reshape(np.shape(times)))
 
 
 def sample_numbers(batch: Batch, timebase: Timebase, where: str) -> Integers:

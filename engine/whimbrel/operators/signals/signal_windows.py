@@ -9,7 +9,7 @@ import numpy as np
 
 from whimbrel.batch import SegmentType
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.operators.signals.sampling import Integers, TimedSignal
+from whimbrel.operators.signals.sampling import Integers, TimedSignal, first_samples
 from whimbrel.operators.signals.signal_buffer import SignalBuffer
 
 ENDLESS = 1 << 60
@@ -143,7 +143,7 @@ class SignalWindows(TimedSignal):
         rule, buffer = self.rule, self.buffer
         if watermark in (INF, MIN_TIME):
             return watermark
-        coming = self.timebase.first_sample(watermark)
+        coming = int(first_samples(self.timebase, watermark))
         waits = buffer.stop >= coming or (rule.keep_short and self.next < buffer.stop)
         number = max(self.next, -ENDLESS) if waits else max(self.next, coming)
         if rule.gaps == "fill" and not waits:

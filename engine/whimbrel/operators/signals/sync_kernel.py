@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Column, Pulse, Schema, SegmentType, elapsed, frozen
-from whimbrel.clock import INF, MIN_TIME, Timebase
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import Sorter
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.rows.assumption_errors import shown_time
-from whimbrel.operators.signals.sampling import Integers, TimedSignal, by_key, first_timebase, numbered_runs
+from whimbrel.operators.signals.sampling import (
+    Integers,
+    TimedSignal,
+    by_key,
+    first_samples,
+    first_timebase,
+    numbered_runs,
+)
 from whimbrel.operators.signals.signal_buffer import SignalBuffer
 from whimbrel.plan import Sampling
 
@@ -128,7 +135,7 @@ class SyncKernel(Kernel):
 
     def _with_samples(self, signal: HeldSignal, events: Batch) -> Batch:
         """Events with the samples in their ranges."""
-        first, stop = (_first_samples(signal.timebase, times) for times in (events.sync, events.other))
+        first, stop = (first_samples(signal.timebase, times) for times in (events.sync, events.other))
         there = _samples_between(signal.buffer, first, stop)
         kept = np.flatnonzero((there == stop - first) & (there > 0) if self.skip else there > 0)
         events, first, stop = events.take(kept), first[kept], stop[kept]
@@ -142,15 +149,7 @@ class SyncKernel(Kernel):
         """Drop samples that no event can ask for any more."""
         for signal in self.signals.values():
             stop = signal.buffer.stop
-            signal.buffer.drop_before(stop if time == INF else signal.timebase.first_sample(time))
-
-
-def _first_samples(timebase: Timebase, times: Integers) -> Integers:
-    """The first sample at or after each time; the ends of time are far from any sample."""
-    far = 2 * int(timebase.period) + 2
-    low, high = MIN_TIME + far, INF - far
-    phase = int(timebase.phase)
-    return np.asarray(timebase.first_samples(np.clip(times, max(low, low + phase), min(high, high + phase))))
+            signal.buffer.drop_before(stop if time == INF else int(first_samples(signal.timebase, time)))
 
 
 def _samples_between(buffer: SignalBuffer, first: Integers, stop: Integers) -> Integers:
