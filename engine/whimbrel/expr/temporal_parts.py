@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from whimbrel.errors import ExpressionError, PlanError
@@ -22,6 +22,16 @@ def temporal_parts(expr: Expr) -> Iterator[Temporal]:
         return
     for child in children(expr):
         yield from temporal_parts(child)
+
+
+def parts_by_text(exprs: Iterable[Expr]) -> dict[str, Temporal]:
+    """The largest temporal parts of some expressions, each once."""
+    found: dict[str, Temporal] = {}
+    meanings: dict[str, str] = {}
+    for part in (part for expr in exprs for part in temporal_parts(expr)):
+        check_alike(part, meanings)
+        found[part.show()] = part
+    return found
 
 
 def distributed(expr: Expr) -> Expr:

@@ -151,10 +151,13 @@ class TemporalParts:
                 return isinstance(part, PastRows) or any(weighs_time(each, self.out.schema) for each in read)
         return isinstance(part, Previous)
 
-    def read_at(self, part: Temporal) -> ReadColumn | None:
-        """A part as events read it at any times; None for what needs a stream of its own."""
+    def read_at(self, part: Temporal, *, alone: bool = False) -> ReadColumn | None:
+        """A part as events read it at any times; None for what needs a stream of its own.
+
+        A part that is `alone` may be a periodic loop.
+        """
         check_alike(part, self._meanings)
-        read = self._as_read(part) if self._reads_rows(part) else None
+        read = None if alone and not self._reads_rows(part) else self._as_read(part)
         return None if read is None else ReadColumn(self._new(part.show()).name, *read)
 
     def _as_read(self, part: Temporal) -> tuple[EventValue | WindowFold, int] | None:

@@ -7,7 +7,7 @@ from functools import reduce
 
 from whimbrel import operators
 from whimbrel.expr import Col, Expr, columns_of, substitute
-from whimbrel.expr.temporal_parts import temporal_parts
+from whimbrel.expr.temporal_parts import parts_by_text
 from whimbrel.operators import OverTime, Select
 from whimbrel.plan import Node
 from whimbrel.stream.plan_nodes import after, joined, with_keys
@@ -25,18 +25,17 @@ def at_changes(parts: TemporalParts, exprs: Mapping[str, Expr]) -> Node:
     read: list[ReadColumn] = []
     others: list[Node] = []
     columns: dict[str, Expr] = {}
-    for part in (part for expr in exprs.values() for part in temporal_parts(expr)):
-        if part.show() in columns:
-            continue
-        if (made := parts.read_at(part)) is not None:
+    plain = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
+    found = parts_by_text(exprs.values())
+    for text, part in found.items():
+        if (made := parts.read_at(part, alone=len(found) == 1 and not plain)) is not None:
             if isinstance(made.of, WindowFold):
                 check_changes(part, made.of.results, parts.out.schema)
             read.append(made)
-            columns[part.show()] = Col(made.name)
+            columns[text] = Col(made.name)
         else:
-            there, columns[part.show()] = parts.at_any_time(part)
+            there, columns[text] = parts.at_any_time(part)
             others.append(there)
-    plain = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
     functions = others
     if read:
         read += [ReadColumn(name, EventValue(Col(name))) for name in plain]

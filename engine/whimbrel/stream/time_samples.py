@@ -11,7 +11,7 @@ from whimbrel import operators
 from whimbrel.clock import Duration, check_positive, duration_ticks, grid_offset, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
-from whimbrel.expr.temporal_parts import temporal_parts
+from whimbrel.expr.temporal_parts import parts_by_text
 from whimbrel.operators import Chop, OverTime, Select, TemporalSamples
 from whimbrel.plan import Node
 from whimbrel.stream.plan_nodes import after, joined, with_keys
@@ -31,14 +31,12 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     read: list[ReadColumn] = []
     others: list[Node] = []
     columns: dict[str, Expr] = {}
-    for part in (part for expr in exprs.values() for part in temporal_parts(expr)):
-        if part.show() in columns:
-            continue
+    for text, part in parts_by_text(exprs.values()).items():
         if (made := parts.read_at(part)) is not None:
             read.append(made)
-            columns[part.show()] = Col(made.name)
+            columns[text] = Col(made.name)
         else:
-            there, columns[part.show()] = parts.at_any_time(part)
+            there, columns[text] = parts.at_any_time(part)
             others.append(there)
     plain = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
     read += [ReadColumn(name, EventValue(Col(name))) for name in plain]

@@ -57,7 +57,7 @@ def test_it_is_what_joins_on_the_timeline_give(seed: int, monkeypatch: pytest.Mo
     stream, columns = drawn(seed, eighths=True)
     with tier("interpreted"):
         found = stream.over_time(**columns)
-        monkeypatch.setattr(TemporalParts, "read_at", lambda self, part: None)  # noqa: ARG005
+        monkeypatch.setattr(TemporalParts, "read_at", lambda self, part, alone=False: None)  # noqa: ARG005
         joined = stream.over_time(**columns)
         assert "over_time(" not in joined.explain()
         assert rows(found.collect()) == rows(joined.collect())
@@ -186,3 +186,21 @@ def test_each_key_has_rows_of_its_own() -> None:
     found = log.over_time(n=wb.count().past(2_000)).collect()
     assert found["n"].to_numpy().max() == 3
     assert found.num_rows == 2 * 60_000 - 700  # where events start and leave, but where the last one of a key leaves
+
+
+def test_only_a_window_alone_is_a_periodic_loop() -> None:
+    log = wb.from_arrow({"at": range(50), "x": range(50)}, time="at").select("x")
+    window, x = wb.mean(col.x).past(20), col.x
+    for options, loop in (({"m": window}, True), ({"m": window, "x": x}, False), ({"m": window, "every": 2}, False)):
+        assumed, plain = (stream.over_time(**options) for stream in (log.assume(periodic=1), log))
+        assert ("periodic_loop(" in assumed.explain()) is loop
+        assert assumed.collect().equals(plain.collect())
+
+
+def test_functions_of_the_same_name_are_not_confused() -> None:
+    one, ten = (wb.aggregate(init=0, accumulate=lambda s, x, n=n: s + n * x, result=lambda s: s, name="u",
+                             returns=pa.int64()) for n in (1, 10))
+    log = wb.from_arrow({"at": range(5), "x": range(5)}, time="at").select("x")
+    for every in (None, 2):
+        with pytest.raises(WhimbrelError, match="Two different functions have the same text"):
+            log.over_time(every=every, a=one(col.x).past(3), b=ten(col.x).past(3))
