@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import symtable
+from collections.abc import Sequence
 
 
 def comment(text: str) -> str:
@@ -15,3 +17,19 @@ def literal(number: float) -> str:
     if isinstance(number, float) and not math.isfinite(number):
         return "np.nan" if math.isnan(number) else "np.inf" if number > 0 else "-np.inf"
     return repr(number)
+
+
+def indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+    """The lines, so many levels deeper."""
+    return ["    " * levels + line for line in lines]
+
+
+def free_names(lines: Sequence[str]) -> frozenset[str]:
+    """Names that the lines of a function read and do not assign: they are its parameters, or imported.
+
+    >>> sorted(free_names(["y = f(x)", "z[y] = y"]))
+    ['f', 'x', 'z']
+    """
+    table = symtable.symtable("\n".join(["def body():", *indented([*lines, "pass"])]), "<generated>", "exec")
+    body, = table.get_children()
+    return frozenset(symbol.get_name() for symbol in body.get_symbols() if symbol.is_global())

@@ -6,21 +6,22 @@ Only windows have their own loops, which run first and write arrays that the oth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from whimbrel.expr import SCALARS
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.kernels.source_text import comment
+from whimbrel.kernels.source_text import comment, free_names, indented
 from whimbrel.temporal.bounds import needs_of, reach_of
+from whimbrel.temporal.loop_module import LoopModule
 from whimbrel.temporal.loop_steps import Adjacent, PeriodicStep, Slid, in_order
-from whimbrel.temporal.loop_text import indented
-from whimbrel.temporal.loop_writer import Leaf, LoopWriter, Nulls
+from whimbrel.temporal.row_writer import row_loop
+from whimbrel.temporal.step_writer import Leaf, Nulls, StepWriter
+from whimbrel.temporal.window_writer import sliding_loops, tumbling_loop
 
 _PART = 16_384
 """Places that are worked on at once: what windows write and others read stays in the cache."""
@@ -95,82 +96,110 @@ def loop_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mask
 
 def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_slots: int,
                by_key: bool) -> GeneratedLoop:
-    loops = needs_of(last)
-    writer = LoopWriter(nulls, period, masked=masked, max_slots=max_slots + sum(reach_of(last)))
+    loops, reach = needs_of(last), sum(reach_of(last))
+    module = LoopModule(max_slots + reach)
+    writer = StepWriter(module, nulls, period, masked=masked)
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)
-            for line in (writer.windows(step, key, loops[key]) if isinstance(step, Adjacent)
-                         else writer.slides(cast(Slid, step), loops[key]))]
-    result, lines = writer.rows(last, timed=by_key)
+            for line in (tumbling_loop(writer, step, key, loops[key]) if isinstance(step, Adjacent)
+                         else sliding_loops(writer, cast(Slid, step), loops[key]))]
+    result, lines = row_loop(writer, last, timed=by_key)
     body += lines
-    nullable = tuple(valid is not None for _, valid in result.columns)
+    nullable = tuple(bool(column.valid) for column in result.columns)
     changing = result.changes is not None and not result.recomputed
     everywhere = result.present is None and not changing and not by_key
     # What windows need to begin with is computed again for each part: a few times the reach should not matter.
-    in_parts = bool(loops) and not (masked or changing or writer.leads) and 16 * sum(reach_of(last)) <= _PART
-    used = [name for name in SCALARS if any(f"{name}(" in line for line in body)]
-    named = set(re.findall(r"\w+", "\n".join(body)))
+    in_parts = bool(loops) and not (masked or changing or writer.leads) and 16 * reach <= _PART
+    free = free_names(body)
     masks = tuple((kind, port) for port in sorted(writer.ports) for kind in ("there", "changes")
-                  if f"{kind}{port}" in named)
-    leaves = tuple(leaf for leaf in writer.leaves.values() if f"c{leaf[0]}_{leaf[1]}" in named)
+                  if f"{kind}{port}" in free)
+    leaves = tuple(leaf for leaf in writer.leaves.values() if not free.isdisjoint(_arrays(leaf)))
     parameters = [
-        "base", "first", "stop", "time", "period", *(f"lead{port}" for port in writer.leads),
-        *(f"{kind}{port}" for kind, port in masks),
-        *(f"{kind}{port}_{at}" for port, at, with_nulls in leaves for kind in ("cv" if with_nulls else "c")),
-        *writer.scratch, "count", *([] if everywhere else ["out_sync"]), *(["out_end"] if changing else []),
-        *(f"out{at}{kind}" for at, some in enumerate(nullable) for kind in (("", "_valid") if some else ("",)))]
+        *(Parameter(f"lead{port}") for port in writer.leads),
+        *(Parameter(f"{kind}{port}", "slot") for kind, port in masks),
+        *(Parameter(name, "slot") for leaf in leaves for name in _arrays(leaf)),
+        *(Parameter(name) for name in (*module.scratch, "count")),
+        *([] if everywhere else [Parameter("out_sync", "row")]), *([Parameter("out_end", "row")] if changing else []),
+        *(Parameter(f"out{at}{kind}", "row") for at, some in enumerate(nullable)
+          for kind in (("", "_valid") if some else ("",)))]
     text = "\n".join([
         comment(f"Periodic loop: {shown}"), "", "import numpy as np", "from numpy import uintp",
-        *(f"from {module} import {', '.join(name for name, of in writer.imports.items() if of == module)}"
-          for module in dict.fromkeys(writer.imports.values())),
-        *(f"from {SCALARS[name].__module__} import {name}" for name in used), "", "",
-        *writer.definitions, *_wrapped("def loop(", parameters), *indented(body), "",
+        *(f"from {origin} import {', '.join(name for name, of in module.imports.items() if of == origin)}"
+          for origin in dict.fromkeys(module.imports.values())),
+        *(f"from {SCALARS[name].__module__} import {name}" for name in SCALARS if name in free), "", "",
+        *module.definitions, *_wrapped("def loop", [*_RANGE, *(each.name for each in parameters)], ":"),
+        *indented(body), "",
         *(_each_key(parameters) if by_key else _each_part(parameters) if in_parts else [])])
-    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "loop", writer.functions)
-    return GeneratedLoop(text, loop, tuple(writer.leads), masks, leaves, tuple(writer.scratch.values()), nullable,
+    loop = load_text(text, "by_key" if by_key else "in_parts" if in_parts else "loop", module.functions)
+    return GeneratedLoop(text, loop, tuple(writer.leads), masks, leaves, tuple(module.scratch.values()), nullable,
                          changing, everywhere, result.recomputed)
 
 
-def _each_key(parameters: Sequence[str]) -> list[str]:
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the loop.
+
+    Parameters
+    ----------
+    name : str
+    each : {"slot", "row"}, optional
+        It is an array with an entry for each slot that is given, or each row that is written.
+    """
+
+    name: str
+    each: Literal["slot", "row"] | None = None
+
+    def part(self, slots: str) -> str:
+        """The part that one call of the loop reads or writes."""
+        return f"{self.name}[{slots}]" if self.each == "slot" else f"{self.name}[rows:]" if self.each else self.name
+
+
+_RANGE = ("base", "first", "stop", "time", "period")
+"""Parameters that say for which places the loop runs."""
+
+
+def _arrays(leaf: Leaf) -> list[str]:
+    """Arrays of a column that is read."""
+    port, position, with_nulls = leaf
+    return [f"{kind}{port}_{position}" for kind in ("cv" if with_nulls else "c")]
+
+
+def _each_key(parameters: Sequence[Parameter]) -> list[str]:
     """The function that runs the loop for each key, in its part of the arrays, and says where in them each row was."""
-    given = ["bases[key]", "first", "end - begin", "times[key]", *_part_of(parameters[4:], "begin:end")]
+    given = ["bases[key]", "first", "end - begin", "times[key]", "period",
+             *(each.part("begin:end") for each in parameters)]
+    names = ["begins", "bases", "first", "times", "period", *(each.name for each in parameters), "slots"]
     return [
-        "", *_wrapped("def by_key(", ["begins", "bases", "first", "times", *parameters[4:], "slots"]),
+        "", *_wrapped("def by_key", names, ":"),
         "    rows = 0",
         "    for key in range(len(bases)):",
         "        begin, end = begins[key], begins[key + 1]",
-        *indented(indented([line.removesuffix(":") for line in _wrapped("loop(", given)])),
+        *indented(_wrapped("loop", given), 2),
         "        for row in range(rows, rows + count[0]):",
         "            slots[row] = begin + (out_sync[row] - times[key]) // period",
         "        rows += count[0]",
         "    count[0] = rows", ""]
 
 
-def _each_part(parameters: Sequence[str]) -> list[str]:
+def _each_part(parameters: Sequence[Parameter]) -> list[str]:
     """The function that runs the loop for a few places at a time."""
-    given = ["base + done", "first", f"min(first + {_PART}, stop - done)", "time + done * period",
-             *_part_of(parameters[4:], "done:")]
+    given = ["base + done", "first", f"min(first + {_PART}, stop - done)", "time + done * period", "period",
+             *(each.part("done:") for each in parameters)]
     return [
-        "", *_wrapped("def in_parts(", parameters),
+        "", *_wrapped("def in_parts", [*_RANGE, *(each.name for each in parameters)], ":"),
         "    rows = 0",
         f"    for done in range(0, stop - first, {_PART}):",
-        *indented(indented([line.removesuffix(":") for line in _wrapped("loop(", given)])),
+        *indented(_wrapped("loop", given), 2),
         "        rows += count[0]",
         "    count[0], count[3] = rows, time + first * period", ""]
 
 
-def _part_of(names: Sequence[str], slots: str) -> list[str]:
-    """The part of each array that one call of the loop reads or writes."""
-    return [f"{name}[{slots}]" if re.match("(there|changes|c|v)[0-9]", name) else (
-        f"{name}[rows:]" if name.startswith("out") else name) for name in names]
-
-
-def _wrapped(head: str, names: Sequence[str]) -> list[str]:
-    """A function's head over several lines."""
+def _wrapped(head: str, names: Sequence[str], end: str = "") -> list[str]:
+    """A head with its arguments, over several lines."""
     lines: list[str] = []
-    line = head
+    line = f"{head}("
     for at, name in enumerate(names):
-        part = f"{name}, " if at < len(names) - 1 else f"{name}):"
+        part = f"{name}, " if at < len(names) - 1 else f"{name}){end}"
         if len(line) + len(part) > 110:
-            lines, line = [*lines, line.rstrip()], " " * len(head)
+            lines, line = [*lines, line.rstrip()], " " * (len(head) + 1)
         line += part
     return [*lines, line]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from whimbrel.batch import numpy_type
-from whimbrel.kernels.source_text import comment, literal
+from whimbrel.kernels.source_text import literal
 from whimbrel.plan import AggregateFunctions, TwoPasses
 from whimbrel.plan.typed_aggregate import TypedAggregate
 from whimbrel.temporal.loop_steps import Slid
@@ -18,8 +15,6 @@ The compiler unrolls that many, and then computes several slots at once.
 
 _FEW_SLOTS_TWICE = 16
 """Longest window of which all values are gone through twice for each place."""
-
-_BOOL = np.dtype(np.bool_)
 
 
 def algebra_of(measure: TypedAggregate) -> AggregateFunctions | TwoPasses:
@@ -44,14 +39,3 @@ def fresh_state(algebra: AggregateFunctions | TwoPasses) -> str:
 def time_of(measure: TypedAggregate, slot: str) -> str:
     """A further argument: when the event began."""
     return f", time + {slot} * period" if measure.steps.timed else ""
-
-
-def physical(measure: TypedAggregate, text: str) -> str:
-    """A value as the column of the aggregate has it."""
-    dtype = numpy_type(measure.type)
-    assert dtype is not None
-    return f"({text} != 0)" if dtype == _BOOL else text if dtype == measure.out_dtypes[0] else f"np.{dtype}({text})"
-
-
-def in_strings(measure: TypedAggregate) -> str:
-    return comment(f"{measure.name}={measure.aggregate.show()}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.kernels.source_text import comment
+from whimbrel.kernels.source_text import comment, indented
 from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase
 from whimbrel.plan.aggregate_source import SHOW, bind_steps, into, literals, outputs, shows_states, stored, tuple_of
 
@@ -42,8 +42,8 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) 
         "        begin, stop = index(low[window]), index(high[window])",
         "        if begin >= stop:",
         "            continue",
-        *_inner(body, 2),
-        *_inner(shows, 2),
+        *indented(body, 2),
+        *indented(shows, 2),
         "",
     ]), "fold", functions)
 
@@ -60,7 +60,7 @@ class _Lines:
         """From the first event on; or from where the window before ended, if it began with the same event."""
         grows = [] if self.steps.spans else ["if begin != first or stop < done:"]
         fresh = ["first = done = begin", f"state = {self.fresh}"]
-        return [*grows, *_inner(fresh, len(grows)),
+        return [*grows, *indented(fresh, len(grows)),
                 "for row in range(done, stop):", *self._taken("state", clipped=self.steps.spans),
                 "done, folded = stop, state"]
 
@@ -84,7 +84,7 @@ class _Lines:
 
     def _backwards(self, end: str) -> list[str]:
         return ["if index(cut[window]) != middle:",
-                *_inner(["middle = done = index(cut[window])", f"state = {self.fresh}",
+                *indented(["middle = done = index(cut[window])", f"state = {self.fresh}",
                          f"for row in range({end} - 1, begin - 1, -1):",
                          *self._taken("state", f"merge({self._accumulated(self.fresh)}, state)"),
                          f"    {stored('suffix', 'row', self.fields, 'state')}",
@@ -92,7 +92,7 @@ class _Lines:
 
     def _taken(self, state: str, taken: str | None = None, *, clipped: bool = False) -> list[str]:
         taken = taken or self._accumulated(state, clipped=clipped)
-        return _inner(["if valid.shape[0] == 0 or valid[row]:", f"    {state} = {taken}"])
+        return indented(["if valid.shape[0] == 0 or valid[row]:", f"    {state} = {taken}"])
 
     def _accumulated(self, state: str, *, clipped: bool = False) -> str:
         given = into("value", "row", range(self.inputs))
@@ -107,5 +107,3 @@ class _Lines:
         return tuple_of("suffix", entry, self.fields)
 
 
-def _inner(lines: list[str], levels: int = 1) -> list[str]:
-    return ["    " * levels + line for line in lines]

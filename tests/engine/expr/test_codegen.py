@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -26,6 +27,8 @@ from whimbrel.expr import (
     to_source,
     when,
 )
+from whimbrel.expr.null_rejection import rejects_null
+from whimbrel.expr.overflow import can_overflow
 from whimbrel.kernels.compile import load_text, tier
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
@@ -122,6 +125,37 @@ def test_predicates_row_by_row(expr, items):
     column = evaluate(when(expr).then(True).otherwise(False), of)
     assert same(interpreted(when(expr).then(True).otherwise(False), of, column), column)
     assert column.values.tolist() == expected.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(condition=conditions, items=rows)
+def test_a_true_condition_has_values_in_the_columns_whose_nulls_it_rejects(condition, items):
+    of = as_batch(items)
+    try:
+        true = predicate(condition, of)
+    except KernelError:
+        return
+    for name in rejects_null(condition):
+        assert of.column(name).validity()[true].all()
+
+
+@pytest.mark.parametrize(("condition", "rejected"), [
+    (col.a > col.b + 1, "ab"), ((col.a > 0) & (col.b > 0), "ab"), ((col.a > 0) | (col.b > 0), ""),
+    (col.a.is_not_null() & ~(col.b == 0), "ab"), (col.a.is_null(), ""), (col.a.fill_null(1) > 0, ""),
+    (col.a.between(1, col.b), "ab"), ((col.p & col.q) == True, ""), (col.a.cast(float).sqrt() > 1, "a"),  # noqa: E712
+], ids=repr)
+def test_columns_whose_nulls_a_condition_rejects(condition, rejected):
+    assert rejects_null(condition) == frozenset(rejected)
+
+
+@settings(max_examples=300, deadline=None)
+@given(expr=st.one_of(numbers, conditions, times))
+def test_only_what_can_overflow_calls_a_function_that_raises(expr):
+    schema = as_batch([dict.fromkeys(TYPES)]).schema
+    if inlinable(expr, schema) and not can_overflow(expr, schema):
+        value, _ = to_source(expr, schema, lambda part: (part.name, f"has_{part.name}"))
+        # Times in two units are divided by a constant, which is not -1.
+        assert not re.search(r"\b(checked_\w+|floor_div|int_power|whole|within)\((?!.*\b1000+\))", value)
 
 
 @pytest.mark.parametrize("expr", (

@@ -472,3 +472,13 @@ def test_the_bounds_of_windows_are_no_part_of_a_loop() -> None:
     found = windows.aggregate(n=wb.count() * 2, begins=wb.window_start(), long=wb.window_end() - wb.window_start())
     assert found.collect().to_pylist() == [{"start": start, "end": start + 1, "n": 2, "begins": start - 1, "long": 2}
                                            for start in (5, 6)]
+
+
+@pytest.mark.parametrize("query", [
+    lambda log: log.where(col.x.is_null()).sliding_window(2).aggregate(s=wb.sum(col.y)),
+    lambda log: log.sliding_window(2).aggregate(s=wb.sum(col.y).where(col.x.is_not_null()))])
+def test_of_a_column_only_the_nulls_are_read(query: Query) -> None:
+    log = wb.from_arrow({"at": [0, 1, 2, 3], "x": [1, None, 3, None], "y": [1, 2, 3, 4]}, time="at")
+    known = query(log.assume(periodic=1))
+    assert "periodic_loop" in known.explain()
+    assert rows(known.collect()) == rows(query(log).collect())
