@@ -29,7 +29,7 @@ from whimbrel.operators import (
     Where,
 )
 from whimbrel.plan import AggregateFunctions, AggregatePhase, Node, Operator, Source, reads_lifetime, walk
-from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.bounds import slot_bounds
 from whimbrel.temporal.loop_steps import (
     Adjacent,
     FilterStep,
@@ -129,7 +129,7 @@ def _fused(node: Node, spacings: frozenset[_Spacing], reasons: dict[str, str]
 def _lasting(loop: _Loop, last: PeriodicStep) -> int | None:
     """How long events of a whole loop last at each place; None where they also change between places."""
     spacing = loop.spacing
-    if loop.sparse and sum(reach_of(last)) > _MAX_SPARSE_REACH:
+    if loop.sparse and slot_bounds(last).span > _MAX_SPARSE_REACH:
         raise _OutsideLoopError(f"its windows are longer than {_MAX_SPARSE_REACH // 2:,} ticks, and not every tick "
                                 f"needs to have an event")
     if loop.sparse:
@@ -339,8 +339,8 @@ def _worth(steps: Sequence[PeriodicStep]) -> bool:
 
 def _row_by_row(last: PeriodicStep, lasts: int, period: int) -> bool:
     """Whether rows of the result are of rows of one key at a time: each of one row and of a few before it."""
-    back, forward = reach_of(last)
-    return lasts < period and forward == 0 and back <= _MAX_BEFORE
+    bounds = slot_bounds(last)
+    return lasts < period and bounds.lookahead == 0 and bounds.back <= _MAX_BEFORE
 
 
 def _spacings_of(node: Node) -> list[_Spacing]:

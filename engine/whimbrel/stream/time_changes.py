@@ -14,6 +14,7 @@ from whimbrel.stream.plan_nodes import after, joined, with_keys
 from whimbrel.stream.temporal_checks import check_changes
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.stream.time_samples import nothing_to_read
+from whimbrel.temporal.bounds import presence_of
 from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns, WindowFold
 
 
@@ -39,7 +40,7 @@ def at_changes(parts: TemporalParts, exprs: Mapping[str, Expr]) -> Node:
     functions = others
     if read:
         read += [ReadColumn(name, EventValue(Col(name))) for name in plain]
-        op = OverTime(parts=ReadColumns(read), presences=tuple({each.presence: None for each in read}),
+        op = OverTime(parts=ReadColumns(read), presences=tuple({presence_of(each): None for each in read}),
                       keys=tuple(parts.keys), unit=parts.out.schema.unit)
         functions = [Node(op, (with_keys(parts.out, parts.keys),)), *others]
     elif plain or not others:

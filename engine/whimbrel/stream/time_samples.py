@@ -16,6 +16,7 @@ from whimbrel.operators import Chop, OverTime, Select, TemporalSamples
 from whimbrel.plan import Node
 from whimbrel.stream.plan_nodes import after, joined, with_keys
 from whimbrel.stream.temporal_columns import TemporalParts
+from whimbrel.temporal.bounds import presence_of
 from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns
 
 _THERE = "is there"
@@ -44,7 +45,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
         if not parts.keys:
             raise nothing_to_read()
         read.append(ReadColumn(_THERE, EventValue(lit(True))))
-    ending = tuple({each.presence: None for each in read if each.presence.end is not None})
+    ending = tuple({presence_of(each): None for each in read if presence_of(each).end is not None})
     if not ending and not others:
         endless = next(iter(columns))
         raise PlanError(f"{endless} never ends.", where=f"over_time(every={every!r}, ...)",

@@ -1,14 +1,157 @@
-"""Compute the halo of each step of a periodic loop.
-
-The computation goes from the result to the inputs.
-"""
+"""Boundary resolution: what functions of time read around a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from whimbrel.temporal.loop_steps import Adjacent, Moved, PeriodicStep, Slid, in_order
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.plan import Exact, LineageRequest, Reach, earlier, floor_to, later
+from whimbrel.temporal.loop_steps import Adjacent, Moved, PeriodicStep, Sampled, Slid, Windowed, in_order
+from whimbrel.temporal.parts import CellWindow, EventValue, ReadColumn, RowWindow, TimeWindow, WindowFold
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far a function of time reads.
+
+    Parameters
+    ----------
+    back : int
+        Ticks, or slots of a loop. Events that ended so long before a time do not matter, but the last `rows` of them.
+    lookahead : int
+        Ticks, or slots of a loop.
+    rows : int
+        Events of a key that are needed, however long ago they were.
+    """
+
+    back: int = 0
+    lookahead: int = 0
+    rows: int = 0
+
+    @property
+    def span(self) -> int:
+        """From the first time that is read to the last."""
+        return self.back + self.lookahead
+
+    def reach(self, events: Reach) -> Reach | None:
+        """Reach of the function over a stream: the events that are active within the bounds started earlier."""
+        if self.rows or events.longest is None:
+            return None
+        return events.wider(self.back + events.longest, self.lookahead, events.longest)
+
+    def around(self, wanted: LineageRequest) -> LineageRequest:
+        """The events that are read at wanted times."""
+        start = MIN_TIME if self.rows else earlier(wanted.start, self.back)
+        return wanted.during(start, later(wanted.end, self.lookahead), Exact.LIFETIMES)
+
+    def lineage(self, wanted: LineageRequest, longest: int | None) -> LineageRequest:
+        """The events that wanted rows read where they start; the rows last at most `longest` ticks."""
+        if wanted.starting:
+            return self.around(wanted)
+        started = MIN_TIME if longest is None else earlier(wanted.start, longest - 1)
+        return self.around(replace(wanted, start=started))
+
+
+def part_bounds(part: ReadColumn) -> Bounds:
+    """The bounds of one column that reads other events, in ticks."""
+    match part.of:
+        case EventValue(before=before, held=held):
+            return Bounds(max(0, part.lag), max(0, -part.lag), before + held)
+        case WindowFold(window=TimeWindow(back, lookahead)):
+            return Bounds(max(0, part.lag + back), max(0, lookahead - part.lag))
+        case WindowFold(window=CellWindow(size=size)):
+            return Bounds(max(0, part.lag + size), max(0, size - 1 - part.lag))
+        case WindowFold(window=RowWindow(rows)):
+            return Bounds(max(0, part.lag), max(0, -part.lag), rows)
+    raise AssertionError(part)
+
+
+def column_bounds(parts: Iterable[ReadColumn]) -> Bounds:
+    """The bounds of columns together."""
+    return joined(list(map(part_bounds, parts)))
+
+
+def joined(bounds: Sequence[Bounds]) -> Bounds:
+    """How far all of them read."""
+    return Bounds(*(max(getattr(each, name) for each in bounds) for name in ("back", "lookahead", "rows")))
+
+
+def known_until(parts: Iterable[ReadColumn], watermark: int) -> int:
+    """Values of columns before this tick depend on no event from the watermark on."""
+    if watermark in (INF, MIN_TIME):
+        return watermark
+    known = [watermark]
+    for part in parts:
+        lookahead = part_bounds(part).lookahead
+        if lookahead and isinstance(part.of, WindowFold) and isinstance(part.of.window, CellWindow):
+            known.append(floor_to(watermark, part.of.window.size, part.of.window.offset) + part.lag)
+        elif lookahead:
+            known.append(watermark - lookahead)
+    return max(MIN_TIME, min(known))
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """When events change a function of time.
+
+    Parameters
+    ----------
+    of_end : bool
+        It is after the end of an event; otherwise after its start.
+    shift : int
+        So many ticks; fewer than 0 are before.
+    size, offset : int
+        Starts are first rounded down to a grid, and ends up; a size of 0 does not round.
+    """
+
+    of_end: bool
+    shift: int
+    size: int = 0
+    offset: int = 0
+
+    @property
+    def lead(self) -> int:
+        """Most ticks from the boundary to the start or end of the event; negative if it is later than that."""
+        return max(0, self.size - 1) - self.shift
+
+
+@dataclass(frozen=True)
+class Presence:
+    """When an event gives a function of time a value: from one boundary to the other one, or for ever."""
+
+    begin: Boundary
+    end: Boundary | None
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far it reads; an event still matters when it passes its last boundary."""
+        back = 0 if self.end is None else max(0, self.end.shift + self.end.size + 1)
+        return Bounds(back, max(0, self.begin.lead), int(self.end is None))
+
+    def known_until(self, watermark: int) -> int:
+        """No event from the watermark on has a boundary before this tick."""
+        begin = self.begin
+        return (floor_to(watermark, begin.size, begin.offset) if begin.size else watermark) + begin.shift
+
+
+def presence_of(part: ReadColumn) -> Presence:
+    """When events give a column a value."""
+    match part.of:
+        case WindowFold(window=TimeWindow(back, lookahead)):
+            return Presence(Boundary(False, part.lag - lookahead), Boundary(True, part.lag + back - 1))
+        case WindowFold(window=CellWindow(size, offset)):
+            return Presence(Boundary(False, part.lag, size, offset), Boundary(True, part.lag, size, offset))
+        case WindowFold(window=RowWindow()) | EventValue(held=True):
+            return Presence(Boundary(False, part.lag), None)
+    return Presence(Boundary(False, part.lag), Boundary(True, part.lag))
+
+
+def function_bounds(parts: Iterable[ReadColumn], presences: Iterable[Presence]) -> Bounds:
+    """The bounds of functions of time that have a row as long as one of these has a value."""
+    return joined([*map(part_bounds, parts), *(each.bounds for each in presences)])
+
 
 Shifted = tuple[int, int]
 """A step, by identity, and how many places later it is used."""
@@ -44,7 +187,7 @@ class Needs:
 def needs_of(last: PeriodicStep) -> dict[Shifted, Needs]:
     """The loops that compute a result, by what they compute: windows, and the result itself.
 
-    Windows that slide do so once, wherever they are used.
+    It goes from the result to the inputs. Windows that slide are computed once, wherever they are used.
     """
     loops = {RESULT: Needs()}
     loops[RESULT].add(last, 0, 0, 0)
@@ -67,8 +210,22 @@ def needs_of(last: PeriodicStep) -> dict[Shifted, Needs]:
     return loops
 
 
-def reach_of(last: PeriodicStep) -> tuple[int, int]:
-    """Slots before and after a range of the result for which its inputs are read."""
+def slot_bounds(last: PeriodicStep) -> Bounds:
+    """The bounds of a loop, in slots: what it reads of its inputs around a slot of the result."""
     needs = [(back + shift, forward - shift) for loop in needs_of(last).values()
              for (_, shift), (back, forward) in loop.of.items()]
-    return max(0, *(back for back, _ in needs)), max(0, *(forward for _, forward in needs))
+    return Bounds(max(0, *(back for back, _ in needs)), max(0, *(forward for _, forward in needs)))
+
+
+def loop_reach(last: PeriodicStep, period: int, inputs: Sequence[Reach]) -> Reach | None:
+    """Reach of a loop into its inputs, which have slots of `period` ticks."""
+    known: Reach | None = inputs[0]
+    for other in inputs[1:]:
+        known = None if known is None else known.combined(other)
+    bounds, steps = slot_bounds(last), in_order(last)
+    # What is active at a slot began a slot before, or an event of another period.
+    begun = max([period, *(step.ticks for step in steps if isinstance(step, Sampled))])
+    # A window whose events stay the same is one row.
+    longest = period * max([1, *(step.width for step in steps if isinstance(step, Windowed))])
+    return None if known is None else known.wider(bounds.back * period + begun, bounds.lookahead * period + longest,
+                                                  longest)

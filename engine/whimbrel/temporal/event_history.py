@@ -19,7 +19,7 @@ from whimbrel.kernels.primitives.temporal.events_by_key import (
     link_events,
     needed_events,
 )
-from whimbrel.temporal.parts import Boundary, ReadReach
+from whimbrel.temporal.bounds import Boundary, Bounds
 
 Array = np.ndarray[Any, Any]
 
@@ -76,12 +76,12 @@ class EventHistory:
     ----------
     schema : Schema
         The columns that are kept.
-    extent : ReadReach
+    bounds : Bounds
         How far a time reads. Other events are not needed for it.
     """
 
-    def __init__(self, schema: Schema, extent: ReadReach) -> None:
-        self.back, self.kept, self.lookahead = extent.back, extent.kept, extent.lookahead
+    def __init__(self, schema: Schema, bounds: Bounds) -> None:
+        self.back, self.kept, self.lookahead = bounds.back, bounds.rows, bounds.lookahead
         self.events = Batch.empty(schema)
         self.new: list[Batch] = []
         self.size = self.dropped = 0
@@ -165,8 +165,8 @@ class EventHistory:
 class KeyedHistory(EventHistory):
     """The same of many keys: events of one key hang together."""
 
-    def __init__(self, schema: Schema, extent: ReadReach) -> None:
-        super().__init__(schema, extent)
+    def __init__(self, schema: Schema, bounds: Bounds) -> None:
+        super().__init__(schema, bounds)
         self.store = RowStore(schema)
         self.start, self.end, self.previous, self.number = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))
         self.key = np.zeros(_SLOTS_AT_FIRST, np.int32)

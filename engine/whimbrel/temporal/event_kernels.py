@@ -81,7 +81,7 @@ class TemporalKernel(Kernel):
 
     def check(self, batch: Batch) -> None:
         """Refuse times that are too close to the limits of int64."""
-        check_reach(batch, 2 * (self.parts.extent.back + self.parts.extent.lookahead) + 1, self.shown, in_order=True)
+        check_reach(batch, 2 * self.parts.bounds.span + 1, self.shown, in_order=True)
 
     def ids(self, batch: Batch) -> Array:
         """Keys by number; -1 where one is missing."""
@@ -130,7 +130,7 @@ class EventKernel(TemporalKernel):
             self.history.append(rows.select(self.parts.reads), ids[begin:stop], len(self.keys))
             begin = stop
             self.waiting.append(rows)
-            if not self.parts.extent.lookahead:
+            if not self.parts.bounds.lookahead:
                 out.append(self.answer(len(rows)))
         return out
 

@@ -15,9 +15,10 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable, scratch, time_order
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.temporal.function_times import FULL, OF_BOUNDARY, change_times, multiples
+from whimbrel.temporal.bounds import Boundary, Presence, function_bounds
 from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
 from whimbrel.temporal.part_columns import PartColumns
-from whimbrel.temporal.parts import Boundary, Presence, ReadColumns
+from whimbrel.temporal.parts import ReadColumns
 
 Array = np.ndarray[Any, Any]
 
@@ -53,14 +54,12 @@ class FunctionKernel(Kernel):
                  schema: Schema, every: int, offset: int, where: str) -> None:
         self.names, self.schema, self.every, self.offset, self.where = keys, schema, every, offset, where
         self.parts, self.presences = PartColumns(parts, events), presences
-        extent = self.parts.extent
-        for each in presences:
-            extent = extent.joined(each.extent)
-        self.margin = 2 * (extent.back + extent.lookahead) + every + 1
+        bounds = function_bounds(parts, presences)
+        self.margin = 2 * bounds.span + every + 1
         self.lead = max(each.begin.lead for each in presences)
         self.cells = not every and any(each.begin.size for each in presences)
         self.boundaries, self.functions = _numbers(presences)
-        self.history = (KeyedHistory if keys else EventHistory)(events.select(self.parts.reads), extent)
+        self.history = (KeyedHistory if keys else EventHistory)(events.select(self.parts.reads), bounds)
         self.keys = KeyTable([events.type_of(name) for name in keys])
         self.following = np.full(_KEYS_AT_FIRST, INF)
         self.input_watermark = MIN_TIME

@@ -16,7 +16,7 @@ from whimbrel.kernels import Compiled, Kernel
 from whimbrel.kernels.keys import KeyTable
 from whimbrel.kernels.primitives.sorting.group_rows_by_key import group_rows_by_key
 from whimbrel.plan.aggregate_errors import explained_errors
-from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.bounds import slot_bounds
 from whimbrel.temporal.loop_codegen import GeneratedLoop, loop_text
 from whimbrel.temporal.loop_steps import PeriodicStep, Windowed, in_order
 
@@ -52,7 +52,7 @@ class KeyedPeriodicKernel(Kernel):
                  ) -> None:
         self.last, self.period, self.lasts, self.names, self.shown = last, period, lasts, keys, shown
         self.input = upstream
-        self.back, _ = reach_of(last)
+        self.back = slot_bounds(last).back
         self.measures = [measure for step in in_order(last) if isinstance(step, Windowed) for measure in step.measures]
         self.keys = KeyTable([upstream.type_of(name) for name in keys])
         self.seen = np.zeros(0, np.int64)

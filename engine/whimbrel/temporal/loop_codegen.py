@@ -16,7 +16,7 @@ import numpy as np
 from whimbrel.expr import SCALARS
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.kernels.source_text import comment, free_names, indented
-from whimbrel.temporal.bounds import needs_of, reach_of
+from whimbrel.temporal.bounds import needs_of, slot_bounds
 from whimbrel.temporal.loop_module import LoopModule
 from whimbrel.temporal.loop_steps import Adjacent, PeriodicStep, Slid, in_order
 from whimbrel.temporal.row_writer import row_loop
@@ -96,7 +96,7 @@ def loop_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mask
 
 def _generated(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, masked: bool, max_slots: int,
                by_key: bool) -> GeneratedLoop:
-    loops, reach = needs_of(last), sum(reach_of(last))
+    loops, reach = needs_of(last), slot_bounds(last).span
     module = LoopModule(max_slots + reach)
     writer = StepWriter(module, nulls, period, masked=masked)
     body = [line for step in in_order(last) for key in loops if key[0] == id(step)

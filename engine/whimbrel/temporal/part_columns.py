@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Column, Schema
-from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.expr import evaluate
+from whimbrel.temporal.bounds import Boundary, column_bounds, known_until
 from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
-from whimbrel.temporal.parts import Boundary, EventValue, ReadColumn, ReadColumns, WindowFold
+from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns, WindowFold
 from whimbrel.temporal.window_folds import WindowFolds, positions
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ class PartColumns:
     def __init__(self, parts: ReadColumns, schema: Schema) -> None:
         self.parts, self.schema = parts, schema
         self.folds = [WindowFolds(part.of, schema) if isinstance(part.of, WindowFold) else None for part in parts]
-        self.extent = parts.extent
+        self.bounds = column_bounds(parts)
 
     @property
     def reads(self) -> list[str]:
@@ -39,14 +39,11 @@ class PartColumns:
 
     def history(self, *, keyed: bool) -> EventHistory:
         """An empty history of what is read."""
-        return (KeyedHistory if keyed else EventHistory)(self.schema.select(self.reads), self.extent)
+        return (KeyedHistory if keyed else EventHistory)(self.schema.select(self.reads), self.bounds)
 
     def known_until(self, watermark: int) -> int:
         """Values before this tick depend on no event from the watermark on."""
-        if watermark in (INF, MIN_TIME):
-            return watermark
-        known = (part.known_until(watermark) for part in self.parts if part.lookahead)
-        return max(MIN_TIME, min([watermark, *known]))
+        return known_until(self.parts, watermark)
 
     def columns(self, given: KeyedEvents, rows: int) -> tuple[Column, ...]:
         """The columns of so many rows."""

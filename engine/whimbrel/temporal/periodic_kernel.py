@@ -17,7 +17,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, marked, spread
 from whimbrel.plan.aggregate_errors import explained_errors
-from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.bounds import slot_bounds
 from whimbrel.temporal.loop_codegen import GeneratedLoop, loop_text
 from whimbrel.temporal.loop_steps import PeriodicStep, Sampled, Windowed, in_order
 
@@ -55,7 +55,8 @@ class PeriodicKernel(Kernel):
     def __init__(self, last: PeriodicStep, period: int, lasts: int, upstream: Sequence[Schema], shown: str) -> None:
         self.last, self.period, self.lasts, self.shown = last, period, lasts, shown
         self.schemas = tuple(upstream)
-        self.back, self.forward = reach_of(last)
+        bounds = slot_bounds(last)
+        self.back, self.forward = bounds.back, bounds.lookahead
         self.measures = [measure for step in in_order(last) if isinstance(step, Windowed) for measure in step.measures]
         self.held: list[list[Batch]] = [[] for _ in upstream]
         self.other_periods = {step.port: step.ticks for step in in_order(last) if isinstance(step, Sampled)}

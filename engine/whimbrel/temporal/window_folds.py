@@ -23,11 +23,10 @@ from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sket
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_MASK, TypedAggregate
 from whimbrel.plan.typed_python_aggregate import TypedPythonAggregate
+from whimbrel.temporal.bounds import Boundary, Presence, presence_of
 from whimbrel.temporal.event_history import KeyedEvents
 from whimbrel.temporal.parts import (
-    Boundary,
     CellWindow,
-    Presence,
     ReadColumn,
     RowWindow,
     TimeWindow,
@@ -79,7 +78,7 @@ class WindowFolds:
     def column(self, given: KeyedEvents, part: ReadColumn) -> Column:
         """The value at each time."""
         at = given.times if part.lag == 0 else given.times - part.lag
-        windows = self._windows(given, at, part.presence)
+        windows = self._windows(given, at, presence_of(part))
         rows = windows.high - windows.low
         columns = tuple(_folded_by_python(measure, given, windows) if isinstance(measure, TypedPythonAggregate) else
                         Column(measure.type, rows) if measure.counts_rows else

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Mask, Schema, frozen
-from whimbrel.clock import INF, MIN_TIME, TickUnit
+from whimbrel.clock import INF, TickUnit
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import type_of
 from whimbrel.kernels import Kernel, KeyTable
@@ -19,8 +19,9 @@ from whimbrel.operators.aggregation.running_column import RunningColumn, Running
 from whimbrel.operators.aggregation.running_event_parts import span_values
 from whimbrel.operators.aggregation.running_values import LoggedValues, LoopValues
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
-from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, reads_exactly
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, reads_exactly
 from whimbrel.plan.typed_aggregate import NO_MASK
+from whimbrel.temporal.bounds import Bounds
 
 Array = np.ndarray[Any, Any]
 
@@ -105,8 +106,8 @@ class RunningAggregate(Operator):
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         exact = max(wanted.exact, reads_exactly(self), Exact.STARTS)
-        back = [INF if column.forgets is None else column.forgets for column in self.columns]
-        start = MIN_TIME if INF in back else earlier(wanted.start, max(back))
+        bounds = Bounds(max(INF if column.forgets is None else column.forgets for column in self.columns))
+        start = bounds.lineage(wanted, inputs[0].longest).start
         rows = wanted.only(self.keys)
         return (rows.starts(start, wanted.end, exact) if wanted.starting else rows.during(start, wanted.end, exact),)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from whimbrel.batch import Schema
-from whimbrel.clock import MIN_TIME, TickUnit, quote_ticks
+from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.expr import Col, Keys
 from whimbrel.kernels import Kernel
 from whimbrel.plan import (
-    Exact,
     KnownInput,
     LineageRequest,
     NonOverlapping,
@@ -17,11 +16,11 @@ from whimbrel.plan import (
     Properties,
     Reach,
     TimeGrid,
-    earlier,
     later,
 )
+from whimbrel.temporal.bounds import Bounds, Presence, function_bounds
 from whimbrel.temporal.function_kernel import FunctionKernel
-from whimbrel.temporal.parts import Presence, ReadColumns, ReadReach
+from whimbrel.temporal.parts import ReadColumns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,35 +75,32 @@ class OverTime(Operator):
     unit: TickUnit = None
 
     @property
-    def _extent(self) -> ReadReach:
-        extent = self.parts.extent
-        for each in self.presences:
-            extent = extent.joined(each.extent)
-        return extent
+    def _bounds(self) -> Bounds:
+        return function_bounds(self.parts, self.presences)
 
     def _longest(self, events: int | None) -> int | None:
         """Most ticks that a row lasts."""
         if self.every:
             return self.every
-        return None if events is None or self._extent.kept else events + self._extent.back + self._extent.lookahead
+        return None if events is None or self._bounds.rows else events + self._bounds.span
 
     def schema(self, *upstream: Schema) -> Schema:
         keys = [upstream[0].fields[upstream[0].index(name, where=self.show())] for name in self.keys]
         return upstream[0].with_fields((*keys, *self.parts.fields(upstream[0])), where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        lookahead = self._extent.lookahead
+        lookahead = self._bounds.lookahead
         return Properties(intervals_only=self.every > 0, duration=self.every or None,
                           causal=upstream[0].causal and not lookahead,
                           time_grid=TimeGrid(self.every, self.offset) if self.every and not lookahead else None,
                           apart=NonOverlapping(frozenset(self.keys), declared=False))
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        longest, read = inputs[0].longest, self._extent
-        out = self._longest(longest)
-        if longest is None or out is None or read.kept:
+        bounds, longest = self._bounds, self._longest(inputs[0].longest)
+        if longest is None:
             return None
-        return inputs[0].wider(read.back + longest, read.lookahead + out, out)
+        known = replace(bounds, lookahead=bounds.lookahead + longest).reach(inputs[0])
+        return None if known is None else known.lasting(longest)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
@@ -113,9 +109,8 @@ class OverTime(Operator):
         return tuple((key, Col(key)) for key in self.keys)
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        read, rows = self._extent, wanted.only(self.keys).of_changes(self._longest(inputs[0].longest))
-        start = MIN_TIME if read.kept else earlier(rows.start, read.back)
-        return (rows.during(start, later(rows.end, read.lookahead + 1), Exact.LIFETIMES),)
+        rows = wanted.only(self.keys).of_changes(self._longest(inputs[0].longest))
+        return (self._bounds.around(replace(rows, end=later(rows.end, 1))),)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (self.parts.only(wanted).reads.union(self.keys),)

@@ -8,9 +8,9 @@ from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, Properties, Reach
-from whimbrel.temporal.bounds import reach_of
+from whimbrel.temporal.bounds import loop_reach
 from whimbrel.temporal.keyed_periodic_kernel import KeyedPeriodicKernel
-from whimbrel.temporal.loop_steps import PeriodicStep, Sampled, Windowed, in_order
+from whimbrel.temporal.loop_steps import PeriodicStep, Sampled, in_order
 from whimbrel.temporal.periodic_kernel import PeriodicKernel
 
 
@@ -76,16 +76,7 @@ class PeriodicLoop(Operator):
         return Properties(causal=self.causal)
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        known: Reach | None = inputs[0]
-        for other in inputs[1:]:
-            known = None if known is None else known.combined(other)
-        back, forward = (slots * self.period for slots in reach_of(self.last))
-        steps = in_order(self.last)
-        # What is active at a place began a place before, or an event of another period.
-        begun = max([self.period, *(step.ticks for step in steps if isinstance(step, Sampled))])
-        # A window whose events stay the same is one row.
-        longest = self.period * max([1, *(step.width for step in steps if isinstance(step, Windowed))])
-        return None if known is None else known.wider(back + begun, forward + longest, longest)
+        return loop_reach(self.last, self.period, inputs)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         if self.per:

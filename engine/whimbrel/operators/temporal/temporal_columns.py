@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from whimbrel.batch import Schema
-from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Kernel
 from whimbrel.plan import (
-    Exact,
     KnownInput,
     LineageRequest,
     Operator,
     Properties,
     Reach,
-    earlier,
-    later,
 )
+from whimbrel.temporal.bounds import column_bounds
 from whimbrel.temporal.event_kernels import EventKernel
 from whimbrel.temporal.parts import ReadColumns
 
@@ -63,21 +60,16 @@ class TemporalColumns(Operator):
         return upstream[0].with_fields((*upstream[0].fields, *self.parts.fields(upstream[0])), where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], packed=True, causal=upstream[0].causal and not self.parts.extent.lookahead)
+        return replace(upstream[0], packed=True, causal=upstream[0].causal and not column_bounds(self.parts).lookahead)
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        longest = inputs[0].longest
-        if longest is None or self.parts.extent.kept:
-            return None
-        return inputs[0].wider(self.parts.extent.back + longest, self.parts.extent.lookahead, longest)
+        return column_bounds(self.parts).reach(inputs[0])
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        read = self.parts.extent
-        start = MIN_TIME if read.kept else earlier(wanted.start, read.back)
-        return (wanted.only(self.keys).during(start, later(wanted.end, read.lookahead), Exact.LIFETIMES),)
+        return (column_bounds(self.parts).lineage(wanted.only(self.keys), inputs[0].longest),)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return ((wanted - self.parts.names).union(self.keys, self.parts.only(wanted).reads),)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from whimbrel.batch import Schema
-from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, later
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach
+from whimbrel.temporal.bounds import column_bounds
 from whimbrel.temporal.event_kernels import TimeSampleKernel
 from whimbrel.temporal.parts import ReadColumns
 
@@ -60,23 +60,20 @@ class TemporalSamples(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         rows, events = upstream
-        return replace(rows, packed=True, causal=rows.causal and events.causal and not self.parts.extent.lookahead)
+        causal = rows.causal and events.causal and not column_bounds(self.parts).lookahead
+        return replace(rows, packed=True, causal=causal)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         rows, events = inputs
-        read, longest = self.parts.extent, events.longest
-        if longest is None or read.kept:
-            return None
-        both = events.wider(read.back + longest, read.lookahead, longest).combined(rows)
+        read = column_bounds(self.parts).reach(events)
+        both = None if read is None else read.combined(rows)
         return None if both is None else both.lasting(rows.longest)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] == by[1] and by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        read, longest = self.parts.extent, inputs[0].longest  # a row that is active may have started long ago
-        start = MIN_TIME if read.kept or longest is None else earlier(wanted.start, read.back + longest)
-        events = wanted.only(self.keys).during(start, later(wanted.end, read.lookahead), Exact.LIFETIMES)
+        events = column_bounds(self.parts).lineage(wanted.only(self.keys), inputs[0].longest)
         return wanted.only(inputs[0].schema.names).same(), events
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
