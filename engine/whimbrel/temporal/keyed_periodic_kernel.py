@@ -36,7 +36,7 @@ class KeyedPeriodicKernel(Kernel):
 
     Parameters
     ----------
-    last : Step
+    last : PeriodicStep
         What makes the result, of one input.
     period : int
         Ticks from one event of a key to the next.

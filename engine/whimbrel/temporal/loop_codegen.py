@@ -75,7 +75,7 @@ def loop_text(last: PeriodicStep, shown: str, nulls: Nulls, period: int, *, mask
 
     Parameters
     ----------
-    last : Step
+    last : PeriodicStep
     shown : str
         The steps in the user's words.
     nulls : Nulls

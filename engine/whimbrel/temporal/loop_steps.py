@@ -26,7 +26,7 @@ class PeriodicStep:
     ----------
     schema : Schema
         Of what it makes.
-    inputs : tuple of Step
+    inputs : tuple of PeriodicStep
     """
 
     schema: Schema

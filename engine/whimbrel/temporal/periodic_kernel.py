@@ -6,29 +6,24 @@ A column has one entry per slot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Pulse, Schema, check_reach, frozen, numpy_type, surroundings
+from whimbrel.batch import Batch, Column, Pulse, Schema, check_reach, frozen, numpy_type
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
-from whimbrel.kernels import Kernel, marked, spread
+from whimbrel.kernels import Kernel
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.temporal.bounds import slot_bounds
 from whimbrel.temporal.loop_codegen import GeneratedLoop, loop_text
 from whimbrel.temporal.loop_steps import PeriodicStep, Sampled, Windowed, in_order
+from whimbrel.temporal.slot_rows import SampledRows, SlotRange, SlotRows
 
 Array = np.ndarray[Any, Any]
-Slots = Array | range
-"""Numbers of places, ascending; a range where none is left out."""
-
 RANGE = 524_288
 """Most places that are computed at once: so many that what a range takes besides its loop hardly counts."""
 
-_NONE = np.empty(0, np.int64)
 _SHORT = 4_096
 """Pieces of fewer rows are put together."""
 
@@ -41,7 +36,7 @@ class PeriodicKernel(Kernel):
 
     Parameters
     ----------
-    last : Step
+    last : PeriodicStep
         What makes the result.
     period : int
         Ticks from one place to the next.
@@ -143,8 +138,8 @@ class PeriodicKernel(Kernel):
             self.held[port] = [piece for piece in near if len(piece)]
 
     def _compute_until(self, stop: int) -> list[Batch]:
-        given = [_Sampled(pieces, self.other_phases[port], every, self._phase, self.period)
-                 if (every := self.other_periods.get(port)) else _Given(pieces, self._phase, self.period)
+        given = [SampledRows(pieces, self.other_phases[port], every, self._phase, self.period)
+                 if (every := self.other_periods.get(port)) else SlotRows(pieces, self._phase, self.period)
                  for port, pieces in enumerate(self.held)]
         out = []
         while self.next < stop:
@@ -158,7 +153,7 @@ class PeriodicKernel(Kernel):
         self.held = [rows.since(self.next - self.back - 1) for rows in given]
         return out
 
-    def _range(self, stop: int, given: Sequence[_Given]) -> list[Batch]:
+    def _range(self, stop: int, given: Sequence[SlotRows]) -> list[Batch]:
         """Compute places from the next one on, as many as are done at once, but not `stop`."""
         base = self.next - self.back
         # Where inputs begin, end, or continue in another piece, ranges are short: the others need no masks or copies.
@@ -190,11 +185,11 @@ class PeriodicKernel(Kernel):
             self.texts[masked, nulls] = text, [np.zeros(length, dtype) for dtype, length in text.scratch]
         return self.texts[masked, nulls]
 
-    def _arguments(self, text: GeneratedLoop, scratch: list[Array], stop: int, given: Sequence[_Given]
+    def _arguments(self, text: GeneratedLoop, scratch: list[Array], stop: int, given: Sequence[SlotRows]
                    ) -> tuple[list[Any], list[Any]]:
         """Arguments of the loop and its output buffers, with space for an earlier row and an end."""
         base, rows = self.next - self.back, stop - self.next
-        ranges = [_Range(*each.between(base, stop + self.forward)) for each in given]
+        ranges = [SlotRange(*each.between(base, stop + self.forward)) for each in given]
         inputs = [ranges[port].mask(kind) for kind, port in text.masks]
         for port, position, with_nulls in text.leaves:
             column = ranges[port].column(position, self.schemas[port].fields[position].type)
@@ -211,7 +206,7 @@ class PeriodicKernel(Kernel):
         return [base, self.back, self.back + rows, time, self.period, *leads, *inputs, *scratch, outs[0],
                 *(array[1:-1] for array in outs[1:])], outs
 
-    def _times(self, given: Sequence[_Given], stop: int) -> Array | Pulse:
+    def _times(self, given: Sequence[SlotRows], stop: int) -> Array | Pulse:
         """Starts of the slots of a range, and of those before and after it; the array of an input if possible."""
         first, rows = self.next - 1, stop - self.next + 2
         for each in given:
@@ -268,140 +263,3 @@ def _put_first(row: Batch, outs: Sequence[Any], text: GeneratedLoop) -> None:
         next(arrays)[0] = column.values[0]
         if with_nulls:
             next(arrays)[0] = column.validity()[0]
-
-
-class _Given:
-    """The rows that are held of one input, in pieces, and at which places they are."""
-
-    def __init__(self, pieces: Sequence[Batch], phase: int, period: int) -> None:
-        self.pieces = pieces
-        self.slots: list[Slots] = []
-        for piece in pieces:
-            first, last = piece.time(0), piece.time(-1)
-            dense = last - first == (len(piece) - 1) * period
-            begin = (first - phase) // period
-            if dense:
-                self.slots.append(range(begin, begin + len(piece)))
-            else:
-                self.slots.append(piece.sync if period == 1 else (piece.sync - phase) // period)
-
-    @property
-    def edges(self) -> list[int]:
-        """Where pieces begin and end."""
-        return [edge for slots in self.slots for edge in (int(slots[0]), int(slots[-1]) + 1)]
-
-    def near(self, slot: int) -> int | None:
-        """The first place from this one on at which there is an event."""
-        return next((int(slots[at]) for slots in self.slots if (at := _position(slots, slot)) < len(slots)), None)
-
-    def times(self, first: int, stop: int, period: int) -> Array | Pulse | None:
-        """When these places begin, of which all but the first and the last have an event, as an input has it."""
-        for piece, slots in zip(self.pieces, self.slots, strict=True):
-            if isinstance(slots, range) and slots.start <= first + 1 and stop - 1 <= slots.stop:
-                if isinstance(piece.times, Pulse):
-                    return replace(piece.times, first=piece.times.first + first - slots.start, count=stop - first,
-                                   _made=[])
-                inner = piece.sync[first + 1 - slots.start : stop - 1 - slots.start]
-                wide = surroundings(inner, 1, 1)
-                if wide is not None and wide[1] - wide[0] == period == wide[-1] - wide[-2]:
-                    return wide
-        return None
-
-    def lead(self, first: int) -> int:
-        """Ticks from the first row that `between` gives to the slot."""
-        return 0
-
-    def full(self, first: int, stop: int) -> bool:
-        """Whether there is an event at each of these places."""
-        return sum(_position(slots, stop) - _position(slots, first) for slots in self.slots) == stop - first
-
-    def since(self, slot: int) -> list[Batch]:
-        """The rows from this place on."""
-        kept = [piece.slice(_position(slots, slot), len(piece))
-                for piece, slots in zip(self.pieces, self.slots, strict=True)]
-        return [piece for piece in kept if len(piece)]
-
-    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
-        """Rows of these places, where they are unless they are everywhere, these places, and whether one is before."""
-        rows, at = [], []
-        for piece, slots in zip(self.pieces, self.slots, strict=True):
-            begin, end = _position(slots, first), _position(slots, stop)
-            if end > begin:
-                rows.append(piece.slice(begin, end))
-                at.append(slots[begin:end])
-        full = sum(map(len, rows)) == stop - first
-        near = [] if full else [np.asarray(each, np.int64) for each in at]
-        where = near[0] if len(near) == 1 else np.concatenate([_NONE, *near])
-        return rows, where, range(first, stop), _Given.near(self, first - 1) == first - 1
-
-
-class _Sampled(_Given):
-    """Rows of an input with another period. Slots are numbered as in the loop."""
-
-    def __init__(self, pieces: Sequence[Batch], phase: int, every: int, loop_phase: int, period: int) -> None:
-        super().__init__(pieces, phase, every)
-        self.every, self.period, self.lag = every, period, loop_phase - phase
-
-    def _own(self, slot: int) -> int:
-        """The event that is active at the begin of a place."""
-        return (self.lag + slot * self.period) // self.every
-
-    @property
-    def edges(self) -> list[int]:
-        return [-((self.lag - slot * self.every) // self.period) for slot in super().edges]
-
-    def near(self, slot: int) -> int | None:
-        """None: nothing is where only it is."""
-        return None
-
-    def times(self, first: int, stop: int, period: int) -> Array | Pulse | None:
-        """None: its events begin elsewhere."""
-        return None
-
-    def lead(self, first: int) -> int:
-        return (self.lag + first * self.period) % self.every
-
-    def full(self, first: int, stop: int) -> bool:
-        return super().full(self._own(first), self._own(stop - 1) + 1)
-
-    def since(self, slot: int) -> list[Batch]:
-        return super().since(self._own(slot))
-
-    def between(self, first: int, stop: int) -> tuple[list[Batch], Array, range, bool]:
-        return super().between(self._own(first), self._own(stop - 1) + 1)
-
-
-class _Range:
-    """The rows of one input at some places."""
-
-    def __init__(self, rows: Sequence[Batch], at: Array, slots: range, before: bool) -> None:
-        self.rows, self.at, self.slots, self.before = rows, at, slots, before
-        self.full = sum(map(len, rows)) == len(slots)
-        self._there: Array | None = None
-
-    def mask(self, kind: str) -> Array:
-        """Where an event is "there", or where one begins or ended and so something "changes"."""
-        if self._there is None:
-            length = len(self.slots)
-            self._there = np.ones(length, np.bool_) if self.full else marked(self.at, self.slots.start, length)
-        if kind == "there":
-            return frozen(self._there)
-        changes = self._there.copy()
-        changes[1:] |= self._there[:-1]
-        changes[0] |= self.before
-        return frozen(changes)
-
-    def column(self, position: int, type_: pa.DataType) -> Column:
-        return Column.concat([batch.columns[position] for batch in self.rows] or [Column.nulls(type_, 0)])
-
-    def spread(self, values: Any) -> Array:
-        """Values of rows at their places, with nothing of worth where no event is."""
-        values = np.asarray(values)
-        return frozen(values if self.full else spread(values, self.at, self.slots.start, len(self.slots)))
-
-
-def _position(slots: Slots, slot: int) -> int:
-    """How many of them are below this one."""
-    if isinstance(slots, range):
-        return min(max(slot - slots.start, 0), len(slots))
-    return int(np.searchsorted(slots, slot))

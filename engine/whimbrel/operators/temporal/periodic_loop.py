@@ -29,7 +29,7 @@ class PeriodicLoop(Operator):
 
     Parameters
     ----------
-    last : Step
+    last : PeriodicStep
         What makes the result, and so all that it is made of.
     period : int
         Ticks from one point to the next.
