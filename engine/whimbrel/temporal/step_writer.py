@@ -1,4 +1,4 @@
-"""Write the code of each step of a periodic loop at one slot."""
+"""Write the steps of a periodic loop at one slot."""
 
 from __future__ import annotations
 

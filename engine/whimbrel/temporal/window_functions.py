@@ -1,4 +1,4 @@
-"""Generate the functions that slide the windows of one aggregate over arrays by slot."""
+"""Generate functions that slide windows over arrays by slot."""
 
 from __future__ import annotations
 
