@@ -16,6 +16,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import tier
 from whimbrel.operators import (
     AdaptiveWindow,
+    BlockSamples,
     Changelog,
     Coalesce,
     FinerUnit,
@@ -87,7 +88,7 @@ INPUTS = stream(1), stream(2, rows=15)
 
 MADE_BY_THE_PLANNER = {
     LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
-    SessionAggregate, Sort, AdaptiveWindow,
+    SessionAggregate, Sort, AdaptiveWindow, BlockSamples,
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
