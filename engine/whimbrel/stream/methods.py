@@ -617,7 +617,8 @@ class Methods:
         return self._binary(operators.sync, right, before=before, after=after, limit=limit, gaps=gaps,
                             allow_lookahead=allow_lookahead, right_known=right.node.properties)
 
-    def zip(self, right: Self, on: str | Sequence[str] | None = None, *, allow_lookahead: bool = False) -> Self:
+    def zip(self, right: Self, on: str | Sequence[str] | None = None, *, suffix: str = "_right",
+            allow_lookahead: bool = False) -> Self:
         """Pair rows of equal lifetime and key. See :class:`whimbrel.operators.Zip`.
 
         Parameters
@@ -625,10 +626,12 @@ class Methods:
         right : Stream
         on : str or list of str, optional
             Key columns of both. By default those of ``group_by``, or of the signals.
+        suffix : str
+            Added to right columns whose name the left has too.
         allow_lookahead : bool
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
-        return self._binary(operators.zip, right, on, allow_lookahead=allow_lookahead, keys=self.keys,
+        return self._binary(operators.zip, right, on, suffix=suffix, allow_lookahead=allow_lookahead, keys=self.keys,
                             known=self.node.properties)
 
     def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Self:

@@ -81,6 +81,14 @@ def test_rows_of_equal_lifetime_are_paired() -> None:
         (10, [2, 3], [2, 3]), (30, [6, 7], [6, 7]), (40, [8, 9], [8, 9])]
 
 
+def test_paired_columns_of_one_name_get_a_suffix() -> None:
+    windows = SIGNAL.rewindow(2)
+    later = windows.select(x=col.x.seg.slice(1, 2))
+    assert windows.zip(later).schema.names == ("x", "x_right")
+    both = windows.zip(later, suffix="_later").select(last=col.x_later.seg.sum()).collect()
+    assert both["last"].to_pylist() == [1, 3, 7, 9]
+
+
 def test_ends_of_time_are_far_from_all_samples() -> None:
     """Each tick has a sample, and sample 0 is not at 0: the first watermarks are before all numbers of samples."""
     signal = wb.from_arrow({"at": [7, 8, 9, 10], "x": [1, 2, 3, 4]}, time="at").drop("at").assume(periodic=1)
@@ -102,7 +110,7 @@ OTHER = wb.from_arrow({"at": [0, 4], "y": [1, 2]}, time="at").drop("at").assume(
     (lambda: events((0, 9)).sync(SIGNAL, gaps="fill"), PlanError, "gaps must be 'keep' or 'skip', got 'fill'."),
     (lambda: SIGNAL.sync(SIGNAL), SchemaError, "Two columns would be named 'x'."),
     (lambda: SIGNAL.rewindow(2).zip(OTHER.rewindow(2)), SchemaError, "zip() needs signals of one timebase"),
-    (lambda: SIGNAL.rewindow(2).zip(SIGNAL.rewindow(2)), SchemaError, "Two columns would be named 'x'."),
+    (lambda: SIGNAL.rewindow(2).zip(SIGNAL.rewindow(2), suffix=""), SchemaError, "Two columns would be named 'x'."),
     (lambda: SIGNAL.rewindow(2).zip(SIGNAL.rewindow(2), on="x"), SchemaError, "cannot be a key"),
 ])
 def test_mistakes_are_named(mistake: Any, error: type[WhimbrelError], says: str) -> None:

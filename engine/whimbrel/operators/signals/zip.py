@@ -12,8 +12,9 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, SegmentType
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import SchemaError
-from whimbrel.expr import Keys, check_key
+from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel, KeyTable
+from whimbrel.operators.joins.join_schema import JoinedRow
 from whimbrel.plan import Operator, Properties, fluent
 
 
@@ -30,6 +31,8 @@ class Zip(Operator):
     ----------
     keys : tuple of str
         Columns that must be equal, too. The result has them once.
+    suffix : str
+        Added to right columns whose name the left has too.
 
     Notes
     -----
@@ -42,7 +45,7 @@ class Zip(Operator):
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": range(4), "x": [1, 5, 2, 4]}, time="at").drop("at").assume(periodic=1)
     >>> windows = log.rewindow(2)
-    >>> windows.zip(windows.rename(y="x")).collect()["y"].to_pylist()
+    >>> windows.zip(windows).collect()["x_right"].to_pylist()
     [{'index': 0, 'samples': [1, 5]}, {'index': 2, 'samples': [2, 4]}]
     """
 
@@ -50,14 +53,15 @@ class Zip(Operator):
     relates_inputs: ClassVar[bool] = False
 
     keys: tuple[str, ...] = ()
+    suffix: str = "_right"
+
+    @property
+    def row(self) -> JoinedRow:
+        """The columns of a pair."""
+        return JoinedRow(tuple((name, name) for name in self.keys), self.suffix)
 
     def schema(self, *upstream: Schema) -> Schema:
         left, right = upstream
-        for name in self.keys:
-            check_key(name, left.type_of(name, where=self.show()), self.show())
-            if right.type_of(name, where=self.show()) != left.type_of(name):
-                raise SchemaError(f"{name!r} is {left.type_of(name)} on the left and {right.type_of(name)} on the "
-                                  "right.", where=self.show(), hint="Cast one of them.")
         for mine in left:
             for theirs in right:
                 if (isinstance(mine.type, SegmentType) and isinstance(theirs.type, SegmentType)
@@ -66,15 +70,15 @@ class Zip(Operator):
                     raise SchemaError(f"zip() needs signals of one timebase, got {mine.name!r} with {mine.type} and "
                                       f"{theirs.name!r} with {theirs.type}.", where=self.show(),
                                       hint="Bring them to one rate first with resample().")
-        return left.with_fields([*left, *(field for field in right if field.name not in self.keys)], where=self.show())
+        return self.row.schema(left, right, where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
         left, right = upstream
         return Properties(duration=left.duration, causal=left.causal and right.causal, apart=left.no_period())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        left, right = (frozenset(schema.names) for schema in upstream)
-        return wanted & left | frozenset(self.keys), wanted & right - left | frozenset(self.keys)
+        left, right = upstream
+        return self.row.needs(wanted, None, left, right)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] == by[1] and by[0] in self.keys else None
@@ -88,8 +92,8 @@ class Zip(Operator):
 
 
 @fluent
-def zip(schema: Schema, right: Schema, on: str | Sequence[str] | None = None, *, keys: Keys = (),
-        known: Properties) -> Zip:
+def zip(schema: Schema, right: Schema, on: str | Sequence[str] | None = None, *, suffix: str = "_right",
+        keys: Keys = (), known: Properties) -> Zip:
     """Pair rows of equal lifetime and key. See :class:`whimbrel.operators.Zip`.
 
     Parameters
@@ -97,11 +101,13 @@ def zip(schema: Schema, right: Schema, on: str | Sequence[str] | None = None, *,
     right : Stream
     on : str or list of str, optional
         Key columns of both. By default those of ``group_by``, or of the signals.
+    suffix : str
+        Added to right columns whose name the left has too.
     """
     if on is not None:
-        return Zip(keys=(on,) if isinstance(on, str) else tuple(on))
+        return Zip(keys=(on,) if isinstance(on, str) else tuple(on), suffix=suffix)
     names = [name for name, _ in keys] or sorted(known.apart.per if known.apart is not None else ())
-    return Zip(keys=tuple(name for name in names if name in right))
+    return Zip(keys=tuple(name for name in names if name in right), suffix=suffix)
 
 
 class ZipKernel(Kernel):
