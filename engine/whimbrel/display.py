@@ -90,6 +90,14 @@ class Views:
         """Density of points: a count for each cell."""
         return self(kind="density", **options)
 
+    def scope(self, **options: Any) -> Any:
+        """Channels of a signal, one above the other."""
+        return self(kind="scope", **options)
+
+    def spectrogram(self, **options: Any) -> Any:
+        """Power of a signal by frequency, over time."""
+        return self(kind="spectrogram", **options)
+
     def table(self, **options: Any) -> Any:
         """The newest rows."""
         return self(kind="table", **options)

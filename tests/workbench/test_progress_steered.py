@@ -15,7 +15,7 @@ from whimbrel import col
 from whimbrel.errors import SourceError
 from whimbrel.stream import Stream
 from whimbrel_workbench.sessions import ProgressiveRun
-from whimbrel_workbench.sessions.live_session import _result
+from whimbrel_workbench.sessions.result_shape import columns_and_keys
 
 ROWS = 6_000
 BLOCK = np.arange(ROWS) // 100
@@ -36,7 +36,7 @@ def waiting(query: Stream, updates: int = 3, **asked: object) -> ProgressiveRun:
     for _ in range(updates):
         next(progress)
     progress.until(seconds=1e-9)
-    run = ProgressiveRun(progress, *_result(query))
+    run = ProgressiveRun(progress, *columns_and_keys(query))
     assert run.wait(10)
     return run
 
@@ -217,7 +217,7 @@ def test_what_was_stopped_during_a_step_stays_stopped(within: str, when: Callabl
     run.finish()
     assert run.wait(10)
     assert run.state == "finished"
-    assert sum(run.current_result("n")[0].table["n"].to_pylist()) == ROWS
+    assert sum(run.currentcolumns_and_keys("n")[0].table["n"].to_pylist()) == ROWS
 
 
 def test_what_is_paused_while_the_last_rows_are_read_is_finished() -> None:

@@ -55,7 +55,8 @@ class ViewInstance:
         toolbar = Toolbar(on_gesture, feed.choose_value, self._details.buttons,
                           keep="Stop here" if early else "Stop run")
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._details.pick)
-        host = replace(host, picking="to prioritize its rows", stretches=True) if early else host
+        host = replace(host, picking="to prioritize its rows", stretches=True) if early else replace(
+            host, stretches=feed.of_samples)
         if can_be_asked(feed.written):
             host = replace(host, zoom_to=self._zoom_to)
         self._range: VisibleRange | None = None

@@ -10,7 +10,7 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
-from whimbrel_workbench.frames import BigNumbers, Frame, Lines, Picture, Style, TableFrame
+from whimbrel_workbench.frames import BigNumbers, Frame, Lines, Picture, ScopeFrame, Spectrogram, Style, TableFrame
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
 from whimbrel_workbench.views.caption import caption, undrawn_words
@@ -58,7 +58,8 @@ class ViewPanel:
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
         if self._toolbar is not None:
-            charted = frame.picture is not None and not isinstance(frame.picture, TableFrame | BigNumbers)
+            uncharted = TableFrame | BigNumbers | ScopeFrame | Spectrogram
+            charted = frame.picture is not None and not isinstance(frame.picture, uncharted)
             self._toolbar.draw(frame.status)
             self._toolbar.offer(frame.columns if charted else None)
         if self._transport is not None:
@@ -86,6 +87,8 @@ class ViewPanel:
         click = f" Click a {what} {self._host.picking}." if picked else ""
         click += " Drag over a time range to prioritize it." if picked and self._host.stretches and (
             isinstance(picture, Lines)) else ""
+        click += " Drag with the selection tool over a stretch to hear it." if picked and self._host.stretches and (
+            isinstance(picture, ScopeFrame | Spectrogram)) else ""
         self._caption.object = f'<div class="quiet">{escape(caption(picture) + click)}</div>' if picture else ""
 
 

@@ -44,8 +44,10 @@ class RunControls:
     def host(self, name: str) -> Host:
         """The host that receives clicks of a view, and sorts it again."""
         host = Host(pick=self._inside[name].pick, resort=lambda: self._shared.resort(name))
-        early = self._shared.feeds[name].progressive is not None
-        return replace(host, picking="to prioritize its rows", stretches=True) if early else host
+        feed = self._shared.feeds[name]
+        early = feed.progressive is not None
+        return replace(host, picking="to prioritize its rows", stretches=True) if early else replace(
+            host, stretches=feed.of_samples)
 
     def below(self, name: str) -> list[pn.viewable.Viewable]:
         """What stands below the picture of a view."""

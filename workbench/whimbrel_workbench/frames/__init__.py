@@ -14,6 +14,8 @@ from whimbrel_workbench.frames.options import Options
 from whimbrel_workbench.frames.playback import Playback
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.scatter import Scatter
+from whimbrel_workbench.frames.scope import ScopeFrame
+from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.status import Failure, Status
 from whimbrel_workbench.frames.style import PLAIN, Style
 from whimbrel_workbench.frames.table import TableFrame, TableRow
@@ -39,6 +41,8 @@ __all__ = [
     "Quality",
     "Result",
     "Scatter",
+    "ScopeFrame",
+    "Spectrogram",
     "Stages",
     "Status",
     "Style",

@@ -10,6 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whimbrel.errors import PlanError
+from whimbrel.plan import Sampling
 from whimbrel_workbench.frames.bars import MAX_BARS, BarMemory, Bars, bars
 from whimbrel_workbench.frames.big_numbers import BigNumbers, figures
 from whimbrel_workbench.frames.change_tracking import ChangeTracker
@@ -21,11 +23,13 @@ from whimbrel_workbench.frames.lines import MAX_LINES, LineMemory, Lines, lines
 from whimbrel_workbench.frames.options import Kind, Options
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.scatter import MAX_COLOURS, Scatter, ScatterMemory, scatter
+from whimbrel_workbench.frames.scope import MAX_CHANNELS, ScopeFrame, ScopeMemory, scope
+from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.status import Status
 from whimbrel_workbench.frames.style import PLAIN, Style
 from whimbrel_workbench.frames.table import TableFrame, rows
 
-Picture = Lines | Bars | Heat | Scatter | TableFrame | BigNumbers
+Picture = Lines | Bars | Heat | Scatter | ScopeFrame | Spectrogram | TableFrame | BigNumbers
 
 _MAX_DISTINCT: Final = 3
 _MAX_LINES: Final = 2 * MAX_LINES
@@ -65,6 +69,10 @@ class FrameBuilder:
         Whether the result is events as they came, not answers about them.
     alone : bool
         Whether the result is known to have one row at a time.
+    sampling : Sampling, optional
+        Of a result whose rows are samples.
+    measured_times : frozenset of str
+        Columns that are times of samples, which are no channels.
 
     Attributes
     ----------
@@ -76,6 +84,8 @@ class FrameBuilder:
     keys: tuple[str, ...] = ()
     raw: bool = False
     alone: bool = False
+    sampling: Sampling | None = None
+    measured_times: frozenset[str] = frozenset()
     undecided: bool = field(default=False, init=False)
     _kind: Kind = "auto"
     _unseen: bool = True
@@ -83,6 +93,7 @@ class FrameBuilder:
     _bars: BarMemory = field(init=False)
     _heat: HeatMemory = field(init=False)
     _scatter: ScatterMemory = field(init=False)
+    _scope: ScopeMemory = field(init=False)
     _seen_pictures: ChangeTracker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -113,6 +124,7 @@ class FrameBuilder:
         self._bars = BarMemory()
         self._heat = HeatMemory()
         self._scatter = ScatterMemory()
+        self._scope = ScopeMemory()
         self._seen_pictures = ChangeTracker()
 
     def fit(self) -> None:
@@ -121,6 +133,7 @@ class FrameBuilder:
         self._bars = BarMemory()
         self._heat = HeatMemory(per_cell=self._heat.per_cell)
         self._scatter = ScatterMemory()
+        self._scope = ScopeMemory(self._scope.store)
 
     def resort(self) -> None:
         """Put bars and rows into the order that is right now; axes stay."""
@@ -129,6 +142,13 @@ class FrameBuilder:
 
     def columns(self, schema: pa.Schema) -> ColumnRoles:
         """The roles of a result's columns. Raw events are points unless something else is asked for."""
+        if self.options.kind in ("scope", "spectrogram") or self.options.marks is not None:
+            self._expect_samples()
+        if self.of_samples:
+            found = roles(schema, self.options, tuple(sorted(self.sampling.per)) if self.sampling else (), alone=True)
+            values = tuple(name for name in found.values if name not in self.measured_times)
+            values = values if self.options.y is None else (self.options.y,)
+            return replace(found, value=next(iter(values), None), values=values)
         options = replace(self.options, kind="scatter") if self.raw and self.options.kind == "auto" else self.options
         return roles(schema, options, self.keys, alone=self.alone)
 
@@ -138,6 +158,21 @@ class FrameBuilder:
         fits = self.options.kind in ("auto", "scatter", "density") and self.columns(schema).value is not None
         return as_points and fits
 
+    @property
+    def of_samples(self) -> bool:
+        """Whether the result is drawn as a signal."""
+        return self.sampling is not None and self.options.kind in ("auto", "scope", "spectrogram")
+
+    def _expect_samples(self) -> None:
+        where = f'view(kind="{self.options.kind}")' if self.options.marks is None else "view(marks=...)"
+        if self.sampling is None:
+            kind = "spectrogram" if self.options.kind == "spectrogram" else "scope"
+            raise PlanError(f"A {kind} needs a stream of samples, but the rate of this stream is unknown.", where=where,
+                            hint="Declare it with assume(rate=...).")
+        if not self.of_samples:
+            raise PlanError(f"Marks need a scope, got kind={self.options.kind!r}.", where=where,
+                            hint='Use view(kind="scope", marks=...).')
+
     def seen(self, picture: Picture | None, at_s: float | None = None) -> None:
         """The reader has this picture in front of them: what becomes otherwise from now on is marked."""
         if picture is not None:
@@ -145,7 +180,8 @@ class FrameBuilder:
             self._seen_pictures.record(picture, time.monotonic() if at_s is None else at_s)
 
     def picture(self, result: Result, at_s: float | None = None, *,
-                more: Callable[[], bool | None] = lambda: False) -> Picture | None:
+                more: Callable[[], bool | None] = lambda: False, marks: Result | None = None,
+                keep_rows: int = 1_000_000) -> Picture | None:
         """Draw a result, and mark what changed since the reader's last look.
 
         Parameters
@@ -156,16 +192,31 @@ class FrameBuilder:
         more : callable
             Whether rows at other times will follow, while all rows have one time. None means that this is not known
             yet; pictures that depend on it wait.
+        marks : Result, optional
+            Events to draw over it.
+        keep_rows : int
+            Most samples of a channel whose values stay in memory.
         """
         if not len(result.table):
             self.undecided = False  # its rows may have been dropped
             return None
         if self._unseen:
             self.resort()  # an order is kept for those who know it
-        drawn = self._drawn(result, self.columns(result.table.schema), more)
+        columns = self.columns(result.table.schema)
+        if self.sampling is not None and self.of_samples and columns.values:
+            self._kind, self.undecided = "scope", False
+            drawn: Picture | None = self._scoped(result, columns, self.sampling, marks, keep_rows)
+        else:
+            drawn = self._drawn(result, columns, more)
         before = self._seen_pictures.before(time.monotonic() if at_s is None else at_s)
         alike = type(before) is type(drawn)
         return drawn.compared(before) if drawn is not None and alike else drawn
+
+    def _scoped(self, result: Result, columns: ColumnRoles, sampling: Sampling, marks: Result | None,
+                keep_rows: int) -> ScopeFrame | Spectrogram | None:
+        drawn, self._scope = scope(result, columns, sampling, self._scope, self.options.style, marks,
+                                   max_samples=keep_rows, maximum=self.options.top or MAX_CHANNELS)
+        return Spectrogram(drawn) if drawn is not None and self.options.kind == "spectrogram" else drawn
 
     def _drawn(self, result: Result, columns: ColumnRoles, more: Callable[[], bool | None]) -> Picture | None:
         style, top = self.options.style, self.options.top

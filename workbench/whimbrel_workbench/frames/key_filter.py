@@ -12,12 +12,17 @@ from whimbrel_workbench.frames.frame_builder import Picture
 from whimbrel_workbench.frames.heat import Heat
 from whimbrel_workbench.frames.lines import Lines
 from whimbrel_workbench.frames.scatter import Scatter
+from whimbrel_workbench.frames.scope import ScopeFrame
+from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.table import TableFrame
 
 Chosen = Mapping[str, frozenset[str]]
 """Chosen values, as words, by key column; a column that is not there is not restricted."""
 
 _PARTS: Final = ", "
+Timed = Lines | Heat | Scatter | ScopeFrame | Spectrogram
+"""Pictures that may have an axis of time."""
+
 _MAX_SQUEEZED: Final = 4.0
 """How many times a chart's own time the range may be that it shares with others."""
 
@@ -71,8 +76,8 @@ def sharing(pictures: Mapping[str, Picture | None]) -> dict[str, str]:
     squeeze ten minutes into a line, and so would two days that are years apart. A chart of one window joins the
     longest.
     """
-    charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Lines)
-              or (isinstance(picture, Heat | Scatter) and picture.along == "start")}
+    charts = {name: picture for name, picture in pictures.items() if isinstance(picture, Timed)
+              and (not isinstance(picture, Heat | Scatter) or picture.along == "start")}
     shared: dict[str, str] = {}
     for calendar in (True, False):
         groups: list[list[str]] = []
@@ -89,16 +94,16 @@ def sharing(pictures: Mapping[str, Picture | None]) -> dict[str, str]:
 
 def on_one_axis(pictures: Mapping[str, Picture | None], shared: Mapping[str, str]) -> dict[str, Picture | None]:
     """The same pictures with one range of time for all charts that share one, as :func:`sharing` says."""
-    groups: dict[str, dict[str, Lines | Heat | Scatter]] = {}
+    groups: dict[str, dict[str, Timed]] = {}
     for name, picture in pictures.items():
-        if name in shared and isinstance(picture, Lines | Heat | Scatter):
+        if name in shared and isinstance(picture, Timed):
             groups.setdefault(shared[name], {})[name] = picture
     reach = {first: _reach(list(group.values())) for first, group in groups.items()}
     return {**pictures, **{name: replace(chart, x=reach[first])
                            for first, group in groups.items() for name, chart in group.items()}}
 
 
-def _fit(charts: Sequence[Lines | Heat | Scatter]) -> bool:
+def _fit(charts: Sequence[Timed]) -> bool:
     """Whether each chart fills enough of what shows all of them; one window fills what it is given."""
     spans = [_span(chart.x) for chart in charts if _one_time(chart) is None]
     return not spans or _span(_reach(charts)) <= _MAX_SQUEEZED * min(spans)
@@ -108,7 +113,7 @@ def _span(extent: Extent) -> float:
     return extent.high - extent.low
 
 
-def _reach(charts: Sequence[Lines | Heat | Scatter]) -> Extent:
+def _reach(charts: Sequence[Timed]) -> Extent:
     """What shows all of the charts: of those with one window where it begins, for a day would squeeze ten minutes."""
     begins = [_one_time(chart) for chart in charts]
     whole = [chart.x for chart, begin in zip(charts, begins, strict=True) if begin is None]
@@ -117,7 +122,7 @@ def _reach(charts: Sequence[Lines | Heat | Scatter]) -> Extent:
     return Extent(min(each.low for each in ends), max(each.high for each in ends))
 
 
-def _one_time(picture: Lines | Heat | Scatter) -> float | None:
+def _one_time(picture: Timed) -> float | None:
     """When all that lines show begins, if it begins at one time."""
     times = {float(x) for line in picture for x in (line.x[0], line.x[-1])} if isinstance(picture, Lines) else set()
     return times.pop() if len(times) == 1 else None

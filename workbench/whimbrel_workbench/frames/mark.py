@@ -34,6 +34,8 @@ class Mark:
         The same of what stands on the x axis, where that is another time.
     value : float, optional
         Position on the value axis.
+    layer : str, optional
+        "marks" if it is an event over a signal, which belongs to another query.
     to : float, optional
         Not one mark is meant but a stretch of the x axis, from ``at`` to here.
     """
@@ -44,6 +46,7 @@ class Mark:
     instant: str | None = None
     moment: str | None = None
     value: float | None = None
+    layer: str | None = None
     to: float | None = None
 
     @classmethod
@@ -52,7 +55,7 @@ class Mark:
         try:
             fields_of = json.loads(message)
             known = {each.name: fields_of.get(each.name) for each in fields(cls)}
-            for name in ("key", "along", "instant", "moment"):
+            for name in ("key", "along", "instant", "moment", "layer"):
                 known[name] = None if known[name] is None else str(known[name])
             for name in ("at", "value", "to"):
                 known[name] = None if known[name] is None else float(known[name])

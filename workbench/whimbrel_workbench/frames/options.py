@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, Self
 
 from whimbrel.errors import PlanError, near_match
+from whimbrel.stream import Stream
 from whimbrel_workbench.frames.style import NAMES, Style
 
-Kind = Literal["auto", "number", "bar", "line", "heatmap", "scatter", "density", "table"]
+Kind = Literal["auto", "number", "bar", "line", "heatmap", "scatter", "density", "table", "scope",
+               "spectrogram"]
 
-_KINDS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap", "scatter", "density", "table")
+_KINDS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap", "scatter", "density", "table",
+                                  "scope", "spectrogram")
 _ALSO: Final[dict[str, Kind]] = {"bars": "bar", "barh": "bar", "lines": "line", "points": "scatter"}
 
 
@@ -24,7 +27,8 @@ class Options:
 
     Parameters
     ----------
-    kind : {"auto", "line", "bar", "heatmap", "scatter", "density", "table", "number"}
+    kind : {"auto", "line", "bar", "heatmap", "scatter", "density", "table", "number", "scope",
+            "spectrogram"}
         ``lines``, ``bars``, ``barh`` and ``points`` are understood too.
     x : str, optional
         Column along the x axis of a heat map, a scatter or a density; else the time.
@@ -39,6 +43,8 @@ class Options:
     keep_rows : int, optional
         Most rows of the result to keep in memory; the oldest go first. Without it a million, and ten million of raw
         events in a scatter or a density.
+    marks : Stream, optional
+        Events that a scope shows over the signal, as points and ranges of time.
     style : Style
         How it looks.
     """
@@ -50,6 +56,7 @@ class Options:
     by: str | Sequence[str] | None = None
     top: int | None = None
     keep_rows: int | None = None
+    marks: Stream | None = None
     style: Style = field(default_factory=Style)
 
     def __post_init__(self) -> None:
@@ -67,6 +74,9 @@ class Options:
                 isinstance(self.by, Sequence) and all(isinstance(each, str) for each in self.by)):
             raise PlanError(f"by must be one or several names of columns, got {self.by!r}.",
                             where=f"view(by={self.by!r})", hint='Use by="origin", or by=["origin", "carrier"].')
+        if self.marks is not None and not isinstance(self.marks, Stream):
+            raise PlanError(f"marks must be a stream of events, got {type(self.marks).__name__}.",
+                            where="view(marks=...)", hint="Use a query such as hits in view(marks=hits).")
         for name in ("top", "keep_rows"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, int) or given < 1):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from whimbrel_workbench.sessions.cell_ownership import CellOwnership
 from whimbrel_workbench.sessions.latency_run import LatencyRun
 from whimbrel_workbench.sessions.lateness import choices_near
-from whimbrel_workbench.sessions.live_session import AnyRun, LiveSession, columns_of
+from whimbrel_workbench.sessions.live_session import AnyRun, LiveSession
 from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 from whimbrel_workbench.sessions.replay_controller import ReplayController
+from whimbrel_workbench.sessions.result_shape import columns_of
 from whimbrel_workbench.sessions.shared_clocks import SharedClocks
 from whimbrel_workbench.sessions.source_summary import source_facts
 from whimbrel_workbench.sessions.start_queries import start_together

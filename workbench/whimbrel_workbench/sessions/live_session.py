@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
-from whimbrel.operators import GroupAggregate
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Run
 from whimbrel.stream import LatencyBands, Stream, asked_at
@@ -21,12 +20,13 @@ from whimbrel_workbench.frames import (
     ColumnRoles,
     Failure,
     Frame,
-    FrameBuilder,
     Options,
     Picture,
     Playback,
     Quality,
     Result,
+    ScopeFrame,
+    Spectrogram,
     Status,
     Style,
 )
@@ -34,14 +34,16 @@ from whimbrel_workbench.frames.change_tracking import LINGER_S
 from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark, row_of
 from whimbrel_workbench.frames.options import check_redraws
-from whimbrel_workbench.sessions.group_columns import grouped_by
 from whimbrel_workbench.sessions.latency_run import LatencyRun
 from whimbrel_workbench.sessions.lateness import latencies_of
 from whimbrel_workbench.sessions.lineage import source_events
+from whimbrel_workbench.sessions.mark_query import LAYER, MarkQuery
 from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 from whimbrel_workbench.sessions.replay_controller import ReplayController, playback_of
+from whimbrel_workbench.sessions.result_shape import columns_and_keys, frame_builder
 from whimbrel_workbench.sessions.run_status import failure_of, progressive_status_of, status_of
 from whimbrel_workbench.sessions.shared_clocks import SharedClocks
+from whimbrel_workbench.sessions.start_queries import start_together
 from whimbrel_workbench.sessions.time_span_check import several_times
 
 if TYPE_CHECKING:
@@ -104,8 +106,8 @@ class LiveSession:
         self.progressive = progressive
         self._clocks = clocks or SharedClocks()
         self.written = self._stream = stream
-        self._schema, self._keys = _result(stream)
-        self._framer = FrameBuilder(options, self._keys, _raw(stream), _alone(stream))
+        self._schema, self._keys = columns_and_keys(stream)
+        self._framer = frame_builder(stream, options)
         self._framer.columns(self._schema)
         self._on_frame, self._ready, self._on_turn = on_frame, ready, on_turn
         self._pause_s = 1.0 / redraws_per_s
@@ -114,6 +116,7 @@ class LiveSession:
         self._watched = threading.Event()
         self._watched.set()
         self._run: AnyRun | None = None
+        self._marks = MarkQuery(options.marks)
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._result: Result | None = None
@@ -149,11 +152,13 @@ class LiveSession:
     @property
     def keep_rows(self) -> int:
         """How many settled rows a run keeps for this view."""
-        return self.options.keep_rows or (_KEPT_POINTS if self.draws_points else _KEPT_ROWS)
+        return self.options.keep_rows or (_KEPT_POINTS if self.draws_points or self._framer.sampling else _KEPT_ROWS)
 
     def row_of(self, mark: Mark) -> pa.Table | None:
         """The row of the answer that a mark of the picture stands for, if it is still there."""
         with self.between_frames:
+            if mark.layer == LAYER:
+                return self._marks.row_of(mark)
             if self._result is None:
                 return None
             place = row_of(self._result, self._framer.columns(self._schema), mark)
@@ -168,6 +173,9 @@ class LiveSession:
         """The source events of a row. Reads the sources again, on the calling thread."""
         run, stream = self._run, self._stream
         assert isinstance(run, LatencyRun | Run), "there is no row without a run"
+        found = self._marks.lineage(row)
+        if found is not None:
+            return found
         query = stream if isinstance(stream, Stream) else stream.query
         return source_events(query, run.last if isinstance(run, LatencyRun) else run, row)
 
@@ -183,20 +191,34 @@ class LiveSession:
         try:
             stream = self._stream = self._clocks.joined(self._stream, instead_of)
             keep = self.keep_rows
-            run = (stream.start(keep_rows=keep) if isinstance(stream, Stream)
-                   else LatencyRun(stream, stream.start(keep_rows=keep)))
-            self._clocks.going(self.written, run)
-            self.follow(run)
+            others = [self._clocks.joined(query, instead_of) for query in self.mark_queries]
+            run, *mark_runs = start_together([stream, *others], keep)
+            for query, started in zip((self.written, *self.mark_queries), (run, *mark_runs), strict=True):
+                self._clocks.going(query, started)
+            self.follow(run, *mark_runs)
         except WhimbrelError as error:
             self.follow(error)
 
-    def follow(self, run: AnyRun | WhimbrelError) -> None:
-        """Look at a run of the query that was started elsewhere, or say why it could not be."""
+    @property
+    def mark_queries(self) -> tuple[Stream, ...]:
+        """Queries whose events are drawn over the result, which start together with it."""
+        return self._marks.queries
+
+    def follow(self, run: AnyRun | WhimbrelError, *mark_runs: AnyRun) -> None:
+        """Look at a run of the query that was started elsewhere, or say why it could not be.
+
+        Parameters
+        ----------
+        run : Run, LatencyRun, ProgressiveRun or WhimbrelError
+        *mark_runs : Run
+            The runs of :attr:`mark_queries`.
+        """
         self._closed = threading.Event()
         with self.between_frames:
             self._framer.forget()
             self._run, self._refused, self._picture, self._result, self._seen = None, None, None, None, None
             self._quality, self._rows_since_s = None, None
+            self._marks.follow(mark_runs)
             if isinstance(run, WhimbrelError):
                 self._refused = failure_of(run)
             else:
@@ -247,6 +269,7 @@ class LiveSession:
     def close(self) -> None:
         """End the run and the looking; what was drawn stays drawn."""
         self._closed.set()
+        self._marks.stop(keep=True)
         if self._run is not None and self._run.state not in _ENDED:
             self._run.stop(keep=True)
 
@@ -263,6 +286,7 @@ class LiveSession:
             with suppress(WhimbrelError):  # the view says so
                 run.wait(_FEEDBACK_S)
 
+        self._marks.stop(keep=keep)
         self._control(stop)
 
     def refine(self, gesture: Callable[[ProgressiveRun], object]) -> None:
@@ -310,6 +334,11 @@ class LiveSession:
     def draws_points(self) -> bool:
         """Whether every row is a point of its own."""
         return self._framer.drawn_as_points(self._schema)
+
+    @property
+    def of_samples(self) -> bool:
+        """Whether the result is drawn as a signal."""
+        return self._framer.of_samples
 
     def style(self, style: Style) -> None:
         """Let it look otherwise."""
@@ -367,7 +396,7 @@ class LiveSession:
     def _update_from(self, run: AnyRun, *, anyway: bool) -> bool:
         now = run.version, run.state
         playback = playback_of(run.clock, run.state)
-        if anyway or self._seen != now or time.monotonic() > self._fades_s:
+        if anyway or self._seen != now or self._marks.changed or time.monotonic() > self._fades_s:
             value = self._framer.columns(self._schema).value
             if isinstance(run, ProgressiveRun):
                 (snapshot, result), self._quality = run.current_result(value), run.quality(value)
@@ -375,13 +404,15 @@ class LiveSession:
                 snapshot, result = run.current_result() if isinstance(run, LatencyRun) else _current_result(run)
             # A failed run keeps what was drawn last, unless it has as much; its error belongs to no earlier state.
             failed = now[1] == "failed"
+            marks = self._marks.read(lambda run: _current_result(run)[1])
             drawn = 0 if self._result is None or self._picture is None else len(self._result.table)
             if not failed or len(result.table) >= max(drawn, 1):
-                self._picture = self._framer.picture(result, more=lambda: self._more(run, now[1]))
+                self._picture = self._framer.picture(result, more=lambda: self._more(run, now[1]), marks=marks,
+                                                     keep_rows=self.keep_rows)
                 self._result = result
                 if self._framer.undecided and not anyway:
                     return True
-            self._status = _status(run, now[1], snapshot.metrics, playback)
+            self._status = self._marks.with_failure(_status(run, now[1], snapshot.metrics, playback))
             if self._on_frame(self._frame(snapshot.version, self._status)) and not self._framer.undecided:
                 # Without new rows, also after the end, one more frame is drawn without change marks.
                 if self._seen != now:
@@ -391,7 +422,7 @@ class LiveSession:
                 self._seen = now
                 self._framer.seen(self._picture)
         elif self._status is not None:
-            status = _status(run, now[1], run.metrics, playback)
+            status = self._marks.with_failure(_status(run, now[1], run.metrics, playback))
             # Time advances, or a feed becomes idle or disconnects: the view must show it, though no row arrives.
             if status != self._status and self._on_frame(self._frame(now[0], status)):
                 self._status = status
@@ -428,6 +459,7 @@ class LiveSession:
         while not closed.wait(self._wait_s(began_s)):
             self._on_turn()
             if not self._watched.is_set():
+                self._keep_up()
                 began_s = time.monotonic()
                 continue
             if not self._ready():
@@ -440,16 +472,16 @@ class LiveSession:
             if not self.update():
                 return
 
+    def _keep_up(self) -> None:
+        """Take over samples while nobody looks, before the run evicts them."""
+        if isinstance(self._picture, ScopeFrame | Spectrogram) and isinstance(self._run, Run):
+            with self.between_frames, suppress(WhimbrelError):
+                self._framer.picture(_current_result(self._run)[1], marks=self._marks.result, keep_rows=self.keep_rows)
+
     def _wait_s(self, began_s: float) -> float:
         """Time until the next update: a fixed rate, however long an update takes; often while a page is not ready."""
         pause_s = self._pause_s if self._picture is not None else _FIRST_PICTURE_WAIT_S
         return max(began_s + pause_s - time.monotonic(), _READY_WAIT_S)
-
-
-def columns_of(query: Stream | LatencyBands, options: Options) -> ColumnRoles:
-    """Which columns of the result a view of the query shows, and as what."""
-    schema, keys = _result(query)
-    return FrameBuilder(options, keys, _raw(query), _alone(query)).columns(schema)
 
 
 def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | None) -> Status:
@@ -462,26 +494,3 @@ def _status(run: AnyRun, state: State, metrics: Metrics, playback: Playback | No
 def _current_result(run: Run) -> tuple[Snapshot, Result]:
     shot = run.snapshot()
     return shot, Result(shot.table, (shot.settled,), forgotten=shot.metrics.evicted_rows, rearranged=shot.rearranged)
-
-
-def _raw(query: Stream | LatencyBands) -> bool:
-    """Whether the result is events as they came: several may be true at a time, and nothing was aggregated."""
-    answer = query if isinstance(query, Stream) else query[-1]
-    aggregated = any(isinstance(node.op, GroupAggregate) for node in answer.node.walk())
-    return not aggregated and not _result(query)[1] and answer.node.properties.apart is None
-
-
-def _alone(query: Stream | LatencyBands) -> bool:
-    """Whether the result is an aggregate of all events, which has one row at a time."""
-    node = (query if isinstance(query, Stream) else query[-1]).node
-    apart = node.properties.apart
-    return apart is not None and not apart.per and any(isinstance(each.op, GroupAggregate) for each in node.walk())
-
-
-def _result(query: Stream | LatencyBands) -> tuple[pa.Schema, tuple[str, ...]]:
-    """Columns of the result, and those that the query groups by, whatever their type."""
-    answer = query if isinstance(query, Stream) else query[-1]
-    instant = answer.schema.time_type
-    payload = [pa.field(field.name, field.type) for field in answer.schema]
-    keys = tuple(name for name in grouped_by(answer.node) if name in answer.schema)
-    return pa.schema([pa.field("start", instant), pa.field("end", instant), *payload]), keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whimbrel.clock import span_words
-from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter
+from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter, ScopeFrame, Spectrogram
 from whimbrel_workbench.frames.format_numbers import value_words
 from whimbrel_workbench.views.visible_points import MAX_OPEN
 
@@ -23,6 +23,11 @@ def caption(picture: Picture) -> str:
             shown = len(picture.names)
         case Scatter():
             shown = len(picture.names)
+        case ScopeFrame():
+            return _of_scope(picture)
+        case Spectrogram():
+            other = f" Not shown: {_listed(picture.others)} Choose one with y=." if picture.others else ""
+            return f"Power of {picture.channel.name} by frequency.{other}"
         case _:
             return ""
     by = " and ".join(picture.keys)
@@ -50,6 +55,21 @@ def caption(picture: Picture) -> str:
     elif picture.others:
         words += f" Shown: {shown} of {shown + len(picture.others)}; not shown: {_listed(picture.others)}"
     return words
+
+
+def _of_scope(picture: ScopeFrame) -> str:
+    channels, provisional = len(picture.channels), picture.rows - picture.settled_rows
+    settled = max(channel.trace.samples for channel in picture.channels)
+    words = f"{channels} channel{'s' * (channels != 1)}, {settled:,} samples settled, {provisional:,} rows provisional."
+    if (per_s := picture.channels[0].axis.per_s) is not None:
+        words = f"{value_words(per_s)} samples/s, {words}"
+    if picture.missing:
+        words += f" {picture.missing:,} samples are missing."
+    if picture.store.unread:
+        words += f" {picture.store.unread:,} rows were evicted before this view read them."
+    if picture.marks is not None:
+        words += f" {len(picture.marks):,} events are marked."
+    return words + (f" Not shown: {_listed(picture.others)}" if picture.others else "")
 
 
 def undrawn_words(rows: int, value: str | None) -> str:

@@ -6,7 +6,7 @@ from html import escape
 from math import isnan
 from typing import Final
 
-from whimbrel_workbench.frames import PLAIN, Bars, Heat, Lines, Picture, Scatter, Stages, Style
+from whimbrel_workbench.frames import PLAIN, Bars, Heat, Lines, Picture, Scatter, ScopeFrame, Spectrogram, Stages, Style
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.color_scales import counts_palette
 from whimbrel_workbench.views.legend_marks import (
@@ -19,7 +19,7 @@ from whimbrel_workbench.views.legend_marks import (
     shades_svg,
     whisker_svg,
 )
-from whimbrel_workbench.views.palette import GRID
+from whimbrel_workbench.views.palette import GRID, STRONG
 from whimbrel_workbench.views.scatter import MAX_POINTS
 
 _WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
@@ -70,6 +70,15 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             signs = [(shades_svg(counts_palette(style)), "lighter: more points")] * counted
             signs += [(mark_svg(0, tint=_PLAIN, line=False), "filled: settled"),
                       (mark_svg(0, tint=_PLAIN, stage=OPEN, line=False), "hollow: provisional")]
+        case ScopeFrame():
+            keys = []
+            signs = [(box_svg(1.0, style), "filled: settled"), (box_svg(0.0, style), "hatched, dashed: provisional")]
+            signs += [(box_svg(1.0, Style(color=STRONG)), "event")] * (picture.marks is not None)
+            signs.append((box_svg(0.15, Style(color=_PLAIN)), "grey ground: new"))
+        case Spectrogram():
+            keys = []
+            signs = [(shades_svg(counts_palette(style)), "lighter: louder"), (box_svg(0.0, Style(color=_PLAIN)),
+                                                                         "hatched: provisional")]
         case _:
             return ""
     named = "".join(f'<span style="{_WORD}" title="{name}">{_SIGN}{sign}</span>'

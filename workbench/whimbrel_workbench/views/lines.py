@@ -69,7 +69,7 @@ class LinesView:
         pick.listen(self._panel[0], self._figure, {
             self._marks: {"key": "key", "instant": "instant"},
             **{path: {"key": "key", "at": "", "value": ""} for path in self._paths}},
-                    stretches=True)
+                    stretches="Prioritize a time range")
         self.draw(picture)
 
     @property

@@ -9,7 +9,20 @@ import holoviews.plotting.bokeh
 import numpy as np
 from numpy.typing import NDArray
 
-from whimbrel_workbench.frames import PLAIN, Bars, BigNumbers, Heat, Line, Lines, Picture, Scatter, Style, TableFrame
+from whimbrel_workbench.frames import (
+    PLAIN,
+    Bars,
+    BigNumbers,
+    Heat,
+    Line,
+    Lines,
+    Picture,
+    Scatter,
+    ScopeFrame,
+    Spectrogram,
+    Style,
+    TableFrame,
+)
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.bars import whiskered
@@ -19,7 +32,10 @@ from whimbrel_workbench.views.lines import BAND, marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, STRONG, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MAX_POINTS, colours_of
+from whimbrel_workbench.views.scope import band_ticks, on_band
+from whimbrel_workbench.views.spectrogram import DEPTH_DB, spectrum_image
 from whimbrel_workbench.views.visible_points import in_sight
+from whimbrel_workbench.views.visible_samples import visible_samples
 
 hv.Store.set_current_backend("bokeh")
 hv.renderer("bokeh").webgl = False
@@ -49,6 +65,10 @@ def holoviews_of(data: Picture | None, style: Style = PLAIN, x_range: Range = No
             return _heat(data, style)
         case Scatter():
             return _scatter(data, style, x_range, y_range)
+        case ScopeFrame():
+            return _scope(data, style, x_range)
+        case Spectrogram():
+            return _spectrogram(data, style)
         case TableFrame():
             return hv.Table([row.cells for row in data.table], list(data.names))
         case BigNumbers():
@@ -145,6 +165,30 @@ def _scatter(picture: Scatter, style: Style, x_range: Range, y_range: Range) -> 
     layers = [image.opts(**shades, **axes, **shape),
               points.opts(color="colour", size=style.size or 5, alpha=style.alpha or 0.8, **axes, **shape)]
     return hv.Overlay(layers).opts(**shape)
+
+
+def _scope(picture: ScopeFrame, style: Style, x_range: Range) -> hv.Overlay:
+    time, shape, layers = hv.Dimension("start", label=time_label(picture)), _shape(style), []
+    x = _sight(x_range, Extent(picture.x.low, picture.x.high))
+    for seen in visible_samples(picture, x, _CELLS[0]):
+        paint = colour(seen.channel.slot, style, seen.channel.column)
+        for stretches, is_open in ((seen.settled, False), (seen.provisional, True)):
+            for at, *ends in stretches:
+                low, high = (on_band(seen, end, len(picture.channels)) for end in ends)
+                area = hv.Area((_instants(picture, at), low, high), time, [hv.Dimension("low", label=" "), "high"],
+                               label=seen.channel.name)
+                layers.append(area.opts(color=paint, line_color=paint, fill_alpha=0.0 if is_open else 0.85,
+                                        line_dash="dashed" if is_open else "solid", **shape))
+    return hv.Overlay(layers or [hv.Curve([])]).opts(yticks=[*band_ticks(picture).items()], show_legend=False, **shape)
+
+
+def _spectrogram(picture: Spectrogram, style: Style) -> hv.Overlay:
+    columns, levels, most = spectrum_image(picture, _CELLS[0])
+    left, right = _instants(picture, picture.channel.axis.positions(np.array(columns.ends)))
+    time, height = hv.Dimension("start", label=time_label(picture)), picture.per_s / 2
+    image = hv.Image(levels[::-1], bounds=(left, 0.0, right, height), kdims=[time, picture.frequency], vdims="dB")
+    shades = palette_of(style, Extent(0.0, 1.0))
+    return hv.Overlay([image.opts(cmap=shades, clim=(most - DEPTH_DB, most), colorbar=True, **_shape(style))])
 
 
 def _shape(style: Style, height_px: int = HEIGHT_PX) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Selection:
         self.panel.param.watch(self._picked, "value")
 
     def listen(self, chart: pn.pane.Bokeh, fig: figure, marks: Mapping[GlyphRenderer, Mapping[str, str]], *,
-               stretches: bool = False) -> None:
+               stretches: str = "", pans: bool = False) -> None:
         """Hear clicks on the marks of a chart.
 
         Parameters
@@ -74,8 +74,11 @@ class Selection:
         fig : bokeh figure
         marks : mapping of renderer to mapping of str to str
             For each renderer where a mark's fields stand in its data; "" is where the mouse is on the axis.
-        stretches : bool
-            Whether a stretch of the x axis may be dragged over, where the host asks for that too.
+        stretches : str
+            What follows when a reader drags over a stretch of the x axis, where the host asks for that too; empty where
+            nothing does.
+        pans : bool
+            Whether a drag still moves the chart, until the reader chooses the tool for stretches.
         """
         if self._pick is None:
             return
@@ -85,9 +88,10 @@ class Selection:
                   "columns": list(map(dict, marks.values()))}
         fig.add_tools(TapTool(renderers=list(marks), callback=CustomJS(args=models, code=_TAPPED), visible=False))
         if stretches and self._stretches:
-            select = BoxSelectTool(dimensions="width", renderers=[], description="Prioritize a time range")
+            select = BoxSelectTool(dimensions="width", renderers=[], description=stretches)
             fig.add_tools(select)
-            fig.toolbar.active_drag = select
+            if not pans:
+                fig.toolbar.active_drag = select
             fig.js_on_event("selectiongeometry", CustomJS(args={"figure": fig}, code=_DRAGGED))
         chart.jscallback(args={"out": weakref.proxy(self.panel)}, tags=_TELL)
 

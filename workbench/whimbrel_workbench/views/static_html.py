@@ -6,13 +6,27 @@ import base64
 from html import escape
 
 import whimbrel
-from whimbrel_workbench.frames import Bars, BigNumbers, Frame, Heat, Lines, Picture, Scatter, Stages, TableFrame
+from whimbrel_workbench.frames import (
+    Bars,
+    BigNumbers,
+    Frame,
+    Heat,
+    Lines,
+    Picture,
+    Scatter,
+    ScopeFrame,
+    Spectrogram,
+    Stages,
+    TableFrame,
+)
 from whimbrel_workbench.views.big_numbers import figures_html
 from whimbrel_workbench.views.caption import caption, undrawn_words
 from whimbrel_workbench.views.error_card import failure_html
 from whimbrel_workbench.views.estimate_quality import pinned_html, quality_html
 from whimbrel_workbench.views.svg_cells import heat_svg, scatter_svg
 from whimbrel_workbench.views.svg_charts import bars_svg, lines_svg
+from whimbrel_workbench.views.svg_scope import scope_svg
+from whimbrel_workbench.views.svg_spectrogram import spectrogram_svg
 from whimbrel_workbench.views.table import table_html
 
 
@@ -44,6 +58,10 @@ def _picture(frame: Frame) -> str:
             return _image(frame, heat_svg(picture, style), f"Hatched: provisional{early}.")
         case Scatter() as picture:
             return _image(frame, scatter_svg(picture, style), "Hollow: provisional.")
+        case ScopeFrame() as picture:
+            return _image(frame, scope_svg(picture, style), "Dashed, hollow: provisional.")
+        case Spectrogram() as picture:
+            return _image(frame, spectrogram_svg(picture, style), "Lighter: louder.")
         case TableFrame() as picture:
             return table_html(picture.compared(picture))  # nobody looked at it before: nothing is marked
         case BigNumbers() as picture:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from whimbrel_workbench.frames import Bars, BigNumbers, Heat, Lines, Picture, Scatter, TableFrame
+from whimbrel_workbench.frames import (
+    Bars,
+    BigNumbers,
+    Heat,
+    Lines,
+    Picture,
+    Scatter,
+    ScopeFrame,
+    Spectrogram,
+    TableFrame,
+)
 from whimbrel_workbench.views.bars import BarsView
 from whimbrel_workbench.views.big_numbers import FiguresView
 from whimbrel_workbench.views.contract import NOBODY, Host, View
 from whimbrel_workbench.views.heat import HeatView
 from whimbrel_workbench.views.lines import LinesView
 from whimbrel_workbench.views.scatter import ScatterView
+from whimbrel_workbench.views.scope import ScopeView
+from whimbrel_workbench.views.spectrogram import SpectrogramView
 from whimbrel_workbench.views.table import RowsView
 
 
@@ -23,6 +35,10 @@ def view_of(picture: Picture, host: Host = NOBODY) -> View:
             return HeatView(picture, host)
         case Scatter():
             return ScatterView(picture, host)
+        case ScopeFrame():
+            return ScopeView(picture, host)
+        case Spectrogram():
+            return SpectrogramView(picture, host)
         case TableFrame():
             return RowsView(picture, host)
         case BigNumbers():

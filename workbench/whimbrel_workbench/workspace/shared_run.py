@@ -165,8 +165,10 @@ class SharedRun:
             return
         try:
             keep = max(feed.keep_rows for feed in self._together)
-            for feed, run in zip(self._together, start_together([*self._together.values()], keep), strict=True):
-                feed.follow(run)
+            asked = [(feed, [query, *feed.mark_queries]) for feed, query in self._together.items()]
+            runs = iter(start_together([query for _, queries in asked for query in queries], keep))
+            for feed, queries in asked:
+                feed.follow(*(next(runs) for _ in queries))
         except WhimbrelError as error:
             for feed in self._together:
                 feed.follow(error)
