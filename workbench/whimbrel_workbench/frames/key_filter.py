@@ -99,8 +99,13 @@ def on_one_axis(pictures: Mapping[str, Picture | None], shared: Mapping[str, str
         if name in shared and isinstance(picture, Timed):
             groups.setdefault(shared[name], {})[name] = picture
     reach = {first: _reach(list(group.values())) for first, group in groups.items()}
-    return {**pictures, **{name: replace(chart, x=reach[first])
+    return {**pictures, **{name: _over(chart, reach[first])
                            for first, group in groups.items() for name, chart in group.items()}}
+
+
+def _over(chart: Timed, x: Extent) -> Timed:
+    """The same chart with another range of time."""
+    return replace(chart, scope=replace(chart.scope, x=x)) if isinstance(chart, Spectrogram) else replace(chart, x=x)
 
 
 def _fit(charts: Sequence[Timed]) -> bool:
