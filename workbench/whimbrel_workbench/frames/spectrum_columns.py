@@ -85,14 +85,13 @@ class SpectrumColumns:
                 self._known[number] = SpectrumColumn(levels, 1)
 
     def refine(self, budget_s: float) -> bool:
-        """Read all frames of some more columns; whether some are left."""
+        """Read all frames of one column, and of more while there is time; whether some are left."""
         until_s = time.monotonic() + budget_s
-        for number in self._visible:
-            column = self._known[number]
-            if column.frames < self.frames_of_column:
-                if time.monotonic() > until_s:
-                    return True
-                self._read_all(number)
+        left = [number for number in self._visible if self._known[number].frames < self.frames_of_column]
+        for read, number in enumerate(left):
+            if read and time.monotonic() > until_s:
+                return True
+            self._read_all(number)
         return False
 
     @property
