@@ -184,9 +184,10 @@ def _scope(picture: ScopeFrame, style: Style, x_range: Range) -> hv.Overlay:
 
 def _spectrogram(picture: Spectrogram, style: Style) -> hv.Overlay:
     columns, levels, most = spectrum_image(picture, _CELLS[0])
-    left, right = _instants(picture, picture.channel.axis.positions(np.array(columns.ends)))
-    time, height = hv.Dimension("start", label=time_label(picture)), picture.per_s / 2
-    image = hv.Image(levels[::-1], bounds=(left, 0.0, right, height), kdims=[time, picture.frequency], vdims="dB")
+    ends = picture.channel.axis.positions(np.array(columns.ends))
+    across, up = np.linspace(*ends, levels.shape[1] + 1), np.linspace(0.0, picture.per_s / 2, len(levels) + 1)
+    time = hv.Dimension("start", label=time_label(picture))
+    image = hv.QuadMesh((_instants(picture, across), up, levels), [time, picture.frequency], "dB")
     shades = palette_of(style, Extent(0.0, 1.0))
     return hv.Overlay([image.opts(cmap=shades, clim=(most - DEPTH_DB, most), colorbar=True, **_shape(style))])
 
