@@ -217,7 +217,7 @@ def test_what_was_stopped_during_a_step_stays_stopped(within: str, when: Callabl
     run.finish()
     assert run.wait(10)
     assert run.state == "finished"
-    assert sum(run.currentcolumns_and_keys("n")[0].table["n"].to_pylist()) == ROWS
+    assert sum(run.current_result("n")[0].table["n"].to_pylist()) == ROWS
 
 
 def test_what_is_paused_while_the_last_rows_are_read_is_finished() -> None:
