@@ -185,7 +185,8 @@ def _scope(picture: ScopeFrame, style: Style, x_range: Range) -> hv.Overlay:
 def _spectrogram(picture: Spectrogram, style: Style) -> hv.Overlay:
     columns, levels, most = spectrum_image(picture, _CELLS[0])
     ends = picture.channel.axis.positions(np.array(columns.ends))
-    across, up = np.linspace(*ends, levels.shape[1] + 1), np.linspace(0.0, picture.per_s / 2, len(levels) + 1)
+    across = np.linspace(float(ends[0]), float(ends[1]), levels.shape[1] + 1)
+    up = np.linspace(0.0, picture.per_s / 2, len(levels) + 1)
     time = hv.Dimension("start", label=time_label(picture))
     image = hv.QuadMesh((_instants(picture, across), up, levels), [time, picture.frequency], "dB")
     shades = palette_of(style, Extent(0.0, 1.0))
