@@ -86,7 +86,11 @@ def test_a_reader_zooms_and_pans_while_samples_come(chromium: Browser, tmp_path:
     with served(Dashboard("Signal", {"talk": talk(20).view()})) as server:
         page = opened(chromium, server.exposure.url)
         wait_until(lambda: len(page.evaluate(DRAWN)["fills"]) >= 4, page)
-        turn_wheel(page, 14, 0.2)
+        for _ in range(20):
+            turn_wheel(page, 1, 0.2)
+            page.wait_for_timeout(700)
+            if page.evaluate(DRAWN)["single"][0]:
+                break
         wait_until(lambda: page.evaluate(DRAWN)["single"][0] > 0, page)
         page.wait_for_timeout(1_000)
         held = page.evaluate(DRAWN)
