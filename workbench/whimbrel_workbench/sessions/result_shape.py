@@ -1,4 +1,4 @@
-"""What a plan says of its result: columns, keys, and whether rows are events or samples."""
+"""What a plan says of its result: columns, keys and samples."""
 
 from __future__ import annotations
 
