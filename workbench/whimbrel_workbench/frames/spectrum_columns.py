@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,18 +133,8 @@ class SpectrumColumns:
 def _levels(frames: Floats) -> Levels:
     """Power of the frequencies of each frame, in decibels."""
     window = np.hanning(frames.shape[1] + 1)[:-1]
-    spectra = _transform()((frames * window).astype(np.float32), axis=1)
+    spectra = np.fft.rfft((frames * window).astype(np.float32), axis=1)
     power = spectra.real**2 + spectra.imag**2
     levels = 10 * np.log10(np.maximum(power / float(window.sum() ** 2), _SILENCE))
     levels[np.isnan(frames).any(axis=1)] = np.nan
     return np.asarray(levels, np.float32)
-
-
-def _transform() -> Callable[..., NDArray[Any]]:
-    """SciPy's transform where it is installed: it is faster, and half a second to import."""
-    try:
-        from scipy.fft import rfft  # type: ignore[import-untyped]
-    except ImportError:
-        return np.fft.rfft
-    found: Callable[..., NDArray[Any]] = rfft
-    return found

@@ -1,4 +1,4 @@
-"""What a plan says of its result: columns, keys and samples."""
+"""Columns, keys and samples of a result, from its plan."""
 
 from __future__ import annotations
 
