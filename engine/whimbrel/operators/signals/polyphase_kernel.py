@@ -36,11 +36,16 @@ def half_length(up: int, down: int) -> int:
 
 
 @lru_cache(8)
-def _taps(up: int, down: int) -> Array:
-    """A sinc in a Kaiser window, whose gain is 1 after `up` - 1 zeros are put between samples."""
+def _taps(up: int, down: int) -> tuple[Array, Array]:
+    """A sinc in a Kaiser window, whose gain is 1 after `up` - 1 zeros are put between samples.
+
+    The taps come phase by phase, the last ones first, with the places where phases begin.
+    """
     half, widest = half_length(up, down), max(up, down)
     taps = np.sinc(np.arange(-half, half + 1) / widest) * np.kaiser(2 * half + 1, 5.0)
-    return frozen(taps * (up / taps.sum()))
+    taps *= up / taps.sum()
+    phases = [taps[phase::up][::-1] for phase in range(up)]
+    return frozen(np.concatenate(phases)), frozen(np.append(0, np.cumsum(list(map(len, phases)))))
 
 
 class PolyphaseKernel(Kernel):
@@ -83,7 +88,7 @@ class PolyphaseKernel(Kernel):
         while at < len(batch):
             buffers = self._buffers(0)
             at = int(_resample(at, order, frozen(groups), hidden, marks.fresh, marks.numbers, values,
-                               len(self.channels), _taps(self.up, self.down), self.up, self.down, self.history,
+                               len(self.channels), *_taps(self.up, self.down), self.up, self.down, self.history,
                                self.chunk, self.state, self.tails, work, *buffers))
             out += self._made(buffers)
         return self._give(out)

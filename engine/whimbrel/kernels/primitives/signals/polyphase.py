@@ -17,8 +17,8 @@ NO_RUN = -(1 << 63)
 
 def resample_runs(
     at: int, order: Array, group: Array, hidden: Array, fresh: Array, numbers: Array, values: Array, columns: int,
-    taps: Array, up: int, down: int, held: int, chunk: int, state: Array, tails: Array, work: Array, key_out: Array,
-    sample_out: Array, out: Array, made: Array,
+    taps: Array, phases: Array, up: int, down: int, held: int, chunk: int, state: Array, tails: Array, work: Array,
+    key_out: Array, sample_out: Array, out: Array, made: Array,
 ) -> int:
     """Write the results that samples complete, until the buffers could be full.
 
@@ -36,19 +36,21 @@ def resample_runs(
     values : array of float64
         `columns` values for each row.
     taps : array of float64
-        An odd number of them.
+        Phase by phase, each for the oldest sample first. Phase `p` has every `up`-th tap from the tap `p` on.
+    phases : array of int64
+        Where each phase begins; the last entry is the end of the last one.
     held, chunk : int
         Samples that are kept of each key, and most samples to take in at once.
     state, tails : array of int64 and float64
-        For each key its state, and the last samples of its run.
+        For each key its state, and the last samples of its run, column by column.
     work : array of float64
-        Memory for `held` and `chunk` samples.
+        Memory for `held` and `chunk` samples, column by column.
     key_out, sample_out, out : array
         Out: the key, the number and the values of each result.
     made : array of int64
         Out: how many results there are.
     """
-    rows, half = group.shape[0], taps.shape[0] // 2
+    rows, half, width = group.shape[0], taps.shape[0] // 2, held + chunk
     most = (chunk * up) // down + half // down + 3
     while at < rows:
         here = order[at] if order.shape[0] else at
@@ -64,12 +66,13 @@ def resample_runs(
             state[where + FIRST] = numbers[here]
             state[where + NEXT] = -((-numbers[here] * up) // down)
             tails[tail:tail + held * columns] = np.nan
-        for place in range(held * columns):
-            work[place] = tails[tail + place]
+        for column in range(columns):
+            for place in range(held):
+                work[column * width + place] = tails[tail + column * held + place]
         start, count = numbers[here], 0
         while True:
             for column in range(columns):
-                work[(held + count) * columns + column] = values[here * columns + column]
+                work[column * width + held + count] = values[here * columns + column]
             count += 1
             at += 1
             if at == rows or count == chunk:
@@ -78,38 +81,43 @@ def resample_runs(
             if group[here] != key or (hidden.shape[0] and hidden[here]) or (fresh.shape[0] and fresh[here]):
                 break
         state[where + LAST] = start + count - 1
-        sample = state[where + NEXT]
-        while True:
-            point = sample * down + half
-            newest = point // up
-            if newest > state[where + LAST]:
-                break
-            add_result(key, sample, point, newest, start - held, state[where + FIRST], taps, up, columns, work, key_out,
-                       sample_out, out, made)
+        sample, last = state[where + NEXT], state[where + LAST]
+        newest, phase = (sample * down + half) // up, (sample * down + half) % up
+        while newest <= last:
+            begin, place = phases[phase], made[0]
+            many = phases[phase + 1] - begin
+            oldest = newest - many + 1
+            key_out[place], sample_out[place] = key, sample
+            for column in range(columns):
+                total = math.nan
+                if oldest >= state[where + FIRST]:
+                    read = column * width + held + oldest - start
+                    total = weighted_sum(taps[begin:begin + many], work[read:read + many])
+                out[place * columns + column] = total
+            made[0] = place + 1
             sample += 1
+            newest, phase = newest + down // up, phase + down % up
+            if phase >= up:
+                newest, phase = newest + 1, phase - up
         state[where + NEXT] = sample
-        for place in range(held * columns):
-            tails[tail + place] = work[count * columns + place]
+        for column in range(columns):
+            for place in range(held):
+                tails[tail + column * held + place] = work[column * width + count + place]
     return at
 
 
-def add_result(
-    key: int, sample: int, point: int, newest: int, zero: int, first: int, taps: Array, up: int, columns: int,
-    work: Array, key_out: Array, sample_out: Array, out: Array, made: Array,
-) -> None:
-    """Write one result; the sample with the number `zero` is the first one in `work`."""
-    begin = point - newest * up
-    many = (taps.shape[0] - 1 - begin) // up + 1
-    place = made[0]
-    key_out[place], sample_out[place] = key, sample
-    for column in range(columns):
-        total = math.nan
-        if newest - many + 1 >= first:
-            total = 0.0
-            for number in range(many):
-                total += taps[begin + number * up] * work[(newest - number - zero) * columns + column]
-        out[place * columns + column] = total
-    made[0] = place + 1
+def weighted_sum(weights: Array, values: Array) -> float:
+    """The sum of products, in an order that depends on their number alone: four sums side by side."""
+    first = second = third = fourth = 0.0
+    whole = weights.shape[0] - weights.shape[0] % 4
+    for at in range(0, whole, 4):
+        first += weights[at] * values[at]
+        second += weights[at + 1] * values[at + 1]
+        third += weights[at + 2] * values[at + 2]
+        fourth += weights[at + 3] * values[at + 3]
+    for at in range(whole, weights.shape[0]):
+        first += weights[at] * values[at]
+    return (first + third) + (second + fourth)
 
 
 def end_run(key: int, up: int, down: int, columns: int, state: Array, key_out: Array, sample_out: Array, out: Array,
