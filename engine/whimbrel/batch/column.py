@@ -95,6 +95,8 @@ class Column:
             return Column(self.type, self.values.take_or_null(rows, there))
         if not isinstance(self.values, np.ndarray):
             return Column(self.type, self.values.take(Column(pa.int64(), rows, there).to_arrow()))
+        if not len(self.values) and not there.any():  # no position is in the array
+            return Column.nulls(self.type, len(rows))
         valid = there if self.valid is None else there & self.valid[rows]
         return Column(self.type, self.values[rows], valid)
 

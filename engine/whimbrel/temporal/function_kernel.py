@@ -151,7 +151,8 @@ class FunctionKernel(Kernel):
         at, until = scratch("at", capacity), scratch("until", capacity)
         found = scratch("positions", capacity * len(passed))
         marks, closing, following = np.empty(keys + 1, np.int64), np.full(keys, INF), np.empty(keys, np.int64)
-        endless = bool(self.every and not events.lasts and (events.ends[events.begins[1:] - 1] == INF).any())
+        last = events.begins[1:][events.begins[1:] > events.begins[:-1]] - 1
+        endless = bool(self.every and not events.lasts and (events.ends[last] == INF).any())
         ends = np.where(events.ends == INF, events.events.sync + 1, events.ends) if endless else events.ends
         given = events.events.sync, frozen(ends), events.lasts, frozen(events.begins), self.boundaries, self.functions
         if self.every:  # what never ends counts for one tick

@@ -88,6 +88,4 @@ def _in_order(column: Column, rows: Array | None, length: int) -> Column:
     position[rows] = np.arange(1, len(rows) + 1)
     if len(rows) == length:
         return column.take(position - 1)
-    if not len(rows):
-        return Column.nulls(column.type, length)
     return column.take_or_null(np.maximum(position - 1, 0), position > 0)

@@ -46,6 +46,12 @@ def test_what_comes_in_by_arrow_goes_out_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
+def test_a_column_without_rows_has_nulls_for_rows_that_are_not_there(name: str) -> None:
+    empty = Column.from_arrow(ARRAYS[name]).slice(0, 0)
+    assert empty.take_or_null(np.zeros(2, np.int64), np.zeros(2, np.bool_)).to_arrow().to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
 def test_slicing_taking_and_joining_move_the_right_rows(name: str) -> None:
     column = Column.from_arrow(ARRAYS[name])
     values = [str(value) for value in column.to_arrow().to_pylist()]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import statistics
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from whimbrel.run import time_partitions
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.temporal import function_kernel
 from whimbrel.testing.oracle import Event
+from whimbrel.testing.oracle import temporal as oracle
 
 Row = tuple[Any, ...]
 
@@ -157,6 +160,99 @@ def test_a_value_is_known_before_its_end_is() -> None:
     ended = kernel.advance(INF)
     assert edges(ended) == [(18, 15), (18, 23), (23, INF)]
     assert [column.to_arrow().to_pylist()[0] for column in ended[0].columns] == [2, 5]
+
+
+def fold_of(of: Callable[[list[float]], Any]) -> oracle.Fold:
+    def values(events: list[dict[str, Any]]) -> Any:
+        there = [row["x"] for row in events if row["x"] is not None]
+        return of(there) if there else None
+    return values
+
+
+def always(facts: Sequence[Event], time: oracle.Time) -> None:
+    """What is there for ever does not keep a function going."""
+
+
+def total(events: list[dict[str, Any]]) -> float:
+    return float(sum(row["x"] or 0 for row in events))
+
+
+MEDIAN, MAX = fold_of(statistics.median), fold_of(max)
+X, THERE = oracle.column(lambda row: row["x"]), oracle.column(lambda _: True)
+
+PARTS: dict[str, tuple[Any, oracle.At, oracle.At]] = {
+    "x": (col.x, X, THERE),
+    "ago": (col.x.ago(4), oracle.ago(X, 4), oracle.ago(THERE, 4)),
+    "ahead": (col.x.ahead(5), oracle.ago(X, -5), oracle.ago(THERE, -5)),
+    "previous": (col.x.previous(), oracle.previous(X), THERE),
+    "past": (wb.sum(col.x).past(6), oracle.past(total, 6), oracle.past(len, 6)),
+    "few": (wb.max(col.x).past(5, ahead=2, min_rows=2), oracle.past(MAX, 5, 2, 2), oracle.past(len, 5, 2)),
+    "cell": (wb.max(col.x).cell(7, offset=2), oracle.cell(MAX, 7, 2), oracle.cell(len, 7, 2)),
+    "rows": (wb.sum(col.x).past(rows=2), oracle.past_rows(total, 2), always),
+    "so_far": (wb.sum(col.x).so_far(), oracle.so_far(total), always),
+    "median_so_far": (wb.median(col.x).so_far(), oracle.so_far(MEDIAN), always),
+    "median": (wb.median(col.x).past(6, ahead=1), oracle.past(MEDIAN, 6, 1), oracle.past(len, 6, 1)),
+    "median_ago": (wb.median(col.x).past(3).ago(5), oracle.ago(oracle.past(MEDIAN, 3), 5),
+                   oracle.ago(oracle.past(len, 3), 5)),
+    "median_of_cell": (wb.median(col.x).cell(5), oracle.cell(MEDIAN, 5), oracle.cell(len, 5)),
+}
+"""What is written, what it means, and when it keeps a function going."""
+
+
+def few_events(chance: random.Random, *, lasting: bool) -> list[Event]:
+    """One to four events of one key or two, far apart or close together."""
+    out: list[Event] = []
+    for key in ("a", "b")[:chance.randint(1, 2)]:
+        time = chance.randint(-9, 9)
+        for _ in range(chance.randint(1, 2)):
+            lasts = chance.choice([1, 2, 7, 30]) if lasting else 1
+            out.append((time, time + lasts, {"x": chance.choice([None, 1.0, 2.0, 4.0]), "k": key}))
+            time += lasts + chance.choice([0, 1, 6, 40])
+    return sorted(out, key=lambda event: event[0])
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_few_events_at_multiples_are_as_the_oracle_says(seed: int) -> None:
+    chance = random.Random(seed)
+    keyed, lasting, every = chance.random() < 0.7, chance.random() < 0.5, chance.choice([1, 3, 10])
+    events = few_events(chance, lasting=lasting)
+    events = events if keyed else [event for event in events if event[2]["k"] == "a"]
+    asked = chance.sample(list(PARTS), chance.randint(1, 3))
+    if all(PARTS[name][2] is always for name in asked):
+        asked.append("median")
+    table = pa.table({"at": pa.array([start for start, _, _ in events], pa.int64()),
+                      "until": pa.array([end for _, end, _ in events], pa.int64()),
+                      "k": [row["k"] for _, _, row in events],
+                      "x": pa.array([row["x"] for _, _, row in events], pa.float64())})
+    batches = pa.Table.from_batches(table.to_batches(max_chunksize=chance.choice([1, 10])))
+    stream = wb.from_arrow(batches, time="at", end="until" if lasting else None).select("x", "k")
+    stream = stream.group_by("k") if keyed else stream
+    with tier("interpreted"):
+        found = stream.over_time(every=every, **{name: PARTS[name][0] for name in asked}).collect()
+    expected = []
+    for key in sorted({row["k"] for _, _, row in events}):
+        mine = [event for event in events if event[2]["k"] == key]
+        expected += [
+            {"start": time, "end": time + every, "k": key, **{name: PARTS[name][1](mine, time) for name in asked}}
+            for time in range(-every * 60, every * 200, every)
+            if any(PARTS[name][2](mine, time) is not None for name in asked)]
+    assert rows(found) == rows(pa.Table.from_pylist(expected, found.schema))
+
+
+@pytest.mark.parametrize("unit", [None, "s"])
+def test_a_key_whose_events_have_left_has_further_multiples(unit: str | None) -> None:
+    for at, start in (([0, 16], [0]), ([0, 18], [0, 18]), ([1, 16], [])):
+        times = pa.array(at, pa.int64()) if unit is None else pa.array(at, pa.timestamp(unit))
+        log = wb.from_arrow({"t": times, "x": [1.0, 1.0], "k": [0, 0]}, time="t").select("x", "k").group_by("k")
+        found = log.over_time(every=3 if unit is None else "3s", x=col.x).collect()
+        assert found["start"].cast(pa.int64()).to_pylist() == start
+        assert found["x"].to_pylist() == [1] * len(start)
+
+
+def test_samples_after_all_events_have_left_are_null() -> None:
+    log = wb.from_arrow({"t": [25], "x": [1.0]}, time="t").select("x")
+    found = log.over_time(every=3, x=col.x, m=wb.median(col.x).past(6, ahead=1)).collect()
+    assert found.to_pylist() == [{"start": at, "end": at + 3, "x": None, "m": 1} for at in (24, 27, 30)]
 
 
 def test_times_at_the_limits_are_refused_in_words() -> None:
