@@ -49,6 +49,7 @@ from whimbrel.operators.rows.unpivot import Unpivot, unpivot
 from whimbrel.operators.rows.where import Where, where
 from whimbrel.operators.signals.detect_ranges import DetectRanges, above, cfar
 from whimbrel.operators.signals.fir_filter import FirFilter
+from whimbrel.operators.signals.on_clock import OnClock, on_clock
 from whimbrel.operators.signals.polyphase import PolyphaseResample
 from whimbrel.operators.signals.process import ProcessBlocks, Step, process
 from whimbrel.operators.signals.rewindow import GapRule, Rewindow, ShortRule, WindowLabel, rewindow
@@ -76,14 +77,14 @@ __all__ = [
     "Changelog", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges", "Emit",
     "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
     "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LateRows", "LatenessBand", "Moment", "On",
-    "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample", "ProcessBlocks",
-    "Quantize", "RangeGaps", "Resample", "Results", "Rewindow", "RunningAggregate", "SampleKeys", "SampleMethod",
-    "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule",
-    "Simultaneous", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TemporalColumns", "TemporalSamples",
-    "TopK", "Union", "Unpivot", "Where", "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime",
-    "anti_join", "asof_join", "assume", "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct",
-    "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "pivot", "point_at_end", "process",
-    "progressive_window", "quantize", "rename", "rewindow", "sample", "samples", "select", "semi_join", "sequence",
-    "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
-    "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
+    "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
+    "ProcessBlocks", "Quantize", "RangeGaps", "Resample", "Results", "Rewindow", "RunningAggregate", "SampleKeys",
+    "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift",
+    "ShortRule", "Simultaneous", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TemporalColumns",
+    "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound", "WindowLabel", "Zip", "above", "aggregate",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop", "clip_at", "clip_duration", "cross_join",
+    "detect", "distinct", "drop", "edges", "event", "explode", "extend", "hopping_window", "join", "on_clock", "pivot",
+    "point_at_end", "process", "progressive_window", "quantize", "rename", "rewindow", "sample", "samples", "select",
+    "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch",
+    "sync", "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
 ]

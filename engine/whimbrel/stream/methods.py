@@ -549,6 +549,28 @@ class Methods:
         return self._unary(operators.cfar, value, deviations=deviations, forget=forget, startup=startup, hold=hold,
                            min=min, pad=pad, limit=limit, keys=self.keys, known=self.node.properties)
 
+    def on_clock(self, right: Self, *, index: str, time: str, slew: float = 500, step: Duration | None = None,
+                 allow_lookahead: bool = False) -> Self:
+        """Give samples the times of a reference clock. See :class:`whimbrel.operators.OnClock`.
+
+        Parameters
+        ----------
+        right : Stream
+            Pairs of a sample's number and its time by the reference clock. Each acts on samples after it.
+        index : str
+            Column of pairs: the number of a sample, counted from sample 0.
+        time : str
+            Column of pairs: the time of that sample by the reference clock. A timestamp, or int64 in ticks.
+        slew : int or float
+            Parts per million by which times approach the line of the pairs at most.
+        step : str, timedelta or int (ticks), optional
+            A larger error is a gap, or an error where it goes back. By default every error is slewed.
+        allow_lookahead : bool
+            Let one stream show values before they are known to the other one, as windows labelled at their start do.
+        """
+        return self._binary(operators.on_clock, right, index=index, time=time, slew=slew, step=step,
+                            allow_lookahead=allow_lookahead, known=self.node.properties)
+
     def process(self, step: Step, *, state: Any, gives: Mapping[str, Any], columns: Sequence[str] = ()) -> Self:
         """Run a function with a state over blocks of samples. See :class:`whimbrel.operators.ProcessBlocks`.
 

@@ -293,8 +293,9 @@ class Stream(Methods, FunctionsOfTime, Actions):
                 **options: Any) -> Self:
         _check_streams(build, right)
         nodes = in_one_unit(build.__name__, (self.node, right.node))
-        if "right_known" in options:
-            options["right_known"] = nodes[1].properties
+        for name, node in zip(("known", "right_known"), nodes, strict=True):
+            if name in options:
+                options[name] = node.properties
         made = build(*(node.schema for node in nodes), *arguments, **options)
         if alike(self.keys, right.keys) and (both := within_groups(made, self.keys)) is not None:
             made = both
