@@ -348,7 +348,7 @@ class Reduced(Expr):
     """
 
     kind: ClassVar[Text] = "an aggregate of many rows"
-    computed_by: ClassVar[Text] = "aggregate(...)"
+    computed_by: ClassVar[Text] = "aggregate(...), or add .past(...) or .so_far() to it"
 
     @property
     def made(self) -> Col:

@@ -236,9 +236,10 @@ class _TimedPart:
                                    tuple(text.moved(each, lag) for each in of.conditions),
                                    replace(of.whole, lag=of.whole.lag + lag))
             case Joined(sources=sources, outer=outer):
-                sides = [list(each.columns.values()) for each in inputs]
-                joined = {name: sides[side][at] for name, (side, at) in zip(names, sources, strict=True)}
                 left, right = inputs
+                partners = [text.held(each, right) if outer else each for each in right.columns.values()]
+                sides = [list(left.columns.values()), partners]
+                joined = {name: sides[side][at] for name, (side, at) in zip(names, sources, strict=True)}
                 both = () if outer else (*right.conditions, *map(text.there, inputs))
                 return TimedEvents(joined, (*left.conditions, *both), left.whole)
             case Windowed():

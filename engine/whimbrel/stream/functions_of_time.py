@@ -8,16 +8,16 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from whimbrel import operators
-from whimbrel.clock import Duration, Instant, Rate, duration_ticks, grid_offset, parse_instant
+from whimbrel.clock import Duration, Instant, Rate, check_positive, duration_ticks, grid_offset, parse_instant
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.expr import Col, Expr, Keys, lifetime_of
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed
 from whimbrel.expr.type_predicates import is_number
-from whimbrel.operators import Between, GroupAggregate, Resample, Select
+from whimbrel.operators import Between, GroupAggregate, Resample, Select, SetDuration
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.plan_nodes import after, until_next
+from whimbrel.stream.plan_nodes import after, until_next, until_start
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.sample_filters import polyphase
 from whimbrel.stream.temporal_columns import TemporalParts
@@ -37,7 +37,7 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
     if not columns:
         raise PlanError("over_time() needs at least one column.", where="over_time()",
                         hint='Add one, such as over_time(m=wb.mean(col.px).past("20m")).')
-    parts = TemporalParts(node, keys)
+    parts = TemporalParts(node, keys, "over_time()" if every is None else f"over_time(every={every!r})")
     exprs = {name: distributed(with_presence(expr, parts.out.schema, at_events=False)) for name, expr in columns}
     for name, expr in exprs.items():
         if lifetime_of(expr):
@@ -64,8 +64,14 @@ def between(node: Node, start: Instant, end: Instant, every: Duration | None) ->
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
     """Each event until the next one of its key."""
-    parts = TemporalParts(node, keys)
-    return until_next(parts.out, parts.events, parts.keys, limit)
+    where, unit = "hold()" if limit is None else f"hold(limit={limit!r})", node.schema.unit
+    parts = TemporalParts(node, keys, where)
+    if limit is None:
+        return until_next(parts.out, parts.events, parts.keys)
+    ticks = duration_ticks(limit, unit, where=where)
+    check_positive(unit, where=where, limit=ticks)
+    lasting = Node(SetDuration(size=ticks, unit=unit, asked=where), (parts.out,))
+    return until_start(lasting, parts.events, parts.keys)
 
 
 def resample(node: Node, keys: Keys, period: Duration | Rate, how: ResampleMethod, limit: Duration | None,

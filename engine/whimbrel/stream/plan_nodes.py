@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from whimbrel import operators
-from whimbrel.clock import Duration
 from whimbrel.expr import Col, Expr
 from whimbrel.operators import Select
 from whimbrel.plan import Node, Operator, Operators
@@ -34,9 +33,14 @@ def joined_by(build: Callable[..., Operators], left: Node, right: Node, *argumen
     return Node(made, (left, right))
 
 
-def until_next(node: Node, events: Node, keys: list[str], limit: Duration | None = None) -> Node:
-    """Each value until the next event of its key."""
-    return joined_by(operators.clip_at, after(operators.set_duration, node, limit), events, keys or None)
+def until_next(node: Node, events: Node, keys: list[str]) -> Node:
+    """Each value until the next event of its key; the newest one has no known end."""
+    return until_start(after(operators.set_duration, node, None), events, keys)
+
+
+def until_start(node: Node, events: Node, keys: list[str]) -> Node:
+    """Each value until an event of its key starts, or it ends before that."""
+    return joined_by(operators.clip_at, node, events, keys or None)
 
 
 def with_keys(node: Node, keys: list[str]) -> Node:

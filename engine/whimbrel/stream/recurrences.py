@@ -48,13 +48,15 @@ def ema(value: Value, *, halflife: Duration | None = None, alpha: float | None =
     >>> prices.select(e=wb.ema(col.px, alpha=0.5)).collect()["e"].to_pylist()
     [2.0, 3.0, 5.5]
     """
+    of = trace(value, where="ema()")
+    where = f"ema({of.show()})"
     if (halflife is None) == (alpha is None):
-        raise PlanError("ema() needs either halflife= or alpha=.", where="ema()",
+        raise PlanError("ema() needs either halflife= or alpha=.", where=where,
                         hint='Use ema(col.x, halflife="10s") or ema(col.x, alpha=0.1).')
     if alpha is not None and not (_is_number(alpha) and 0 < alpha <= 1):
-        raise PlanError(f"alpha must be a number above 0 and at most 1, got {alpha!r}.", where="ema()",
+        raise PlanError(f"alpha must be a number above 0 and at most 1, got {alpha!r}.", where=where,
                         hint="Use a smaller one for a smoother mean, such as alpha=0.1.")
-    return Ema(trace(value, where="ema()"), halflife, None if alpha is None else float(alpha))
+    return Ema(of, halflife, None if alpha is None else float(alpha))
 
 
 def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | None = None,
@@ -105,28 +107,30 @@ def iir(value: Value, *, b: Sequence[float] | None = None, a: Sequence[float] | 
     >>> gap.select(y=wb.iir(col.x, b=[1], a=[1, -0.5], settle=1)).collect()["y"].to_pylist()
     [None, 0.5, None]
     """
+    of = trace(value, where="iir()")
+    where = f"iir({of.show()})"
     hint = "Use iir(col.x, b=[...], a=[...]) or iir(col.x, sos=...), such as those of scipy.signal.butter."
     if (sos is None) == (b is None and a is None):
-        raise PlanError("iir() needs either b= and a=, or sos=.", where="iir()", hint=hint)
+        raise PlanError("iir() needs either b= and a=, or sos=.", where=where, hint=hint)
     if sos is None and (b is None or a is None):
-        raise PlanError(f"iir() needs {'b' if b is None else 'a'}= as well.", where="iir()",
+        raise PlanError(f"iir() needs {'b' if b is None else 'a'}= as well.", where=where,
                         hint="Use a=[1.0] for a filter without feedback." if a is None else hint)
-    numerator, denominator = (() if each is None else coefficients(name, each, where="iir()")
+    numerator, denominator = (() if each is None else coefficients(name, each, where=where)
                               for name, each in (("b", b), ("a", a)))
     if a is not None and denominator[0] == 0:
-        raise PlanError("The first coefficient of a must not be 0, got 0.", where="iir()",
+        raise PlanError("The first coefficient of a must not be 0, got 0.", where=where,
                         hint="Leave out leading zeros of a, and shift the values instead.")
-    sections = () if sos is None else tuple(coefficients("each section of sos", each, where="iir()") for each in sos)
+    sections = () if sos is None else tuple(coefficients("each section of sos", each, where=where) for each in sos)
     for section in sections:
         if len(section) != 6 or section[3] != 1:
             raise PlanError(f"Each section of sos must be six numbers with a fourth of 1, got {list(section)}.",
-                            where="iir()", hint='Use scipy.signal.butter(..., output="sos").')
+                            where=where, hint='Use scipy.signal.butter(..., output="sos").')
     if sos is not None and not sections:
-        raise PlanError("sos must have at least one section, got none.", where="iir()", hint=hint)
-    check_option("init", init, ("zero", "steady"), where="iir()")
-    check_option("nan", nan, ("gap", "keep"), where="iir()")
-    check_settle(settle, where="iir()")
-    return Iir(trace(value, where="iir()"), numerator, denominator, sections, init, settle, nan)
+        raise PlanError("sos must have at least one section, got none.", where=where, hint=hint)
+    check_option("init", init, ("zero", "steady"), where=where)
+    check_option("nan", nan, ("gap", "keep"), where=where)
+    check_settle(settle, where=where)
+    return Iir(of, numerator, denominator, sections, init, settle, nan)
 
 
 def _is_number(value: object) -> bool:

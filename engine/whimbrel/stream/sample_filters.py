@@ -66,21 +66,23 @@ def fir(value: Expr | Callable[[Any], Any], taps: Iterable[float], *, align: Lit
     >>> signal.select(y=wb.fir(col.x, [1, 0, -1], align="center")).collect()["y"].to_pylist()
     [None, 4.0, 4.0, None]
     """
-    numbers = coefficients("taps", taps, where="fir()", hint=_HINT)
-    check_option("align", align, ("causal", "center"), where="fir()")
-    check_option("nan", nan, ("gap", "keep"), where="fir()")
+    of = trace(value, where="fir()")
+    where = f"fir({of.show()})"
+    numbers = coefficients("taps", taps, where=where, hint=_HINT)
+    check_option("align", align, ("causal", "center"), where=where)
+    check_option("nan", nan, ("gap", "keep"), where=where)
     if settle is not None:
-        check_settle(settle, where="fir()")
+        check_settle(settle, where=where)
     if align == "center" and len(numbers) % 2 == 0:
-        raise PlanError(f'align="center" needs an odd number of taps, got {len(numbers)}.', where="fir()",
+        raise PlanError(f'align="center" needs an odd number of taps, got {len(numbers)}.', where=where,
                         hint='Add a tap, or use align="causal".')
     if align == "center" and settle is not None:
-        raise PlanError('align="center" takes no settle=: results that lack a sample are null.', where="fir()",
+        raise PlanError('align="center" takes no settle=: results that lack a sample are null.', where=where,
                         hint="Remove settle=.")
     if nan == "keep" and len(numbers) > 64:
-        raise PlanError('nan="keep" needs at most 64 taps: an FFT spreads NaN over its block.', where="fir()",
+        raise PlanError('nan="keep" needs at most 64 taps: an FFT spreads NaN over its block.', where=where,
                         hint="Remove nan=.")
-    return Fir(trace(value, where="fir()"), numbers, align, settle, nan)
+    return Fir(of, numbers, align, settle, nan)
 
 
 def with_fir(node: Node, keys: Sequence[str], part: Fir, of: Expr, name: str) -> Node:

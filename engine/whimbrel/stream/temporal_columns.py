@@ -32,7 +32,7 @@ from whimbrel.expr.temporal_nodes import (
     WindowValue,
 )
 from whimbrel.expr.temporal_parts import check_alike, distributed, temporal_parts
-from whimbrel.operators import Assume, Select, TemporalColumns, Where
+from whimbrel.operators import Assume, Join, Select, TemporalColumns, Where
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
@@ -69,7 +69,7 @@ def with_temporal_columns(node: Node, keys: Keys, op: Operator) -> tuple[Node, l
             return None
     if not any(True for expr in exprs for _ in temporal_parts(expr)):
         return None
-    parts = TemporalParts(node, keys)
+    parts = TemporalParts(node, keys, op.show())
     read = [parts.over_columns(expr) for expr in exprs]
     if isinstance(op, Select):
         names = [name for name, _ in op.columns]
@@ -83,9 +83,9 @@ class TemporalParts:
     `out` also has the events without a key. They meet nothing.
     """
 
-    def __init__(self, node: Node, keys: Keys) -> None:
+    def __init__(self, node: Node, keys: Keys, asked: str) -> None:
         self.keys = [name for name, _ in keys]
-        self.out = _one_at_a_time(with_keys_as_columns(node, keys), self.keys)
+        self.out = _one_at_a_time(with_keys_as_columns(node, keys), self.keys, asked)
         self.events = with_keys(self.out, self.keys)
         known = self.events.properties
         self._points = known.points or known.duration == 1
@@ -206,7 +206,9 @@ class TemporalParts:
         column = self._new(part.show())
         there = selected(there, {**self._kept_keys, column.name: value})
         if self._points:
-            self.out = joined(self.out, there, self.keys, "left")
+            made = joined(self.out, there, self.keys, "left")
+            assert isinstance(made.op, Join)
+            self.out = Node(replace(made.op, keeps_rows=True), made.inputs)
             return column
         end = self._new("end of the value")
         there = after(operators.with_columns, there, **{end.name: end_time()})
@@ -296,10 +298,10 @@ def _of_enough(results: Expr, min_rows: int) -> Expr:
     return when(count() >= min_rows).then(results).otherwise(None) if min_rows else results
 
 
-def _one_at_a_time(node: Node, keys: list[str]) -> Node:
+def _one_at_a_time(node: Node, keys: list[str], asked: str) -> Node:
     """The events, which are checked to be one at a time for each key, unless that is known."""
     known = node.properties.apart
     if known is not None and known.per <= frozenset(keys):
         return node
     apart = NonOverlapping(frozenset(keys), declared=False)
-    return Node(Assume(apart=apart, hint=_OVERLAP, unit=node.schema.unit, keyless=True), (node,))
+    return Node(Assume(apart=apart, hint=_OVERLAP, unit=node.schema.unit, keyless=True, asked=asked), (node,))

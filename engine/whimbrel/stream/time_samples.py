@@ -11,10 +11,11 @@ from whimbrel import operators
 from whimbrel.clock import Duration, check_positive, duration_ticks, grid_offset, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, columns_of, lit, start_time, substitute
+from whimbrel.expr.temporal_nodes import PastRows, Recurrence, SoFar, Temporal, TimeOffset
 from whimbrel.expr.temporal_parts import parts_by_text
 from whimbrel.operators import Chop, OverTime, Select, TemporalSamples
 from whimbrel.plan import Node
-from whimbrel.stream.plan_nodes import after, joined, with_keys
+from whimbrel.stream.plan_nodes import after, joined, joined_by, with_keys
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.temporal.bounds import presence_of
 from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns
@@ -31,6 +32,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     _check_multiples(parts.events, every)
     read: list[ReadColumn] = []
     others: list[Node] = []
+    endless: list[Node] = []
     columns: dict[str, Expr] = {}
     for text, part in parts_by_text(exprs.values()).items():
         if (made := parts.read_at(part)) is not None:
@@ -38,7 +40,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
             columns[text] = Col(made.name)
         else:
             there, columns[text] = parts.at_any_time(part)
-            others.append(there)
+            (others if _ends(part) else endless).append(there)
     plain = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
     read += [ReadColumn(name, EventValue(Col(name))) for name in plain]
     if not columns and not plain:
@@ -47,8 +49,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
         read.append(ReadColumn(_THERE, EventValue(lit(True))))
     ending = tuple({presence_of(each): None for each in read if presence_of(each).end is not None})
     if not ending and not others:
-        endless = next(iter(columns))
-        raise PlanError(f"{endless} never ends.", where=f"over_time(every={every!r}, ...)",
+        raise PlanError(f"{next(iter(columns))} never ends.", where=f"over_time(every={every!r}, ...)",
                         hint='Add a window that ends, such as n=wb.count().past("1h"): values are given as long.')
     where, unit, keys = f"over_time(every={every!r})", parts.out.schema.unit, tuple(parts.keys)
     ticks = duration_ticks(every, unit, where=where)
@@ -65,9 +66,18 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
         if read:
             rows = Node(TemporalSamples(parts=ReadColumns(read), keys=keys), (together, parts.out))
     assert rows is not None
+    for there in endless:  # what begins and never ends has the value of its latest change
+        rows = joined_by(operators.asof_join, rows, there, on=parts.keys or None)
     kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())
     return Node(Select(columns=(*kept, *shown)), (rows,))
+
+
+def _ends(part: Temporal) -> bool:
+    """Whether a part has no value some time after the last event."""
+    if isinstance(part, TimeOffset) and isinstance(part.of, Temporal):
+        return _ends(part.of)
+    return not isinstance(part, PastRows | SoFar | Recurrence)
 
 
 def _check_multiples(node: Node, every: Duration) -> None:

@@ -136,6 +136,12 @@ class Notation:
         """Where a step has an event."""
         return self.leaf(replace(events.whole, form=f"~{events.whole.base}[{{t}}] ≠ φ"))
 
+    def held(self, value: Expr, events: TimedEvents) -> Expr:
+        """A value that is there only where a step has an event: a constant says nothing of that."""
+        if self._read(value):
+            return value
+        return self.leaf(self.conditional("v", value, (*events.conditions, self.there(events))))
+
     def reads_of(self, exprs: Iterable[Expr]) -> Reads:
         """How far expressions read."""
         found = Reads()
@@ -234,7 +240,7 @@ class Notation:
         return self._of_event(part.of, part.lag, events)
 
     def _of_event(self, of: EventValue, lag: int, events: TimedEvents) -> Expr:
-        value = events.read(of.expr)
+        value = self.held(events.read(of.expr), events)
         if not of.before:
             return self.moved(value, lag)
         base = self.conditional("v", value, ()).base

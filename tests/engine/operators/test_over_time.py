@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from tests.engine.stream.test_temporal_columns import drawn_events, drawn_part
 from whimbrel import Stream, col
 from whimbrel.batch import Batch, Column
 from whimbrel.clock import INF
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.kernels import tier
 from whimbrel.run import time_partitions
 from whimbrel.stream.temporal_columns import TemporalParts
@@ -132,6 +133,24 @@ def test_portions_change_nothing(key: list[int], monkeypatch: pytest.MonkeyPatch
             found = query.collect()
             assert found["start"].to_pylist() == sorted(found["start"].to_pylist())
             assert rows(found) == rows(expected)
+
+
+def test_an_endless_part_that_keeps_all_values_does_not_count_at_multiples() -> None:
+    log = wb.from_arrow({"at": [0, 1, 2], "x": [1.0, 1.0, 1.0]}, time="at").select("x")
+    assert log.over_time(every=2, x=col.x, m=wb.median(col.x).past(rows=2)).collect()["m"].to_pylist() == [1, 1]
+    with pytest.raises(PlanError, match=re.escape("median(col.x).past(rows=2).ago(1) never ends")):
+        log.over_time(every=2, m=wb.median(col.x).past(rows=2).ago(1))
+    others: list[dict[str, Any]] = [{"x": col.x}, {"o": wb.median(col.x).past(5)}, {"o": wb.sum(col.x).past(4)},
+                                    {"o": wb.median(col.x).past(5), "s": wb.sum(col.x).past(rows=3)}]
+    chance = np.random.default_rng(1)
+    at = np.flatnonzero(chance.random(60) < 0.4)
+    log = wb.from_arrow({"at": at, "x": chance.integers(0, 9, len(at)) * 1.0, "k": at % 2}, time="at").select("x", "k")
+    for stream in (log, log.group_by("k")):
+        for other in others:  # the median of two values is their mean, which is read by position
+            for moved in (lambda part: part, lambda part: part.ago(3), lambda part: part.ahead(2)):
+                found, expected = (stream.over_time(every=2, m=moved(of(col.x).past(rows=2)), **other).collect()
+                                   for of in (wb.median, wb.mean))
+                assert rows(found) == rows(expected)
 
 
 def test_ranges_of_time_on_two_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

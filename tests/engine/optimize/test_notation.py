@@ -119,6 +119,15 @@ def test_values_at_multiples_and_samples() -> None:
                     "one event at a time; reads 20s back, 20s ahead; one sample at a time; threads by time"]
 
 
+@pytest.mark.parametrize("assumed", [True, False])
+def test_a_constant_at_another_time_is_there_where_an_event_is(assumed: bool) -> None:
+    samples = log().assume(periodic="1s") if assumed else log()
+    [lines] = parts(optimize(samples.select(y=col.px.ago("3s").exists()).node))
+    body, at = ("~ticks[t-3s]", "t") if assumed else ("~ticks[t]", "t-3s")
+    assert lines[:2] == [f"~v[t] = {body} ≠ φ ? lit(True) : φ", f"~out[t] = {{y: ~v[{at}].is_not_null()}}"]
+    assert lines[2].startswith("one event at a time; reads 3s back, 0 ahead; ")
+
+
 def test_what_occurs_at_several_times_is_defined_once() -> None:
     step = col.px - col.px.ago("1s")
     [lines] = parts(optimize(log().select(z=step * step.ago("5s")).node))

@@ -84,6 +84,37 @@ def test_what_is_legal_but_slow_or_risky_is_a_note() -> None:
     assert "is not over time: median(col.x) keeps all values of a window" in median
 
 
+def test_an_error_names_what_the_user_wrote() -> None:
+    near = wb.from_arrow({"t": [2**63 - 5], "x": [1.0]}, time="t").select("x")
+    twice = wb.from_arrow({"t": [0, 0], "x": [1.0, 2.0]}, time="t").select("x")
+    total = wb.sum(col.x)
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: log().hold(limit="0s"), "hold(limit='0s')"),
+        (lambda: near.hold(limit=1_000).collect(), "hold(limit=1000)"),
+        (lambda: near.set_duration(1_000).collect(), "set_duration(1000)"),
+        (lambda: twice.hold(limit=3).collect(), "hold(limit=3)"),
+        (lambda: twice.select(m=total.past(5)).collect(), "select(m=sum(col.x).past(5))"),
+        (lambda: twice.where(total.past(5) > 1).collect(), "where(sum(col.x).past(5) > 1)"),
+        (lambda: twice.over_time(m=total.past(5)).collect(), "over_time()"),
+        (lambda: twice.over_time(every=2, m=total.past(5)).collect(), "over_time(every=2)"),
+        (lambda: wb.iir(col.x), "iir(col.x)"),
+        (lambda: wb.ema(col.x + 1, alpha=2), "ema(col.x + 1)"),
+        (lambda: wb.fir(col.x, []), "fir(col.x)"),
+    ]
+    for build, where in wrong:
+        with pytest.raises(WhimbrelError) as failed:
+            build()
+        assert failed.value.where == where
+
+
+def test_an_aggregate_among_values_of_rows_needs_a_window() -> None:
+    for build in (lambda: log().select(a=wb.sum(col.x)), lambda: log().where(wb.sum(col.x) > 3),
+                  lambda: log().select(a=wb.sum(col.x).so_far(reset=wb.sum(col.x) > 3))):
+        with pytest.raises(WhimbrelError) as failed:
+            build()
+        assert failed.value.hint == "Compute it first with aggregate(...), or add .past(...) or .so_far() to it."
+
+
 @pytest.mark.parametrize("every", ["1s", "3s", "500ms", "250ms"])
 def test_multiples_and_parts_of_a_period_are_legal(every: str) -> None:
     samples = log().assume(periodic="1s")

@@ -69,7 +69,7 @@ class Clip(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(intervals_only=False, causal=all(known.causal for known in upstream), apart=upstream[0].apart,
-                          points=upstream[0].points)
+                          points=upstream[0].points, sampling=upstream[0].sampling)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         longest, both = inputs[0].longest, inputs[0].combined(inputs[1])

@@ -11,7 +11,7 @@ from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.joins.join_kernel import JoinKernel
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs, traced
-from whimbrel.plan import HIDDEN, Exact, KnownInput, LineageRequest, Operator, Properties, Reach, fluent
+from whimbrel.plan import HIDDEN, Exact, KnownInput, LineageRequest, Operator, Properties, Reach, Sampling, fluent
 
 __all__ = ["How"]
 
@@ -45,6 +45,9 @@ class Join(Operator):
         Added to right columns whose name the left has too.
     nulls_equal : bool
         Whether a null key matches a null key. Without it a null key matches nothing.
+    keeps_rows : bool
+        Each left event gives one row with its lifetime, as the caller knows: it lasts one tick, and has at most one
+        partner.
 
     Notes
     -----
@@ -81,6 +84,7 @@ class Join(Operator):
     condition: Expr | None = None
     suffix: str = "_right"
     nulls_equal: bool = False
+    keeps_rows: bool = False
 
     @property
     def row(self) -> JoinedRow:
@@ -96,7 +100,16 @@ class Join(Operator):
         points = [known.points for known in upstream]
         kept = {"inner": any(points), "left": points[0], "right": points[1], "full": all(points)}  # what is in both
         return Properties(intervals_only=self.how == "inner", causal=all(known.causal for known in upstream),
-                          points=kept[self.how])
+                          points=kept[self.how], sampling=self._sampling(*upstream))
+
+    def _sampling(self, left: Properties, right: Properties) -> Sampling | None:
+        """Left points stay samples where each has at most one partner: then it gives one row, or none."""
+        if self.keeps_rows:
+            return left.sampling
+        one_partner = right.apart is not None and right.apart.per <= {theirs for _, theirs in self.on}
+        if not one_partner or not (left.points or left.duration == 1):
+            return None
+        return {"left": left.sampling, "inner": left.with_missing_samples()}.get(self.how)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

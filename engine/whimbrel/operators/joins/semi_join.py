@@ -78,7 +78,8 @@ class SemiJoin(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return Properties(intervals_only=False, causal=all(known.causal for known in upstream),
-                          apart=upstream[0].no_period(), points=upstream[0].points)
+                          apart=upstream[0].no_period(), points=upstream[0].points,
+                          sampling=upstream[0].with_missing_samples() if upstream[0].points else None)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

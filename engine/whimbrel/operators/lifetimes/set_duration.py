@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from whimbrel.batch import Schema
 from whimbrel.clock import INF, check_positive, quote_ticks
+from whimbrel.kernels import Kernel
 from whimbrel.operators.lifetimes.alter_lifetime import AlterLifetime
 from whimbrel.operators.lifetimes.lifetime import Span, span
-from whimbrel.operators.windows.window import SlidingWindow
+from whimbrel.operators.windows.window import SlidingKernel, SlidingWindow
 from whimbrel.plan import Operator, fluent
 
 
@@ -26,6 +27,8 @@ class SetDuration(SlidingWindow):
         Ticks that an event lasts.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
+    asked : str
+        What the user wrote, if that was not a call of set_duration.
 
     Notes
     -----
@@ -43,9 +46,14 @@ class SetDuration(SlidingWindow):
     [{'start': 0, 'end': 2, 'x': 2}]
     """
 
+    asked: str = ""
+
     def schema(self, *upstream: Schema) -> Schema:
         check_positive(self.unit, where=self.show(), duration=self.size)
         return upstream[0]
+
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return SlidingKernel(self.size, self.asked or self.show())
 
     def show(self) -> str:
         return f"set_duration({quote_ticks(self.size, self.unit)})"

@@ -59,6 +59,8 @@ class Assume(Operator):
         What a tick is, for printing.
     keyless : bool
         Events without a key may overlap.
+    asked : str
+        What the user wrote, if that was not a call of assume.
 
     Notes
     -----
@@ -84,6 +86,7 @@ class Assume(Operator):
     hint: str = "Remove the assumption, or fix the data."
     unit: TickUnit = None
     keyless: bool = False
+    asked: str = ""
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
@@ -292,7 +295,8 @@ class AssumeKernel(Kernel):
         if not wrong.any():
             return
         row = int(wrong.argmax())
-        raise assumption_error(batch, row, self.columns, why(row), self.assume.show(), self.assume.hint)
+        where = self.assume.asked or self.assume.show()
+        raise assumption_error(batch, row, self.columns, why(row), where, self.assume.hint)
 
 
 def _all_apart(batch: Batch, minimum: int, maximum: int) -> bool:

@@ -257,7 +257,7 @@ class SlidingWindow(Operator):
         return (wanted.starts(wanted.start if wanted.starting else earlier(wanted.start, self.size - 1), wanted.end),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return SlidingKernel(self.size)
+        return SlidingKernel(self.size, self.show())
 
     def show(self) -> str:
         return f"sliding_window({quote_ticks(self.size, self.unit)})"
@@ -273,12 +273,12 @@ def sliding_window(schema: Schema, size: Duration) -> SlidingWindow:
 class SlidingKernel(Stateless):
     """Sets every end; end edges say nothing new and are dropped."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, where: str) -> None:
+        self.size, self.where = size, where
 
     def apply(self, batch: Batch) -> Batch:
         batch = starts_only(batch)
-        check_reach(batch, self.size, f"sliding_window({self.size})")
+        check_reach(batch, self.size, self.where)
         return batch.having(ends=self.size, ids=None)
 
 
