@@ -13,9 +13,9 @@ from whimbrel.testing import Query, check_operator, laws
 from whimbrel.testing.oracle import Event
 from whimbrel.testing.oracle.device_clock import on_clock
 
-ALONE = ".set_duration(1).tumbling_window(3).aggregate(x=wb.max(col.x)).alter_lifetime(duration=2)"
-OF_FIRST = ".assume(periodic=3, gaps=True)"
-OF_PHASE = ".assume(periodic=3, phase=1, gaps=True, jitter=1)"
+ALONE = ".set_duration(1).tumbling_window(3).aggregate(x=wb.max(col.x))"
+OF_FIRST = ".alter_lifetime(duration=2).assume(periodic=3, gaps=True)"
+OF_PHASE = ".alter_lifetime(duration=1).assume(periodic=3, phase=1, gaps=True, jitter=1)"
 PAIRS = ".set_duration(1).tumbling_window(4).aggregate(n=wb.max(col.time)).select(sample=col.n, gps={})"
 DRIFT, JUMPS = "col.n * 4 + (col.n * col.n) // 9", "col.n * 4 + col.n // 11 * 100"
 
