@@ -161,6 +161,11 @@ def test_a_duration_that_may_change_is_not_known() -> None:
     assert stream.collect()["end"].to_pylist() == [10, 20, 29, 40]
 
 
+def test_an_event_never_ends_at_its_own_sample() -> None:
+    table = log([0, 3, 6]).set_duration(2).assume(periodic=3, phase=1, gaps=True, jitter=1).collect()
+    assert list(zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True)) == [(1, 3), (4, 6), (7, 9)]
+
+
 def test_events_that_touch_still_touch_where_samples_are_missing() -> None:
     table = log([0, 31], until=[31, 40]).assume(periodic=10, jitter=2, gaps=True).collect()
     assert list(zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True)) == [(0, 30), (30, 40)]

@@ -66,9 +66,9 @@ class AlignSamples(Operator):
     Notes
     -----
     Shapes: one row out per row in. Columns keep the measured time. The end of an event moves as far as its start. An
-    event that lasts more than half of a period, and ends within the jitter of a sample, ends at that sample. State: six
-    numbers a key; with key columns also the rows that later ones may precede. Raises a KernelError that names the row
-    and the sample. Source: XStream (ICDE 2008), section 3, whose timebases have exact rates here.
+    event that lasts more than half of a period, and ends within the jitter of a later sample, ends at that sample.
+    State: six numbers a key; with key columns also the rows that later ones may precede. Raises a KernelError that
+    names the row and the sample. Source: XStream (ICDE 2008), section 3, whose timebases have exact rates here.
 
     Examples
     --------
@@ -260,7 +260,7 @@ class AlignSamplesKernel(Kernel):
             return duration
         timebase, zeros, lasts = self.op.timebase, self.zero[ids], batch.other - batch.sync
         ends = np.where(batch.other == INF, zeros, batch.other) - zeros
-        near = timebase.first_samples(ends - self.op.jitter)
+        near = timebase.first_samples(np.maximum(ends - self.op.jitter, starts + 1 - zeros))  # after its own
         sample = timebase.times(near) + zeros
         held = (2 * lasts > float(self.op.period)) & (np.abs(batch.other - sample) <= self.op.jitter)
         return np.where(batch.other == INF, INF, np.where(held, sample, starts + lasts))

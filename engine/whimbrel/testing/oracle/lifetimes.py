@@ -61,7 +61,7 @@ def align_samples(facts: Iterable[Event], period: Fraction, *, phase: Time | Non
     """The rule on jitter: a row within `jitter` of a sample's time is that sample, and starts at that time.
 
     Sample `i` is at ``phase + i * period``, rounded, halves up; without a phase the first row of each key is sample 0.
-    The rest of the lifetime moves along. What lasted until about a sample lasts until that sample.
+    The rest of the lifetime moves along. What lasted until about a later sample lasts until that sample.
     """
     zeros: dict[object, Time] = {}
     last: dict[object, tuple[int, Time]] = {}
@@ -81,7 +81,7 @@ def align_samples(facts: Iterable[Event], period: Fraction, *, phase: Time | Non
         if 2 * (end - start) > period and end != INF:
             about = floor((end - zero) / period)
             near = [zero + floor(each * period + Fraction(1, 2)) for each in range(about - 1, about + 3)]
-            moved = next((time for time in near if abs(time - end) <= jitter), moved)
+            moved = next((time for time in near if abs(time - end) <= jitter and time > at[sample]), moved)
         if ended is not None and ended > at[sample]:
             raise KernelError("events overlap", where="align_samples", hint="")
         last[key] = sample, moved
