@@ -14,7 +14,7 @@ from whimbrel_workbench.frames import PLAIN, Options
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.lines import Lines, lines_of_range
 from whimbrel_workbench.frames.result import Result
-from whimbrel_workbench.sessions.live_session import columns_of
+from whimbrel_workbench.sessions import columns_of
 from whimbrel_workbench.sessions.visible_range import VisibleRange, can_be_asked
 from whimbrel_workbench.views import NOBODY
 from whimbrel_workbench.views.lines import LinesView
