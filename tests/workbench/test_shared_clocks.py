@@ -60,6 +60,16 @@ def test_a_query_that_replaces_another_begins_again(desk: Desk) -> None:
     assert desk.start(live, instead_of=(first,)).clock is second.clock, "together with the second, which continues"
 
 
+def test_nobody_joins_a_run_that_was_asked_to_stop(desk: Desk) -> None:
+    live = wb.replay(LOG, speed=1)
+    first = desk.start(live)
+    second = desk.start(live, instead_of=(first,))  # and the first says that it runs: its thread has not stopped yet
+    third = desk.start(live)
+    assert third.clock is second.clock
+    desk.clocks.left(second, third)
+    assert desk.start(live).clock is not second.clock
+
+
 @pytest.mark.parametrize("over", ["stopped", "ended"])
 def test_nobody_joins_what_is_over(desk: Desk, over: str) -> None:
     live = wb.replay(LOG, speed=float("inf") if over == "ended" else 1)

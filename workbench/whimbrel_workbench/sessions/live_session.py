@@ -269,6 +269,7 @@ class LiveSession:
     def close(self) -> None:
         """End the run and the looking; what was drawn stays drawn."""
         self._closed.set()
+        self._clocks.left(self._run, self._marks.run)
         self._marks.stop(keep=True)
         if self._run is not None and self._run.state not in _ENDED:
             self._run.stop(keep=True)

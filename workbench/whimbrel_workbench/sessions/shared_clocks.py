@@ -43,11 +43,12 @@ class SharedClocks:
         ----------
         query : Stream or LatencyBands
         instead_of : collection of Run
-            Runs that end when it starts: it does not continue at their time.
+            Runs that end when it starts: neither it nor a later query continues at their time.
         """
+        self.left(*instead_of)
         replays = _replays(query)
         with self._lock:
-            runs = [run for replay in replays for run in self._runs.get(replay, ()) if run not in instead_of]
+            runs = [run for replay in replays for run in self._runs.get(replay, ())]
         clocks = {clock for run in runs if (clock := _clock_of(run)) is not None}
         if len(clocks) != 1:  # where the replays of a query go by several already, it could follow only one
             return query
@@ -60,6 +61,12 @@ class SharedClocks:
         with self._lock:
             for replay in _replays(query):
                 self._runs.setdefault(replay, WeakSet()).add(run)
+
+    def left(self, *runs: object) -> None:
+        """Forget runs that are asked to stop: their state is "running" until their thread ends."""
+        with self._lock:
+            for known in self._runs.values():
+                known.difference_update(run for run in runs if run is not None)
 
 
 def _replays(query: Stream | LatencyBands) -> list[Replay]:
