@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_functions_of_time_over_logs_are_asked() -> None:
 
 
 def test_a_range_is_asked_coarse_first_and_then_at_the_precision_of_the_pixels() -> None:
-    asking = VisibleRange(smooth(), columns_of(smooth(), Options.of()), PLAIN, threading.Lock())
+    asking = VisibleRange(smooth(), columns_of(smooth(), Options.of()), PLAIN, lambda show: show())
     x = Extent(position(5_000), position(9_000))
     answers = [query.collect() for query in asking.queries(x, 1_000)]
     rows = [answer.num_rows for answer in answers]
@@ -75,7 +76,7 @@ def test_a_range_is_asked_coarse_first_and_then_at_the_precision_of_the_pixels()
 
 
 def test_few_events_are_asked_for_themselves() -> None:
-    asking = VisibleRange(smooth(), columns_of(smooth(), Options.of()), PLAIN, threading.Lock())
+    asking = VisibleRange(smooth(), columns_of(smooth(), Options.of()), PLAIN, lambda show: show())
     *_, last = asking.queries(Extent(position(5), position(5) + 900), 1_000)
     assert last.collect()["start"].to_pylist() == [AT[5].item()]
 
@@ -84,7 +85,12 @@ def test_the_newest_request_wins() -> None:
     shown: list[tuple[Extent, Lines]] = []
     done = threading.Event()
     drawing = threading.Lock()
-    asking = VisibleRange(smooth(), columns_of(smooth(), Options.of()), PLAIN, drawing)
+
+    def change(draw: Callable[[], None]) -> None:
+        with drawing:
+            draw()
+
+    asking = VisibleRange(smooth(), columns_of(smooth(), Options.of()), PLAIN, change)
     first, second = Extent(position(0), position(9_000)), Extent(position(4_000), position(4_100))
 
     def show(x: Extent, lines: Lines) -> None:
@@ -120,6 +126,19 @@ def test_points_of_a_range_replace_those_of_the_whole(keys: bool) -> None:
         assert line.x[~inside].tolist() == before.x[outside].tolist()
 
 
+def test_no_stroke_to_a_point_beyond_the_range_is_visible() -> None:
+    picture = drawn(smooth())
+    ranges: list[Extent] = []
+    view = LinesView(picture, replace(NOBODY, zoom_to=lambda x, *_rest: ranges.append(x)))
+    low, high = position(8_000), position(8_200)
+    view._viewport._look(f"[true, {low}, {high}, -1, 1, 800, 200]")
+    [x] = ranges
+    view._show_range(x, drawn(smooth(), smooth().between(int(x.low), int(x.high) + 1).collect()))
+    xs = np.concatenate([path for each in view._paths for path in each.data_source.data["xs"]])
+    visible = np.flatnonzero((xs >= low) & (xs <= high))
+    assert np.diff(xs[visible[0] - 1:visible[-1] + 2]).max() == 1_000
+
+
 def test_a_view_asks_when_points_are_left_out_and_forgets_when_the_reader_returns() -> None:
     asked: list[tuple[Extent | None, int]] = []
     picture = drawn(smooth())
@@ -128,7 +147,7 @@ def test_a_view_asks_when_points_are_left_out_and_forgets_when_the_reader_return
     report = view._viewport._look
     low, high = position(100), position(200)
     report(f"[true, {low}, {high}, -1, 1, 800, 200]")
-    assert asked == [(Extent(low, high), 800)]
+    assert asked == [(Extent(position(75), position(225)), 1_200)]  # a quarter more on each side
     few = drawn(smooth(), smooth().between("00:00:00", "00:01:00").collect())
     view._show_range(Extent(low, high), few)
     report(f"[false, {low}, {high}, -1, 1, 800, 200]")

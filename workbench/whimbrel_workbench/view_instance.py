@@ -7,15 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from whimbrel.stream import Stream
 from whimbrel_workbench import page
 from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.details import EstimateControls, RunDetails
 from whimbrel_workbench.frames import Frame
-from whimbrel_workbench.frames.extent import Extent
-from whimbrel_workbench.frames.lines import ShowRange
-from whimbrel_workbench.sessions import AnyRun, LiveSession
-from whimbrel_workbench.sessions.visible_range import VisibleRange, can_be_asked
+from whimbrel_workbench.sessions import ENDED, AnyRun, LiveSession
+from whimbrel_workbench.sessions.visible_range import ZoomedLines, can_be_asked
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import Host, still_html
 
@@ -24,7 +21,6 @@ _STILL_UNSEEN_EVERY_S: Final = 2.0
 _STILL_SELDOM_S: Final = 10.0
 _STILL_TAKES: Final = 0.005
 """A page is not asked when its notebook is saved: last frames are made ahead, in so small a part of the time."""
-_ENDED: Final = ("finished", "stopped", "failed")
 
 
 class ViewInstance:
@@ -58,8 +54,7 @@ class ViewInstance:
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else replace(
             host, stretches=feed.of_samples)
         if can_be_asked(feed.written):
-            host = replace(host, zoom_to=self._zoom_to)
-        self._range: VisibleRange | None = None
+            host = replace(host, zoom_to=ZoomedLines(feed, self._change).zoom_to)
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)
         self._panel = self._screen.panel
         self._panel.append(self._details.panel)
@@ -110,7 +105,7 @@ class ViewInstance:
         here = (frame.status.state, self.reachable)
         wait_s = self._still_every_s if self.reachable else _STILL_UNSEEN_EVERY_S
         # A page that has drawn the view has no more need of the last frame, which hides with its next refresh.
-        if now - at > wait_s or (here != kept and (self.reachable or frame.status.state in _ENDED)):
+        if now - at > wait_s or (here != kept and (self.reachable or frame.status.state in ENDED)):
             self._kept = (here, now)
             began_s = time.thread_time()
             self._output.keep(still_html(frame))
@@ -120,19 +115,6 @@ class ViewInstance:
     def close(self) -> None:
         """It is not there any more: its cell ran again, or its output was removed."""
         self._output.close()
-
-    def _zoom_to(self, x: Extent | None, width_px: int, show: ShowRange) -> None:
-        """Evaluate the range that is visible, once its run has ended."""
-        run = self._feed.run
-        if x is None or run is None or run.clock is not None or run.state not in _ENDED:
-            if self._range is not None:
-                self._range.forget()
-            return
-        query = self._feed.written
-        assert isinstance(query, Stream), "other queries cannot be asked for a range"
-        if self._range is None or self._range.columns != self._feed.columns:
-            self._range = VisibleRange(query, self._feed.columns, self._feed.options.style, self._lock)
-        self._range.ask(x, width_px, show)
 
     def _change(self, change: Callable[[], None]) -> None:
         """Change the view between two frames, on any thread."""

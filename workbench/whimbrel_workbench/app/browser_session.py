@@ -22,8 +22,9 @@ from whimbrel_workbench.frames import Frame, Picture
 from whimbrel_workbench.frames.key_filter import Chosen, narrowed, on_one_axis, sharing, values_of
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.sessions import source_facts
+from whimbrel_workbench.sessions.visible_range import ZoomedLines, can_be_asked
 from whimbrel_workbench.view_panel import ViewPanel
-from whimbrel_workbench.views import NOBODY, View
+from whimbrel_workbench.views import NOBODY, Host, View
 from whimbrel_workbench.workspace import Dashboard, SharedRun
 
 _DRAWN: Final = "requestAnimationFrame(() => { drawn.tags = sent.tags })"
@@ -61,8 +62,7 @@ class BrowserSession:
         self._keys = KeySelector(self._choose)
         names = [name for row in dashboard.layout.rows for name in row]
         self._controls = RunControls(shared, document, names) if control else None
-        self._screens = {name: ViewPanel(on_view=partial(self._link, name),
-                                      host=self._controls.host(name) if self._controls else NOBODY) for name in names}
+        self._screens = {name: ViewPanel(on_view=partial(self._link, name), host=self._host(name)) for name in names}
         # Of a kind that is not drawn: each frame changes them, and a drawn model would be laid out again each time.
         self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
@@ -78,6 +78,13 @@ class BrowserSession:
         document.js_on_event("connection_lost", CustomJS(code=_LOST))
         document.js_on_event("client_reconnected", CustomJS(code="location.reload()"))
         document.config.notify_connection_status = False  # the page says it itself
+
+    def _host(self, name: str) -> Host:
+        """The host of a view. Every reader may zoom: then the newest range of this page is evaluated."""
+        host, feed = self._controls.host(name) if self._controls else NOBODY, self._shared.feeds[name]
+        if not can_be_asked(feed.written):
+            return host
+        return replace(host, zoom_to=ZoomedLines(feed, self._document.add_next_tick_callback).zoom_to)
 
     def offer(self, name: str, frame: Frame) -> None:
         with self._changing:

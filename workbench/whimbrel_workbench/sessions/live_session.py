@@ -62,7 +62,7 @@ _KEPT_POINTS: Final = 10_000_000
 _READY_WAIT_S: Final = 0.005
 _FEEDBACK_S: Final = 0.1
 _LONGEST_AWAIT_S: Final = 0.1
-_ENDED: Final = ("finished", "stopped", "failed")
+ENDED: Final = ("finished", "stopped", "failed")
 
 
 class LiveSession:
@@ -271,7 +271,7 @@ class LiveSession:
         self._closed.set()
         self._clocks.left(self._run, self._marks.run)
         self._marks.stop(keep=True)
-        if self._run is not None and self._run.state not in _ENDED:
+        if self._run is not None and self._run.state not in ENDED:
             self._run.stop(keep=True)
 
     def pause(self) -> None:
@@ -297,7 +297,7 @@ class LiveSession:
             return
         gesture(run)
         self.refresh()
-        if run.state not in _ENDED and (self._updater is None or not self._updater.is_alive()):
+        if run.state not in ENDED and (self._updater is None or not self._updater.is_alive()):
             self._start_updates()
 
     def prioritize(self, mark: Mark) -> None:
@@ -358,7 +358,7 @@ class LiveSession:
             return
         until_s = time.monotonic() + max_s
         while self._picture is None and not self._closed.wait(_READY_WAIT_S) and time.monotonic() < until_s:
-            if self._run is None or self._run.state in _ENDED:
+            if self._run is None or self._run.state in ENDED:
                 self.refresh()
                 return
 
@@ -427,12 +427,12 @@ class LiveSession:
             # Time advances, or a feed becomes idle or disconnects: the view must show it, though no row arrives.
             if status != self._status and self._on_frame(self._frame(now[0], status)):
                 self._status = status
-        lasting = now[1] not in _ENDED or (now[1] == "finished" and playback is not None)
+        lasting = now[1] not in ENDED or (now[1] == "finished" and playback is not None)
         return self._seen != now or lasting or self._fades_s < math.inf
 
     def _more(self, run: AnyRun, state: str) -> bool | None:
         """Whether rows at other times are to be expected where there is one time so far; None for a moment."""
-        if state in _ENDED:
+        if state in ENDED:
             return False
         now_s = time.monotonic()
         self._rows_since_s = self._rows_since_s or now_s

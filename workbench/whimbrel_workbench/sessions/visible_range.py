@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.operators import TemporalSamples
@@ -14,8 +14,11 @@ from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench.frames import ColumnRoles, Style
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.format_times import tick_at
-from whimbrel_workbench.frames.lines import ShowRange, lines_of_range
+from whimbrel_workbench.frames.lines import Lines, ShowRange, lines_of_range
 from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.sessions.live_session import ENDED, LiveSession
+
+Change = Callable[[Callable[[], None]], object]
 
 COARSER: Final = (16, 4, 1)
 """So many pixels for a value, one precision after the other."""
@@ -31,6 +34,35 @@ def can_be_asked(query: Stream | LatencyBands | None) -> bool:
     known = query.node.properties
     lasts = known.apart is not None and not known.points and known.duration != 1
     return lasts or any(isinstance(node.op, TemporalSamples) for node in query.node.walk())
+
+
+class ZoomedLines:
+    """Evaluates what a reader of one page zoomed to, once the run of a session has ended.
+
+    Parameters
+    ----------
+    feed : LiveSession
+        Of a query that :func:`can_be_asked`.
+    change : callable
+        See :class:`VisibleRange`.
+    """
+
+    def __init__(self, feed: LiveSession, change: Change) -> None:
+        self._feed, self._change = feed, change
+        self._range: VisibleRange | None = None
+
+    def zoom_to(self, x: Extent | None, width_px: int, show: ShowRange) -> None:
+        """Evaluate a range of the axis, or none."""
+        run = self._feed.run
+        if x is None or run is None or run.clock is not None or run.state not in ENDED:
+            if self._range is not None:
+                self._range.forget()
+            return
+        query = self._feed.written
+        assert isinstance(query, Stream), "other queries cannot be asked for a range"
+        if self._range is None or self._range.columns != self._feed.columns:
+            self._range = VisibleRange(query, self._feed.columns, self._feed.options.style, self._change)
+        self._range.ask(x, width_px, show)
 
 
 @dataclass(frozen=True)
@@ -50,12 +82,12 @@ class VisibleRange:
     columns : ColumnRoles
         Those of its result.
     style : Style
-    drawing : context manager
-        Held while a range is shown, on another thread than the caller's.
+    change : callable
+        Calls what shows a range, at once or later, where the page may be changed.
     """
 
-    def __init__(self, query: Stream, columns: ColumnRoles, style: Style, drawing: AbstractContextManager[Any]) -> None:
-        self._query, self.columns, self._style, self._drawing = query, columns, style, drawing
+    def __init__(self, query: Stream, columns: ColumnRoles, style: Style, change: Change) -> None:
+        self._query, self.columns, self._style, self._change = query, columns, style, change
         self._newest: _Request | None = None
         self._changing = threading.Lock()
         self._working = False
@@ -89,12 +121,15 @@ class VisibleRange:
                 table = query.collect()
             except WhimbrelError:
                 return  # the lines of the whole run stay
-            with self._drawing:
-                if self._newest is not request:
-                    return
-                drawn = lines_of_range(Result(table, (len(table),)), self.columns, self._style)
-                if drawn is not None:
-                    request.show(request.x, drawn)
+            if self._newest is not request:
+                return
+            drawn = lines_of_range(Result(table, (len(table),)), self.columns, self._style)
+            if drawn is not None:
+                self._change(partial(self._show, request, drawn))
+
+    def _show(self, request: _Request, drawn: Lines) -> None:
+        if self._newest is request:
+            request.show(request.x, drawn)
 
     def queries(self, x: Extent, width_px: int) -> Iterator[Stream]:
         """The range at each precision: multiples of a power of two of ticks, and at last the events themselves.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import panel as pn
 from bokeh.models import ColumnDataSource, GlyphRenderer, HoverTool, Range1d
-from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import Line, Lines, Style
@@ -15,12 +13,10 @@ from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.frames.format_numbers import interval_words, moved_words, value_words
 from whimbrel_workbench.views.axis_format import number_hover
-from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.chart import chart
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.palette import colour, marker
-from whimbrel_workbench.views.selection import Selection
-from whimbrel_workbench.views.viewport import Viewport
+from whimbrel_workbench.views.zoomed_chart import ChartAxes, ZoomedChart
 
 MAX_MARKED: Final = 60
 """A line with more points than this shows no markers: they would hide it."""
@@ -28,20 +24,22 @@ MAX_MARKED: Final = 60
 _MAX_WIDE: Final = 1_000
 """With more points in all strokes are one pixel wide: without a graphics card those are painted ten times faster."""
 
+_BEYOND: Final = 0.25
+"""Of the visible range: so much of the line is asked for on each side of it."""
+
 _DASHES: Final = ("solid", [5, 4])
 """Of settled and early segments, and of provisional ones."""
 BAND: Final = {"fill_alpha": 0.18, "line_alpha": 0.45, "line_width": 1}
 HALO: Final = {"line_color": None, "fill_alpha": 0.28}
 
 
-class LinesView:
+class LinesView(ZoomedChart[Lines]):
     """Draws :class:`~whimbrel_workbench.frames.Lines`; each redraw replaces the data of its sources.
 
     When the reader zooms, the host may give more points of the visible range.
     """
 
     def __init__(self, picture: Lines, host: Host) -> None:
-        self._style = host.style
         time, when = ("datetime", "{%F %H:%M}") if picture.calendar else ("numeral", "{0,0}")
         on_marks = HoverTool(tooltips=[("", "@key"), ("", "@words"), ("from", f"@start{when}"), ("", "@state")],
                              formatters={"@start": time})
@@ -49,9 +47,10 @@ class LinesView:
         on_paths = HoverTool(tooltips=[("", "@key"), ("", "$snap_y{custom}"), ("from", f"$snap_x{when}"),
                                        ("", "@state")],
                              formatters={"$snap_x": time, "$snap_y": number_hover()}, line_policy="nearest", limit=1)
-        self._figure = chart(self._style, on_marks, on_paths, x_axis_type="datetime" if picture.calendar else "linear",
-                             y_axis_type="log" if self._style.logy else "linear", x_range=Range1d(), y_range=Range1d())
-        self._follow = FollowAxes(self._figure, picture.x, picture.y)
+        super().__init__(picture, host, chart(
+            host.style, on_marks, on_paths, x_axis_type="datetime" if picture.calendar else "linear",
+            y_axis_type="log" if host.style.logy else "linear", x_range=Range1d(), y_range=Range1d()),
+            zooms=host.zoom_to is not None)
         self._bands = self._add_bands()
         self._halo = self._add_halo()
         self._intervals = self._add_intervals()
@@ -59,55 +58,38 @@ class LinesView:
         self._paths = [self._add_path(dash) for dash in _DASHES]
         self._marks = self._add_marks()
         on_marks.renderers, on_paths.renderers = [self._marks], self._paths
-        pick, self._host = Selection(host), host
-        self._picture = picture
         self._closer: tuple[Extent, Lines] | None = None
-        self._viewport = Viewport(self._zoom_to)
-        self._panel = self._follow.panel(self._viewport.panel, pick.panel)
-        if host.zoom_to is not None:
-            self._viewport.watch(self._panel[0])
-        pick.listen(self._panel[0], self._figure, {
+        self._pick.listen(self._chart, self._figure, {
             self._marks: {"key": "key", "instant": "instant"},
             **{path: {"key": "key", "at": "", "value": ""} for path in self._paths}},
                     stretches="Prioritize a time range")
         self.draw(picture)
 
-    @property
-    def panel(self) -> pn.viewable.Viewable:
-        return self._panel
+    def _axes(self, picture: Lines) -> ChartAxes:
+        return ChartAxes(picture.x, picture.y, (time_label(picture), picture.value))
 
-    @property
-    def over_time(self) -> figure:
-        """The chart, for views that share its range of time."""
-        return self._figure
-
-    def draw(self, picture: Lines) -> None:
-        self._picture = picture
-        self._draw_points(picture if self._closer is None else picture.with_range(*self._closer))
-        name_axes(self._figure, self._style, time_label(picture), picture.value)
-        self._follow.move(picture.x, picture.y)
-
-    def _zoom_to(self) -> None:
+    def _look_closer(self) -> None:
         """Ask for the range that the reader zoomed to, if points are left out of it."""
         if self._host.zoom_to is None:
             return
-        held, whole = self._viewport.held, self._picture.x
-        x = Extent(max(held[0].low, whole.low), min(held[0].high, whole.high)) if held is not None else None
-        if x is not None and self._picture.thinned and x.low < x.high and x != whole:
-            self._host.zoom_to(x, self._viewport.pixels[0], self._show_range)
-            return
+        held, picture = self._viewport.held, self._picture
+        if held is not None and picture.thinned:
+            x = widened(held[0], picture.x)
+            if x.low < x.high and x != picture.x:
+                pixels = self._viewport.pixels[0] * (x.high - x.low) / (held[0].high - held[0].low)
+                self._host.zoom_to(x, int(pixels), self._show_range)
+                return
         self._host.zoom_to(None, 0, self._show_range)
         if self._closer is not None:
             self._closer = None
-            with self._host.changing():
-                self._draw_points(self._picture)
+            super()._look_closer()
 
     def _show_range(self, x: Extent, closer: Lines) -> None:
         self._closer = x, closer
-        with self._host.changing():
-            self._draw_points(self._picture.with_range(x, closer))
+        super()._look_closer()
 
-    def _draw_points(self, picture: Lines) -> None:
+    def _draw_window(self) -> None:
+        picture = self._picture if self._closer is None else self._picture.with_range(*self._closer)
         wide = sum(len(line.x) for line in picture) <= _MAX_WIDE
         width = self._style.line_width or (2.0 if wide else 1.0)
         for is_open, path in enumerate(self._paths):
@@ -157,6 +139,12 @@ class LinesView:
         self._figure.scatter("start", "before", source=source, marker="dash", size=9, line_color="colour",
                              line_width=1.5, line_alpha=0.8)
         return source
+
+
+def widened(x: Extent, whole: Extent) -> Extent:
+    """A visible range and a part of it on each side: strokes to points that are far away begin out of sight."""
+    beyond = _BEYOND * (x.high - x.low)
+    return Extent(max(x.low - beyond, whole.low), min(x.high + beyond, whole.high))
 
 
 def time_label(picture: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import panel as pn
 import pyarrow as pa
 from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, Range1d
 from bokeh.plotting import figure
@@ -16,16 +15,14 @@ from whimbrel_workbench.frames.format_times import instants
 from whimbrel_workbench.frames.labels import labels
 from whimbrel_workbench.frames.points import OTHERS, Categories
 from whimbrel_workbench.views.axis_format import count_ticks, number_hover
-from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.chart import chart
 from whimbrel_workbench.views.color_scales import counts_palette
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.lines import HALO, time_label
 from whimbrel_workbench.views.palette import FONT, GRID, INK, colour, marker
 from whimbrel_workbench.views.raster import Counts, Raster, Window, warm
-from whimbrel_workbench.views.selection import Selection
-from whimbrel_workbench.views.viewport import Viewport
 from whimbrel_workbench.views.visible_points import Sight, in_sight
+from whimbrel_workbench.views.zoomed_chart import ChartAxes, ZoomedChart
 
 MAX_POINTS: Final = 4_000
 """So many points a browser still paints one by one in a moment."""
@@ -38,22 +35,21 @@ _MARKS: Final = ("x", "y", "colour", "marker", "fullness", "key", "state", "of",
 _TOOLS: Final = "pan,wheel_zoom,box_zoom,reset,save"
 
 
-class ScatterView:
+class ScatterView(ZoomedChart[Scatter]):
     """Draws :class:`~whimbrel_workbench.frames.Scatter`. When the reader zooms, visible points are counted again."""
 
     def __init__(self, picture: Scatter, host: Host) -> None:
         warm()
-        self._style, self._host = host.style, host
-        self._picture, self._raster = picture, Raster()
+        self._raster = Raster()
         time, when = ("datetime", "{%F %T}") if picture.calendar else (number_hover(), "{custom}")
         on_points = HoverTool(tooltips=[("", "@key"), (picture.along, f"@x{when}"), (picture.value, "@y{custom}"),
                                         ("", "@state")], formatters={"@x": time, "@y": number_hover()}, limit=3)
         on_cells = HoverTool(tooltips=[("", "@image{0,0} points"), (picture.along, f"$x{when}"),
                                        (picture.value, "$y{custom}")], formatters={"$x": time, "$y": number_hover()})
         x_axis = "datetime" if picture.calendar else "log" if picture.log[0] else "linear"
-        self._figure = chart(self._style, on_points, on_cells, min_border_right=_SCALE_PX, tools=_TOOLS,
-                             x_range=Range1d(), y_range=Range1d(), x_axis_type=x_axis,
-                             y_axis_type="log" if picture.log[1] else "linear")
+        super().__init__(picture, host, chart(
+            host.style, on_points, on_cells, min_border_right=_SCALE_PX, tools=_TOOLS, x_range=Range1d(),
+            y_range=Range1d(), x_axis_type=x_axis, y_axis_type="log" if picture.log[1] else "linear"))
         shades = counts_palette(self._style)
         self._mapper = LogColorMapper(palette=shades, low=1, high=10, low_color="#0000")
         self._cells = ColumnDataSource({name: [] for name in ("image", "x", "y", "dw", "dh")})
@@ -67,34 +63,17 @@ class ScatterView:
             fill_color="colour", fill_alpha="fullness", line_alpha=self._style.alpha or 0.9)
         on_points.renderers = [points]
         self._add_scale()
-        self._follow = FollowAxes(self._figure, picture.x, picture.y)
-        self._viewport = Viewport(self._look_closer)
-        pick = Selection(host)
-        self._panel = self._follow.panel(self._viewport.panel, pick.panel)
-        self._viewport.watch(self._panel[0])
-        pick.listen(self._panel[0], self._figure, {points: {
+        self._pick.listen(self._chart, self._figure, {points: {
             "key": "of", "at": "x", "instant": "instant", "moment": "moment", "value": "y"}})
         self.draw(picture)
 
     @property
-    def panel(self) -> pn.viewable.Viewable:
-        return self._panel
-
-    @property
     def over_time(self) -> figure | None:
-        """The chart, for views that share its range of time."""
         return self._figure if self._picture.along == "start" else None
 
-    def draw(self, picture: Scatter) -> None:
-        self._picture = picture
-        self._draw_window()
+    def _axes(self, picture: Scatter) -> ChartAxes:
         along = time_label(picture) if picture.along == "start" else picture.along
-        name_axes(self._figure, self._style, along, picture.value)
-        self._follow.move(picture.x, picture.y)
-
-    def _look_closer(self) -> None:
-        with self._host.changing():
-            self._draw_window()
+        return ChartAxes(picture.x, picture.y, (along, picture.value))
 
     def _draw_window(self) -> None:
         picture = self._picture

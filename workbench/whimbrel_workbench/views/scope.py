@@ -6,22 +6,18 @@ from math import ceil, floor
 from typing import Any, Final
 
 import numpy as np
-import panel as pn
 from bokeh.models import ColumnDataSource, CrosshairTool, FixedTicker, GlyphRenderer, HoverTool, LabelSet, Range1d
-from bokeh.plotting import figure
 
 from whimbrel_workbench.frames import ScopeFrame
 from whimbrel_workbench.frames.extent import Extent, decimal_step
 from whimbrel_workbench.frames.format_numbers import value_words
 from whimbrel_workbench.views.axis_format import number_hover
-from whimbrel_workbench.views.chart import chart, name_axes
+from whimbrel_workbench.views.chart import chart
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.lines import time_label
 from whimbrel_workbench.views.palette import FONT, INK, STRONG, colour
-from whimbrel_workbench.views.selection import Selection
-from whimbrel_workbench.views.viewport import Viewport
 from whimbrel_workbench.views.visible_samples import VisibleSamples, visible_samples
+from whimbrel_workbench.views.zoomed_chart import ChartAxes, ZoomedChart
 
 BAND: Final = 0.84
 """Share of its height that a channel fills at most; between it and the next one is space."""
@@ -40,20 +36,19 @@ _PATHS: Final = ("xs", "ys", "colour")
 _POINTS: Final = ("x", "y", "colour", "fullness", "key", "column")
 
 
-class ScopeView:
+class ScopeView(ZoomedChart[ScopeFrame]):
     """Draws :class:`~whimbrel_workbench.frames.ScopeFrame`. When the reader zooms, visible samples are drawn again."""
 
     def __init__(self, picture: ScopeFrame, host: Host) -> None:
-        self._style, self._host, self._picture = host.style, host, picture
         time = "datetime" if picture.calendar else "numeral"
         when = "{%F %T.%3N}" if picture.calendar else "{0,0}"
         self._hover = HoverTool(mode="vline", attachment="below", formatters={"@x": time})
         self._when = when
         on_events = HoverTool(tooltips=[("event", "@words"), ("from", f"@left{when}"), ("", "@state")],
                               formatters={"@left": time})
-        self._figure = chart(self._style, self._hover, on_events, height_px=_height_px(picture), tools=_TOOLS,
-                             x_axis_type="datetime" if picture.calendar else "linear", x_range=Range1d(),
-                             y_range=Range1d())
+        super().__init__(picture, host, chart(
+            host.style, self._hover, on_events, height_px=_height_px(picture), tools=_TOOLS,
+            x_axis_type="datetime" if picture.calendar else "linear", x_range=Range1d(), y_range=Range1d()))
         self._figure.add_tools(CrosshairTool(dimensions="height", line_color=INK, line_alpha=0.6))
         events = self._add_events()
         self._fills = [self._add_fill(hatched=hatched) for hatched in (False, True)]
@@ -69,35 +64,18 @@ class ScopeView:
         self._figure.add_layout(LabelSet(x=6, x_units="screen", y="y", text="text", source=self._names, text_color=INK,
                                          text_font=FONT, text_font_size="12px", text_font_style="bold",
                                          text_baseline="top"))
-        self._follow = FollowAxes(self._figure, picture.x, _bands(picture))
-        self._viewport = Viewport(self._look_closer)
-        pick = Selection(host)
-        self._panel = self._follow.panel(self._viewport.panel, pick.panel)
-        self._viewport.watch(self._panel[0])
-        pick.listen(self._panel[0], self._figure, {
+        self._pick.listen(self._chart, self._figure, {
             **{each: {"instant": "instant", "layer": "layer"} for each in events}, samples: {"key": "key", "at": "x"}},
                     stretches="Hear a stretch", pans=True)
         self.draw(picture)
 
-    @property
-    def panel(self) -> pn.viewable.Viewable:
-        return self._panel
-
-    @property
-    def over_time(self) -> figure:
-        """The chart, for views that share its range of time."""
-        return self._figure
-
     def draw(self, picture: ScopeFrame) -> None:
-        self._picture = picture
-        self._draw_window()
+        super().draw(picture)
         self._draw_axis()
-        name_axes(self._figure, self._style, time_label(picture), "")
-        self._follow.move(picture.x, _bands(picture), height_px=self._style.height or _height_px(picture))
 
-    def _look_closer(self) -> None:
-        with self._host.changing():
-            self._draw_window()
+    def _axes(self, picture: ScopeFrame) -> ChartAxes:
+        return ChartAxes(picture.x, _bands(picture), (time_label(picture), ""),
+                         self._style.height or _height_px(picture))
 
     def _draw_window(self) -> None:
         picture = self._picture

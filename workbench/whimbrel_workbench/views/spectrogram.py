@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import panel as pn
 from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LinearColorMapper, Range1d
-from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from whimbrel_workbench.frames.extent import Extent
@@ -17,15 +16,13 @@ from whimbrel_workbench.frames.spectrum_columns import Levels, SpectrumColumns
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.page_messages import PageMessage
 from whimbrel_workbench.views.axis_format import number_hover, number_ticks
-from whimbrel_workbench.views.chart import chart, name_axes, page_html
+from whimbrel_workbench.views.chart import chart, page_html
 from whimbrel_workbench.views.color_scales import palette_of
 from whimbrel_workbench.views.contract import Host
-from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.lines import time_label
 from whimbrel_workbench.views.palette import CSS, FONT, INK
-from whimbrel_workbench.views.selection import Selection
-from whimbrel_workbench.views.viewport import Viewport
 from whimbrel_workbench.views.visible_samples import numbers_in_sight
+from whimbrel_workbench.views.zoomed_chart import ChartAxes, ZoomedChart
 
 DEPTH_DB: Final = 80.0
 """Levels so far below the greatest one are the darkest."""
@@ -40,19 +37,21 @@ _TOOLS: Final = "xpan,xwheel_zoom,xbox_zoom,reset,save"
 _MORE: Final = "if (source.name) setTimeout(() => { out.value = source.name }, 20)"
 
 
-class SpectrogramView:
+class SpectrogramView(ZoomedChart[Spectrogram]):
     """Draws :class:`~whimbrel_workbench.frames.spectrogram.Spectrogram`. The page asks for frames step by step."""
 
     def __init__(self, picture: Spectrogram, host: Host) -> None:
-        self._style, self._host, self._picture = host.style, host, picture
         self._columns = SpectrumColumns(picture.channel)
         self._most: float | None = None
         self._step = 0
         when = "{%F %T.%3N}" if picture.calendar else "{0,0}"
         hover = HoverTool(tooltips=[("", f"$x{when}"), ("", f"$y{{custom}} {picture.frequency}")],
                           formatters={"$x": "datetime" if picture.calendar else "numeral", "$y": number_hover()})
-        self._figure = chart(self._style, hover, min_border_right=_SCALE_PX, tools=_TOOLS, x_range=Range1d(),
-                             y_range=Range1d(), x_axis_type="datetime" if picture.calendar else "linear")
+        self._asked = PageMessage()
+        self._asked.param.watch(lambda _event: self._refine(), "value")
+        super().__init__(picture, host, chart(
+            host.style, hover, min_border_right=_SCALE_PX, tools=_TOOLS, x_range=Range1d(), y_range=Range1d(),
+            x_axis_type="datetime" if picture.calendar else "linear"), self._asked)
         shades = palette_of(self._style, Extent(0.0, 1.0))[-SHADES:]
         self._cells = ColumnDataSource({name: [] for name in ("image", "x", "y", "dw", "dh")})
         self._figure.image("image", "x", "y", "dw", "dh", source=self._cells, color_mapper=LinearColorMapper(
@@ -65,36 +64,14 @@ class SpectrogramView:
             color_mapper=self._scale, width=10, bar_line_color=None, background_fill_alpha=0, title="dB", padding=6,
             major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None, title_text_color=INK,
             title_text_font=FONT, title_text_font_style="normal", formatter=number_ticks()), "right")
-        self._follow = FollowAxes(self._figure, picture.x, Extent(0.0, picture.per_s / 2))
-        self._viewport, self._asked = Viewport(self._look_closer), PageMessage()
-        self._asked.param.watch(lambda _event: self._refine(), "value")
-        pick = Selection(host)
-        drawn = self._follow.panel(self._viewport.panel, self._asked, pick.panel)
-        self._viewport.watch(drawn[0])
-        drawn[0].jscallback(args={"out": weakref.proxy(self._asked)}, name=_MORE)
-        pick.listen(drawn[0], self._figure, {}, stretches="Hear a stretch", pans=True)
+        self._chart.jscallback(args={"out": weakref.proxy(self._asked)}, name=_MORE)
+        self._pick.listen(self._chart, self._figure, {}, stretches="Hear a stretch", pans=True)
         self._note: Text = page_html("", CSS)
-        self._panel = pn.Column(drawn, self._note, margin=0, sizing_mode="stretch_width")
+        self._panel = pn.Column(self._panel, self._note, margin=0, sizing_mode="stretch_width")
         self.draw(picture)
 
-    @property
-    def panel(self) -> pn.viewable.Viewable:
-        return self._panel
-
-    @property
-    def over_time(self) -> figure:
-        """The chart, for views that share its range of time."""
-        return self._figure
-
-    def draw(self, picture: Spectrogram) -> None:
-        self._picture = picture
-        self._draw_window()
-        name_axes(self._figure, self._style, time_label(picture), picture.frequency)
-        self._follow.move(picture.x, Extent(0.0, picture.per_s / 2))
-
-    def _look_closer(self) -> None:
-        with self._host.changing():
-            self._draw_window()
+    def _axes(self, picture: Spectrogram) -> ChartAxes:
+        return ChartAxes(picture.x, Extent(0.0, picture.per_s / 2), (time_label(picture), picture.frequency))
 
     def _draw_window(self) -> None:
         x = self._picture.x if self._viewport.held is None else self._viewport.held[0]
