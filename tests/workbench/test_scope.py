@@ -12,11 +12,13 @@ from bokeh.models import Scatter as Markers
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.clock import Timebase
 from whimbrel.errors import PlanError
 from whimbrel.plan import Sampling
 from whimbrel_workbench.frames import FrameBuilder, Options, Result, ScopeFrame
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.frames.sample_axis import SampleAxis
 from whimbrel_workbench.frames.style import PLAIN
 from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.views import still_html, view_of
@@ -232,3 +234,12 @@ def test_a_scope_is_a_still_picture_and_a_holoviews_object() -> None:
     assert len(holoviews_of(picture, PLAIN)) == 4
     x = picture.x
     assert len(holoviews_of(picture, PLAIN, (x.low, (x.low + x.high) / 20))) == 2
+
+
+@pytest.mark.parametrize("missing", [[], [70_000], [65_535, 65_536, 90_000], list(range(10, 65_600))])
+def test_numbers_of_samples_are_the_nearest_whether_they_follow_or_not(missing: list[int]) -> None:
+    axis = SampleAxis(Timebase(Fraction(1_000, 3), Fraction(0), ""), pa.timestamp("us"))
+    numbers = np.delete(np.arange(140_000), missing)
+    ticks = axis.timebase.times(numbers)
+    assert axis.nearest(ticks).tolist() == numbers.tolist()
+    assert axis.nearest(ticks[::-1].copy()).tolist() == numbers[::-1].tolist()

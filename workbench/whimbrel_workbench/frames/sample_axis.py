@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,8 @@ from whimbrel_workbench.frames.format_times import positions, tick_at
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_PART: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,17 @@ class SampleAxis:
 
     def nearest(self, ticks: Integers) -> Integers:
         """The samples whose times are nearest to ticks: those that lie on them, less a rounding error."""
+        ends = [(first, min(first + _PART, len(ticks))) for first in range(0, len(ticks), _PART)]
+        bounds = self._nearest(ticks[np.array(ends, np.int64).reshape(-1) - np.tile([0, 1], len(ends))])
+        parts = []
+        for (first, stop), number, last in zip(ends, bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+            part = ticks[first:stop]
+            # Ascending times of so many samples are those of consecutive ones; a division per row takes much longer.
+            follow = last - number == stop - first - 1 and bool((part[1:] > part[:-1]).all())
+            parts.append(np.arange(number, last + 1) if follow else self._nearest(part))
+        return np.concatenate(parts)
+
+    def _nearest(self, ticks: Integers) -> Integers:
         return self.timebase.first_samples(ticks - int(self.timebase.period) // 2)
 
     @property
