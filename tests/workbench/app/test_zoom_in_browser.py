@@ -1,4 +1,4 @@
-"""A reader of a served page zooms into a line of many values, and the query is asked for the visible range."""
+"""Zoom into a line of a served page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart that is drawn again for the visible range when the reader zooms."""
+"""Charts that draw the visible range again when the reader zooms."""
 
 from __future__ import annotations
 
