@@ -130,7 +130,7 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
             held, kept = held[order], kept[order]
             newest = max(newest, held[-1])
             cut = int(np.searchsorted(held, newest - latency, "right"))
-            left.append(kept[:cut])
+            left.append(kept[:cut].copy())  # a view would keep all that was held with it
             held, kept = held[cut:], kept[cut:]
         order = np.concatenate([*left, kept])
         return [times[order], *(column[order] for column in columns)]
@@ -138,7 +138,7 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
     def same(mine: list[Array], theirs: list[Array]) -> bool:
         return np.array_equal(mine[0], theirs[0]) and np.array_equal(np.sort(mine[1]), np.sort(theirs[1]))
 
-    peers = {"heap": by_heap} | ({"sorted buffer": by_merging} if every >= 10_000 else {})
+    peers = {"heap": by_heap} | ({"sorted buffer": by_merging} if every >= rows // 200 else {})
     peers |= {"without Huffman": partial(sort, huffman=False), "no speculation": partial(sort, speculate=False)}
     yield from compare("C online", f"{name}, every {every:,}", rows, sort, peers, same)
 
