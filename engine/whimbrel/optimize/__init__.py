@@ -20,6 +20,7 @@ from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
+from whimbrel.optimize.recompute_late import recompute_late
 from whimbrel.optimize.share_sources import share_sources
 from whimbrel.optimize.share_subplans import share_subplans
 from whimbrel.optimize.sort_as_needed import sort_as_needed
@@ -67,7 +68,8 @@ def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     check_limits(roots)
     roots = cut_sources(roots)
-    plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
+    plans = sort_as_needed(recompute_late(split_latencies(
+        share_sources(push_down(share_subplans(widen_windows(roots)))))))
     return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 
 

@@ -16,6 +16,7 @@ from whimbrel.operators import (
     GroupAggregate,
     OverTime,
     PeriodicLoop,
+    Recompute,
     Resample,
     Results,
     RunningAggregate,
@@ -42,7 +43,7 @@ from whimbrel.temporal.loop_steps import (
 from whimbrel.temporal.notation import Leaf, Notation, Reads, TimedEvents, inside, of_nothing
 from whimbrel.temporal.parts import CellWindow, TimeWindow
 
-_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample
+_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample, Recompute
 _SCALAR = Select, Where, Results, Assume, AlignSamples
 
 
@@ -54,7 +55,8 @@ def plan_notation(roots: Sequence[Node]) -> dict[int, list[str]]:
     for node in nodes:
         scalar = isinstance(node.op, _SCALAR) and any(over_time[id(each)] for each in node.inputs)
         over_time[id(node)] = isinstance(node.op, _OVER_TIME) or scalar
-        inner |= {id(each) for each in node.inputs if over_time[id(node)]}
+        read = node.inputs[1:] if isinstance(node.op, Recompute) else node.inputs  # not the result of an earlier band
+        inner |= {id(each) for each in read if over_time[id(node)]}
     return {id(node): notation_of(node) for node in nodes if over_time[id(node)] and id(node) not in inner}
 
 
@@ -162,6 +164,10 @@ class _TimedPart:
                 of, self.every = self.events(node.inputs[1]), node.inputs[0].properties.duration
                 columns = {key: of.columns[key] for key in op.keys}
                 return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
+            case Recompute(op=op):
+                of = self._events(Node(op, (node.inputs[1],)))
+                self._runs("only within reach of late rows", ())
+                return of
             case OverTime() as op:
                 self._runs("by position" if op.every else "from change to change", op.keys)
                 of, self.every = self.events(node.inputs[0]), op.every or None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from whimbrel.batch import Schema
 from whimbrel.expr import Keys
@@ -43,6 +43,9 @@ class Operator(ABC):
 
     relates_inputs: ClassVar[bool] = True
     """With several inputs: whether an event of one can change the result of another. If so, none may have lookahead."""
+
+    late_rows_change: ClassVar[Literal["starts", "lifetimes"] | None] = None
+    """Rows that a late row changes: those that start, or are active, within `reach` of it. None: maybe all of them."""
 
     @abstractmethod
     def schema(self, *upstream: Schema) -> Schema:

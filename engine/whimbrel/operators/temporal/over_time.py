@@ -67,6 +67,8 @@ class OverTime(Operator):
      {'start': 15, 'end': 21, 's': 6}]
     """
 
+    late_rows_change = "lifetimes"
+
     parts: ReadColumns
     presences: tuple[Presence, ...]
     keys: tuple[str, ...] = ()

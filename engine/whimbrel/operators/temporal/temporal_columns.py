@@ -53,6 +53,8 @@ class TemporalColumns(Operator):
     [2, 6, 6]
     """
 
+    late_rows_change = "starts"
+
     parts: ReadColumns
     keys: tuple[str, ...] = ()
 
