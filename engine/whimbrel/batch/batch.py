@@ -17,9 +17,6 @@ from whimbrel.clock import INF
 
 Ticks = np.ndarray[Any, np.dtype[np.int64]]
 
-_ARRAYS = ("times", "ends", "absent", "ids", "began")
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Rows of a stream, column by column. Immutable; slices and projections share memory.
@@ -60,12 +57,21 @@ class Batch:
     gaps: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.times, Pulse) and self.gaps is None:
-            object.__setattr__(self, "gaps", self.times.gaps)
-        for name in _ARRAYS:
-            array = getattr(self, name)
-            if isinstance(array, np.ndarray) and (array.flags.writeable or not array.flags.c_contiguous):
-                object.__setattr__(self, name, frozen(array))
+        # A batch of few rows costs as much as its constructor: only arrays that are there are looked at.
+        times, ends = self.times, self.ends
+        if isinstance(times, Pulse):
+            if self.gaps is None:
+                object.__setattr__(self, "gaps", times.gaps)
+        elif (flags := times.flags).writeable or not flags.c_contiguous:
+            object.__setattr__(self, "times", frozen(times))
+        if not isinstance(ends, int) and ((flags := ends.flags).writeable or not flags.c_contiguous):
+            object.__setattr__(self, "ends", frozen(ends))
+        if self.absent is not None:
+            object.__setattr__(self, "absent", frozen(self.absent))
+        if self.ids is not None:
+            object.__setattr__(self, "ids", frozen(self.ids))
+        if self.began is not None:
+            object.__setattr__(self, "began", frozen(self.began))
 
     def __len__(self) -> int:
         return len(self.times)
@@ -118,12 +124,14 @@ class Batch:
 
     def slice(self, start: int, stop: int) -> Batch:
         """Rows [start, stop) without copying."""
+        if start == 0 and stop >= len(self.times):
+            return self
         times = self.times[start:stop]
         shared = [self.is_time(column) for column in self.columns]
-        sync = self._slice_of_sync(times, start, stop) if any(shared) else None
+        sync = self._slice_of_sync(times, start, stop) if True in shared else None
         return Batch(self.schema, times, self.ends if isinstance(self.ends, int) else self.ends[start:stop],
-                     tuple(Column(column.type, sync) if same and sync is not None else column.slice(start, stop)
-                           for same, column in zip(shared, self.columns, strict=True)),
+                     tuple([Column(column.type, sync) if same and sync is not None else column.slice(start, stop)
+                            for same, column in zip(shared, self.columns, strict=True)]),
                      None if self.absent is None else self.absent[start:stop],
                      None if self.ids is None else self.ids[start:stop],
                      None if self.began is None else self.began[start:stop], self.gaps)
@@ -138,28 +146,37 @@ class Batch:
 
     def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Batch:
         """The rows at these positions, in this order; in a `storage`, where they stay."""
+        return self._taken(rows, storage, self.absent)
+
+    def _taken(self, rows: np.ndarray[Any, Any], storage: Storage | None, absent: Mask | None) -> Batch:
         taken = np.ndarray.__getitem__ if storage is None else storage.take
-        sync = frozen(taken(self.sync, rows))
+        sync = taken(self.sync, rows)
+        sync.setflags(write=False)
         return Batch(self.schema, sync, self.ends if isinstance(self.ends, int) else taken(self.ends, rows),
-                     tuple(Column(column.type, sync) if self.is_time(column) else column.take(rows, storage)
-                           for column in self.columns),
-                     None if self.absent is None else self.absent[rows],
+                     tuple([Column(column.type, sync) if self.is_time(column) else column.take(rows, storage)
+                            for column in self.columns]),
+                     None if absent is None else absent[rows],
                      None if self.ids is None else self.ids[rows],
                      None if self.began is None else self.began[rows])
+
+    def computed(self, schema: Schema, columns: tuple[Column, ...]) -> Batch:
+        """The same times and lifetimes with another payload."""
+        return Batch(schema, self.times, self.ends, columns, self.absent, self.ids, self.began, self.gaps)
 
     def select(self, names: Sequence[str]) -> Batch:
         """Only these columns, in this order; moves no data."""
         if tuple(names) == self.schema.names:
             return self
-        return self.having(schema=self.schema.select(names), columns=tuple(self.column(name) for name in names))
+        return self.computed(self.schema.select(names), tuple(self.column(name) for name in names))
 
     def with_absent(self, absent: Mask) -> Batch:
         """Also without these rows; moves no data."""
-        return self.having(absent=absent if self.absent is None else self.absent | absent)
+        absent = absent if self.absent is None else self.absent | absent
+        return Batch(self.schema, self.times, self.ends, self.columns, absent, self.ids, self.began, self.gaps)
 
     def only(self, kept: Mask, storage: Storage | None = None) -> Batch:
         """The rows that are kept, the others dropped for good; in a `storage`, where they stay."""
-        rows = self.having(absent=None).take(np.flatnonzero(kept), storage)
+        rows = self._taken(kept.nonzero()[0], storage, None)
         return rows if self.gaps is None else rows.having(gaps=(self.gaps[0], INF))
 
     def compact(self, storage: Storage | None = None) -> Batch:
@@ -174,14 +191,15 @@ class Batch:
         compact = [batch.compact() for batch in batches]
         with_ids = any(batch.ids is not None for batch in compact)
         rounded = any(batch.began is not None for batch in compact)
-        joined = Batch(compact[0].schema, _times(compact), _ends(compact), ())
-        columns = zip(*(batch.columns for batch in compact), strict=True)
-        return joined.having(
-            columns=tuple(Column(parts[0].type, joined.sync) if all(map(Batch.is_time, compact, parts))
-                          else Column.concat(parts) for parts in columns),
-            ids=np.concatenate([_ids(batch) for batch in compact]) if with_ids else None,
-            began=np.concatenate([batch.first_start for batch in compact]) if rounded else None,
-        )
+        times = _times(compact)
+        columns = []
+        for parts in zip(*[batch.columns for batch in compact], strict=True):
+            shared = all(map(Batch.is_time, compact, parts))
+            columns.append(Column(parts[0].type, times.times() if isinstance(times, Pulse) else times) if shared
+                           else Column.concat(parts))
+        return Batch(compact[0].schema, times, _ends(compact), tuple(columns),
+                     ids=np.concatenate([_ids(batch) for batch in compact]) if with_ids else None,
+                     began=np.concatenate([batch.first_start for batch in compact]) if rounded else None)
 
     @staticmethod
     def empty(schema: Schema) -> Batch:

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
+from whimbrel.batch.fixed_width import PLAIN_IDS
+
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
     """The layout in which the engine holds a type: ``string`` for text of every layout, likewise ``binary``; no runs.
@@ -81,6 +83,8 @@ def logical_type(type_: pa.DataType) -> pa.DataType:
 
 def plain_array(array: pa.Array) -> pa.Array:
     """The array in its plain layout: itself, mostly."""
+    if array.type.id in PLAIN_IDS:
+        return array
     return _held_as(array, plain_type(array.type))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch.fixed_width import (
+    PLAIN_IDS,
     Mask,
     fixed_width_from_arrow,
     fixed_width_to_arrow,
@@ -45,8 +46,9 @@ class Column:
 
     def __post_init__(self) -> None:
         # One canonical array kind (contiguous, read-only) means one compiled signature per kernel.
-        if isinstance(self.values, np.ndarray):
-            object.__setattr__(self, "values", frozen(self.values))
+        values = self.values
+        if isinstance(values, np.ndarray) and ((flags := values.flags).writeable or not flags.c_contiguous):
+            object.__setattr__(self, "values", frozen(values))
         if self.valid is not None:
             object.__setattr__(self, "valid", frozen(self.valid))
 
@@ -74,11 +76,11 @@ class Column:
 
     def slice(self, start: int, stop: int) -> Column:
         """Rows [start, stop) without copying."""
+        if isinstance(self.values, np.ndarray):
+            return Column(self.type, self.values[start:stop], None if self.valid is None else self.valid[start:stop])
         if isinstance(self.values, Segments):
             return Column(self.type, self.values.slice(start, stop))
-        if not isinstance(self.values, np.ndarray):
-            return Column(self.type, self.values.slice(start, stop - start))
-        return Column(self.type, self.values[start:stop], None if self.valid is None else self.valid[start:stop])
+        return Column(self.type, self.values.slice(start, stop - start))
 
     def take(self, rows: np.ndarray[Any, Any], storage: Storage | None = None) -> Column:
         """The rows at these positions, in this order; in a `storage`, where they stay."""
@@ -87,6 +89,7 @@ class Column:
         if not isinstance(self.values, np.ndarray):
             return Column(self.type, self.values.take(Column(pa.int64(), rows.astype(np.int64, copy=False)).to_arrow()))
         values = self.values[rows] if storage is None else storage.take(self.values, rows)
+        values.setflags(write=False)
         return Column(self.type, values, None if self.valid is None else self.valid[rows])
 
     def take_or_null(self, rows: np.ndarray[Any, Any], there: Mask) -> Column:
@@ -111,7 +114,10 @@ class Column:
     @staticmethod
     def from_arrow(array: pa.Array) -> Column:
         """Take in an Arrow array; values are shared, not copied, except bits of booleans and values under nulls."""
-        type_ = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        type_ = array.type
+        if type_.id in PLAIN_IDS and (physical := numpy_type(type_)) is not None:
+            return Column(type_, *fixed_width_from_arrow(array, physical))
+        type_ = type_.value_type if pa.types.is_dictionary(array.type) else array.type
         if isinstance(type_, SegmentType):
             return Column(type_, segments_from_arrow(array))
         physical = numpy_type(type_)
@@ -153,6 +159,7 @@ class Column:
                 joined = pa.concat_arrays(joined.chunks) if joined.num_chunks else pa.array([], joined.type)
             return Column(first.type, joined)
         values = np.concatenate([column.values for column in columns])
+        values.setflags(write=False)
         if all(column.valid is None for column in columns):
             return Column(first.type, values)
         return Column(first.type, values, np.concatenate([column.validity() for column in columns]))

@@ -27,6 +27,12 @@ def numpy_type(type_: pa.DataType) -> np.dtype[Any] | None:
     return None
 
 
+PLAIN_IDS = frozenset(type_.id for type_ in (
+    pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float32(),
+    pa.float64(), pa.date32(), pa.time32("s"), pa.time64("us"), pa.timestamp("s"), pa.duration("s")))
+"""Types of Arrow arrays that NumPy takes as they are: nothing else need be asked of them."""
+
+
 def fixed_width_to_arrow(type_: pa.DataType, values: Array, valid: Mask | None) -> pa.Array:
     """Values with their nulls as an Arrow array of a type that :func:`numpy_type` knows."""
     # pa.array would do, but it loads pandas, which takes longer than a small query.
@@ -37,7 +43,7 @@ def fixed_width_to_arrow(type_: pa.DataType, values: Array, valid: Mask | None) 
 def fixed_width_from_arrow(array: pa.Array, physical: np.dtype[Any]) -> tuple[Array, Mask | None]:
     """Values of an Arrow array, and where there are any; shared, except bits of booleans and values under nulls."""
     valid = present(array) if array.null_count else None
-    if pa.types.is_boolean(array.type):
+    if physical == np.bool_:
         return _unpacked(array.fill_null(False) if array.null_count else array), valid
     buffer = array.buffers()[1]
     if buffer is None:  # zero rows

@@ -71,7 +71,7 @@ class Storage:
 
     def take(self, array: Array, rows: Array) -> Array:
         """The values at these positions, none of which is negative."""
-        if array.dtype == np.bool_:  # Arrow packs them elsewhere
+        if array.dtype == np.bool_ or len(rows) * array.itemsize < _PIECE:  # Arrow packs the former elsewhere
             return array[rows]
         return np.take(array, rows, out=self.empty(len(rows), array.dtype), mode="clip")  # others make a copy first
 

@@ -18,6 +18,7 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
+from whimbrel.expr.direct_evaluation import direct_form
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
@@ -86,6 +87,9 @@ def evaluate(expr: Expr, batch: Batch, storage: Storage | None = None) -> Column
     if type(expr) is Col:  # as it is: most of what operators ask for
         return batch.columns[batch.schema.index(expr.name, where=expr.name)]
     absent = batch.absent
+    direct = direct_form(expr, batch.schema)
+    if direct is not None and (column := direct.column(batch, storage if absent is None else None)) is not None:
+        return column
     scope = Scope(batch, lambda: PRESENT if absent is None else ~absent)
     # IEEE results (inf, nan) are results; integer overflow is found by looking.
     with np.errstate(all="ignore"):

@@ -119,6 +119,8 @@ class Execution:
 
     def mark(self) -> RewindPoint:
         """Where it is now."""
+        for answer in self.answers:  # to rewind drops whole tables
+            answer.gather()
         return RewindPoint(self.reader.arrival_ns, self.reader.rows, self.pipeline.fork(range(len(self.plans))),
                     tuple(answer.settled_rows for answer in self.answers))
 

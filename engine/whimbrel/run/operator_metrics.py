@@ -62,7 +62,7 @@ class OperatorCounters:
         self.seconds += perf_counter() - began
         self.batches += 1
         if out and isinstance(out, list):
-            self.rows_out += sum(batch.rows for batch in out)
+            self.rows_out += out[0].rows if len(out) == 1 else sum(batch.rows for batch in out)
         return out
 
     def next_item(self, items: Iterator[Batch]) -> Batch | None:
@@ -88,5 +88,5 @@ class OperatorCounters:
         out = kernel.advance(watermark, port)
         self.seconds += perf_counter() - began
         if out and isinstance(out, list):
-            self.rows_out += sum(batch.rows for batch in out)
+            self.rows_out += out[0].rows if len(out) == 1 else sum(batch.rows for batch in out)
         return out

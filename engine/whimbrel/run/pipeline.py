@@ -71,6 +71,9 @@ class Pipeline:
         self._failed: set[int] = set()
         self._given_bytes = 0
         self.max_portions: int | None = None
+        # Most kernels give everything at once: they are not asked after each batch.
+        self._in_portions = [number for number, kernel in enumerate(self._kernels)
+                             if type(kernel).more is not Kernel.more]
         self._join_up(range(len(plans)))
 
     def keep(self, plans: Collection[int]) -> None:
@@ -150,7 +153,8 @@ class Pipeline:
     @property
     def pending(self) -> bool:
         """Whether a kernel has portions of rows to give, before more is pushed."""
-        return any(kernel.more and number not in self._failed for number, kernel in enumerate(self._kernels))
+        kernels = self._kernels
+        return any(kernels[number].more and number not in self._failed for number in self._in_portions)
 
     def next_portion(self) -> list[list[Batch]]:
         """The next portion of rows. Returns each plan's settled result rows."""

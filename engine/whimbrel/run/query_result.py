@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,11 @@ Gate = Ingress | BandKernel | LateKernel
 _LATELY_S = 5.0
 _MAX_PARTITIONS = 100
 _LONG = 4_096
-"""Minimum rows of a range that is moved as a slice; shorter ranges are gathered row by row."""
+"""Minimum rows of a range that is moved as a slice, and of a table of settled rows."""
+_FEW = 512
+"""Batches of fewer rows are put together: to convert each of them takes longer than to copy its rows."""
+_PARTS = 16
+"""Rows are evicted by table: a table has at most this part of the rows that are kept, or those of one batch."""
 
 
 class Answer:
@@ -79,6 +83,9 @@ class Answer:
         self._clock = clock
         self._tables: deque[pa.Table] = deque()
         self._storage = Storage()
+        self._gathered: list[Batch] = []
+        self._gathered_rows = 0
+        self._worth_a_table = _LONG if keep_rows is None else min(_LONG, keep_rows // _PARTS)
         self._newest_start = MIN_TIME
         self._in_order = True
         self._rearranged = 0
@@ -98,9 +105,19 @@ class Answer:
             return
         for batch in batches:
             self._watch_order(batch.sync, ordered(batch))
-        table = table_from_batches(self.schema, batches, self._storage)
+            self.settled_rows += batch.rows
+            self._gathered_rows += len(batch)
+        self._gathered += batches
+        if self._gathered_rows >= self._worth_a_table:
+            self.gather()
+
+    def gather(self) -> None:
+        """Make a table of the rows that are in no table yet, many small batches together."""
+        if not self._gathered:
+            return
+        table = table_from_batches(self.schema, _small_together(self._gathered), self._storage)
+        self._gathered, self._gathered_rows = [], 0
         self._tables.append(table)
-        self.settled_rows += table.num_rows
         self.held_bytes += table.nbytes
         if self._keep_rows is None:
             return
@@ -131,6 +148,7 @@ class Answer:
         """Rewind to `settled` rows; evicted ones stay evicted."""
         self.version += 1
         self.finished, self._ended = False, None
+        self.gather()
         while self._tables and self.settled_rows > settled:
             newest = self._tables.pop()
             self.settled_rows -= newest.num_rows
@@ -152,12 +170,14 @@ class Answer:
     def forget(self) -> None:
         """Drop everything that is settled."""
         self._forgotten = self.settled_rows
+        self._gathered, self._gathered_rows = [], 0
         self._tables.clear()
         self.held_bytes = 0
         self._in_order = True
 
     def settled(self) -> pa.Table:
         """The settled rows that are kept, in the order of their start."""
+        self.gather()
         if not self._tables:
             return table_from_batches(self.schema, [])
         table = pa.concat_tables(self._tables)
@@ -303,6 +323,15 @@ class Answer:
             self._lately.popleft()
         then, before = (self._began, self._rows_before) if self.finished else self._lately[0]
         return (rows - before) / max(now - then, 1e-9)
+
+
+def _small_together(batches: Sequence[Batch]) -> list[Batch]:
+    """Each large batch as it is, and neighboring small ones as one."""
+    found: list[Batch] = []
+    for small, group in groupby(batches, lambda batch: len(batch) < _FEW):
+        neighbors = list(group)
+        found += [Batch.concat(neighbors)] if small else neighbors
+    return found
 
 
 def in_order(table: pa.Table) -> pa.Table:

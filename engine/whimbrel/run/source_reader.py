@@ -256,6 +256,8 @@ class SourceReader:
 
     def _order(self) -> list[int]:
         """Sources in the order of reading; of replays only the one with the next row."""
+        if len(self._streams) == 1 and not isinstance(next(iter(self._streams.values())), ReplayReader):
+            return list(self._streams)
         replays = {number: stream for number, stream in self._streams.items() if isinstance(stream, ReplayReader)}
         for stream in replays.values():
             stream.peek()
@@ -282,8 +284,11 @@ class SourceReader:
 
     def _look_ahead(self, number: int, out: list[list[Batch]]) -> None:
         """Advance the watermark to the earliest row that may follow, and add the rows that this settles."""
-        bounds, ingress = self._bounds[number], self.pipeline.ingresses[number]
-        if bounds is not None and (earliest := bounds.earliest(ingress.rows)) > ingress.watermark:
+        bounds = self._bounds[number]
+        if bounds is None:
+            return
+        ingress = self.pipeline.ingresses[number]
+        if (earliest := bounds.earliest(ingress.rows)) > ingress.watermark:
             for settled, more in zip(out, self.pipeline.advance(number, earliest), strict=True):
                 settled.extend(more)
 

@@ -116,9 +116,8 @@ class SelectKernel(Stateless):
     """Evaluates each column over the batch."""
 
     def __init__(self, select: Select, schema: Schema) -> None:
-        self.select = select
+        self.exprs = [expr for _, expr in select.columns]
         self.schema = schema
 
     def apply(self, batch: Batch) -> Batch:
-        columns = tuple(evaluate(expr, batch, self.storage) for _, expr in self.select.columns)
-        return batch.having(schema=self.schema, columns=columns)
+        return batch.computed(self.schema, tuple([evaluate(expr, batch, self.storage) for expr in self.exprs]))

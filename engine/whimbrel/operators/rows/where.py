@@ -108,5 +108,5 @@ class WhereKernel(Stateless):
         if rows == len(batch):
             return batch
         if 2 * rows > len(batch) and self.storage is None:
-            return batch.having(absent=~kept)
+            return batch.with_absent(~kept)
         return selected_rows(batch, kept, rows, self.storage)

@@ -1,0 +1,237 @@
+"""Evaluate numbers without nulls by NumPy calls that are chosen once for a schema.
+
+:mod:`whimbrel.expr.evaluate` finds types, nulls and literals at each part of an expression, for each batch. In a batch
+of few rows that takes far longer than the arithmetic. Most expressions are arithmetic, comparisons and logic of numbers
+without nulls: their calls depend on the schema only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as t
+
+from whimbrel.batch import Batch, Column, Schema, Storage, numpy_type
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import checked_integers as ints
+from whimbrel.expr.literals import literal_type
+from whimbrel.expr.nodes import Binary, Col, Expr, Lit, Unary
+from whimbrel.expr.type_predicates import is_number
+from whimbrel.expr.types import BOOL, COMPARISONS, INT, LOGIC, binary_types, in_range, unary_type
+from whimbrel.expr.value import from_scalar
+
+Array = np.ndarray[Any, Any]
+Arrays = Sequence[Array]
+
+_COMPARE: dict[str, np.ufunc] = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal,
+                                 ">": np.greater, ">=": np.greater_equal}
+_LOGIC: dict[str, np.ufunc] = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
+_FLOATS: dict[str, np.ufunc] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide}
+_INTEGERS = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
+
+
+class _NotDirectError(Exception):
+    """A part needs more than the calls chosen here, or an integer leaves int64, which names its row elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectForm:
+    """The calls for one expression and one schema.
+
+    Parameters
+    ----------
+    type : pyarrow.DataType
+        Of the result.
+    leaves : tuple of (int, numpy.dtype)
+        The columns that it reads: their positions and the types of their arrays.
+    part : callable
+        From the arrays of these columns to the result.
+    outermost : numpy.ufunc, optional
+        The last call, where that may write into memory of the caller; `operands` gives what it takes.
+    """
+
+    type: pa.DataType
+    leaves: tuple[tuple[int, np.dtype[Any]], ...]
+    part: Callable[[Arrays], Any]
+    outermost: np.ufunc | None
+    operands: Callable[[Arrays], tuple[Any, Any]] | None
+    quiet: bool
+
+    def column(self, batch: Batch, storage: Storage | None) -> Column | None:
+        """The result for every row; None where a column has nulls, or a row may be refused."""
+        arrays = []
+        for position, dtype in self.leaves:
+            column = batch.columns[position]
+            values = column.values
+            if column.valid is not None or type(values) is not np.ndarray or values.dtype != dtype:
+                return None
+            arrays.append(values)
+        try:
+            if self.quiet:
+                made = self.part(arrays)
+            else:
+                with np.errstate(all="ignore"):  # infinities and NaN are results
+                    made = self._made(arrays, storage)
+        except _NotDirectError:
+            return None
+        made.setflags(write=False)
+        return Column(self.type, made)
+
+    def _made(self, arrays: list[Array], storage: Storage | None) -> Any:
+        if storage is None or self.outermost is None or self.operands is None:
+            return self.part(arrays)
+        out = storage.empty(len(arrays[0]), np.dtype(numpy_type(self.type)))
+        return self.outermost(*self.operands(arrays), out=out)
+
+
+def direct_form(expr: Expr, schema: Schema) -> DirectForm | None:
+    """The calls for an expression over a schema; None where it needs more than these. Found once for each schema.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whimbrel.batch import Field
+    >>> from whimbrel.expr import col
+    >>> schema = Schema((Field("x", pa.float64()),))
+    >>> form = direct_form(2 * col.x > 3, schema)
+    >>> x = Column(pa.float64(), np.array([1.0, 2.0]))
+    >>> form.column(Batch(schema, np.arange(2), 1, (x,)), None).values.tolist()
+    [False, True]
+    """
+    over, known = expr.__dict__.get("_direct", (None, None))
+    if over is not schema:
+        try:
+            known = _Calls(schema).form(expr)
+        except (_NotDirectError, WhimbrelError):  # the reference says what is wrong
+            known = None
+        expr.__dict__["_direct"] = schema, known
+    form: DirectForm | None = known
+    return form
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part with its type, and what gives its values: a constant, or a function of the arrays."""
+
+    type: pa.DataType
+    value: Callable[[Arrays], Any]
+    constant: bool = False
+    quiet: bool = True
+
+
+class _Calls:
+    """Chooses the calls, part by part, by the rules of types of the reference."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.leaves: list[int] = []
+
+    def form(self, expr: Expr) -> DirectForm:
+        if type(expr) not in (Binary, Unary):
+            raise _NotDirectError
+        outermost, operands = None, None
+        if isinstance(expr, Binary) and expr.op in _FLOATS:
+            whole, (x, y) = self._binary(expr)
+            if t.is_floating(whole.type):
+                outermost = _FLOATS[expr.op]
+                operands = lambda arrays: (x.value(arrays), y.value(arrays))  # noqa: E731
+        else:
+            whole = self._part(expr)
+        leaves = tuple((at, np.dtype(numpy_type(self.schema.fields[at].type))) for at in self.leaves)
+        return DirectForm(whole.type, leaves, whole.value, outermost, operands, whole.quiet)
+
+    def _part(self, expr: Expr) -> _Part:
+        if type(expr) is Col:
+            return self._leaf(expr.name)
+        if type(expr) is Lit:
+            return _Part(literal_type(expr.value), _no_value, constant=True)  # its value depends on what it meets
+        if type(expr) is Binary:
+            return self._binary(expr)[0]
+        if type(expr) is Unary:
+            return self._unary(expr)
+        raise _NotDirectError
+
+    def _leaf(self, name: str) -> _Part:
+        at = self.schema.index(name)
+        type_ = self.schema.fields[at].type
+        if numpy_type(type_) is None:
+            raise _NotDirectError
+        if at not in self.leaves:
+            self.leaves.append(at)
+        number = self.leaves.index(at)
+        return _Part(type_, lambda arrays: arrays[number])
+
+    def _unary(self, expr: Unary) -> _Part:
+        x = self._part(expr.x)
+        type_ = unary_type(expr, expr.op, x.type)
+        call = np.invert if expr.op == "~" else np.negative
+        if x.constant or x.type != type_ or not (t.is_boolean(type_) if call is np.invert else t.is_floating(type_)):
+            raise _NotDirectError
+        return _Part(type_, lambda arrays: call(x.value(arrays)), quiet=x.quiet)
+
+    def _binary(self, expr: Binary) -> tuple[_Part, tuple[_Part, _Part]]:
+        left, right = self._part(expr.left), self._part(expr.right)
+        if left.constant and right.constant:
+            raise _NotDirectError
+        if expr.op in COMPARISONS:
+            seen = in_range(expr, left.type, right.type)
+            if seen is not expr and left.constant:
+                left, right = right, left
+            expr = seen
+        left_type, right_type, result = binary_types(expr, (expr.left, left.type), (expr.right, right.type))
+        x, y = _brought(expr.left, left, left_type), _brought(expr.right, right, right_type)
+        return _Part(result, _call(expr.op, x, y, result), quiet=(
+            x.quiet and y.quiet and expr.op not in _FLOATS)), (x, y)
+
+
+def _no_value(arrays: Arrays) -> Any:
+    raise AssertionError("a literal takes the type of what it meets")
+
+
+def _brought(expr: Expr, part: _Part, type_: pa.DataType) -> _Part:
+    """A part at the type that its operator needs."""
+    dtype = numpy_type(type_)
+    if dtype is None:
+        raise _NotDirectError
+    if isinstance(expr, Lit):
+        value = from_scalar(expr.value, type_)
+        if not value.valid:
+            raise _NotDirectError
+        constant = value.data
+        return _Part(type_, lambda _: constant, constant=True)
+    if part.type == type_:
+        return part
+    if not (is_number(part.type) and is_number(type_)) or t.is_uint64(part.type):
+        raise _NotDirectError
+    if not (t.is_floating(type_) or (type_ == INT and t.is_integer(part.type))):
+        raise _NotDirectError
+    if type_ == pa.float32() and t.is_integer(part.type):  # rounded by way of double, as elsewhere
+        raise _NotDirectError
+    return _Part(type_, lambda arrays: part.value(arrays).astype(dtype), quiet=part.quiet)
+
+
+def _call(op: str, x: _Part, y: _Part, result: pa.DataType) -> Callable[[Arrays], Any]:
+    one, other = x.value, y.value
+    if op in LOGIC or (op in COMPARISONS and x.type == y.type) or (op in _FLOATS and t.is_floating(result)):
+        call = _LOGIC.get(op) or _COMPARE.get(op) or _FLOATS[op]
+        if op in LOGIC and not x.type == y.type == BOOL:
+            raise _NotDirectError
+        if y.constant:
+            constant = other(())
+            return lambda arrays: call(one(arrays), constant)
+        return lambda arrays: call(one(arrays), other(arrays))
+    if op not in _INTEGERS or not x.type == y.type == result == INT:
+        raise _NotDirectError
+    checked = _INTEGERS[op]
+
+    def integers(arrays: Arrays) -> Any:
+        data, bad = checked(one(arrays), other(arrays))
+        if bad is not ints.NONE and np.any(bad):
+            raise _NotDirectError
+        return data
+
+    return integers
