@@ -12,6 +12,8 @@ from scipy import fft
 
 import whimbrel as wb
 from bench.compare import Row, compare
+from bench.figure import Figure
+from bench.fixed_costs import rows_of_fixed_costs
 from bench.limit_signals import loud_windows, loud_windows_of_floats
 from bench.sides import Ours, collected
 from whimbrel import Stream, col
@@ -23,8 +25,11 @@ RATE = 48_000
 Array = np.ndarray[Any, Any]
 
 
-def run(*, quick: bool) -> Iterator[Row]:
-    """Rows of figures, in samples of all channels. Memory holds the samples; blocks have 262,144."""
+def run(*, quick: bool) -> Iterator[Row | Figure]:
+    """Rows of figures, in samples of all channels. Memory holds the samples; blocks have 262,144.
+
+    What a batch of few rows costs follows.
+    """
     samples = QUICK_SAMPLES if quick else SAMPLES
     sound = recording(samples)
     for dtype in (np.int16, np.float32, np.float64):
@@ -32,6 +37,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     yield from silence_filter(sound.astype(np.int16))
     yield from scores(sound.astype(np.int16))
     yield from leaks(sound.astype(np.float32))
+    yield from rows_of_fixed_costs()
 
 
 def recording(samples: int) -> Array:
