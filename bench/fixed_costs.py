@@ -28,13 +28,13 @@ def rows_of_fixed_costs() -> Iterator[Figure]:
     """Figures in microseconds of CPU time for a batch of 20 rows: the least of many times of ten batches each."""
     for case, steps in (("pass-through", _passing), ("where", _filters)):
         per_operator = _pushed(steps(_log(BATCHES // 10).node)) / OPERATORS
-        yield Figure("F EngineBench", f"{OPERATORS:,} x {case}, an operator", "us", per_operator, "at most 3")
+        yield Figure("F Engine", f"{OPERATORS:,} x {case}, an operator", "us", per_operator, "at most 3")
     for case, query in (("five steps", _five_steps(_log())), ("where", _log().where(col.x > 0)),
                         ("past", _log(periodic=True).with_columns(m=wb.mean(col.x).past(BATCH_ROWS)))):
         limit = "at most 40" if case == "five steps" else ""
-        yield Figure("F EngineBench", f"{case}, operators only", "us", _pushed(*optimize_together((query.node,))),
+        yield Figure("F Engine", f"{case}, operators only", "us", _pushed(*optimize_together((query.node,))),
                      limit)
-        yield Figure("F EngineBench", f"{case}, from table to table", "us", _collected(query), limit)
+        yield Figure("F Engine", f"{case}, from table to table", "us", _collected(query), limit)
 
 
 def _log(batches: int = BATCHES, *, periodic: bool = False) -> Stream:
