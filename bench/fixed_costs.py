@@ -1,4 +1,7 @@
-"""What a batch of few rows costs: by operator, and for queries of five steps (EngineBench of WaveScope, CIDR 2007)."""
+"""The cost of a batch of few rows (EngineBench of WaveScope, CIDR 2007).
+
+By operator, and for queries of five steps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluate numbers without nulls by NumPy calls that are chosen once for a schema.
+"""Evaluate numbers without nulls by NumPy calls chosen once per schema.
 
 :mod:`whimbrel.expr.evaluate` finds types, nulls and literals at each part of an expression, for each batch. In a batch
 of few rows that takes far longer than the arithmetic. Most expressions are arithmetic, comparisons and logic of numbers
@@ -52,6 +52,8 @@ class DirectForm:
         From the arrays of these columns to the result.
     outermost : numpy.ufunc, optional
         The last call, where that may write into memory of the caller; `operands` gives what it takes.
+    never_warns : bool
+        Whether NumPy says nothing of infinities and NaN in these calls: then nobody need silence it.
     """
 
     type: pa.DataType
@@ -59,7 +61,7 @@ class DirectForm:
     part: Callable[[Arrays], Any]
     outermost: np.ufunc | None
     operands: Callable[[Arrays], tuple[Any, Any]] | None
-    quiet: bool
+    never_warns: bool
 
     def column(self, batch: Batch, storage: Storage | None) -> Column | None:
         """The result for every row; None where a column has nulls, or a row may be refused."""
@@ -71,7 +73,7 @@ class DirectForm:
                 return None
             arrays.append(values)
         try:
-            if self.quiet:
+            if self.never_warns:
                 made = self.part(arrays)
             else:
                 with np.errstate(all="ignore"):  # infinities and NaN are results
@@ -120,7 +122,7 @@ class _Part:
     type: pa.DataType
     value: Callable[[Arrays], Any]
     constant: bool = False
-    quiet: bool = True
+    never_warns: bool = True
 
 
 class _Calls:
@@ -142,7 +144,7 @@ class _Calls:
         else:
             whole = self._part(expr)
         leaves = tuple((at, np.dtype(numpy_type(self.schema.fields[at].type))) for at in self.leaves)
-        return DirectForm(whole.type, leaves, whole.value, outermost, operands, whole.quiet)
+        return DirectForm(whole.type, leaves, whole.value, outermost, operands, whole.never_warns)
 
     def _part(self, expr: Expr) -> _Part:
         if type(expr) is Col:
@@ -171,7 +173,7 @@ class _Calls:
         call = np.invert if expr.op == "~" else np.negative
         if x.constant or x.type != type_ or not (t.is_boolean(type_) if call is np.invert else t.is_floating(type_)):
             raise _NotDirectError
-        return _Part(type_, lambda arrays: call(x.value(arrays)), quiet=x.quiet)
+        return _Part(type_, lambda arrays: call(x.value(arrays)), never_warns=x.never_warns)
 
     def _binary(self, expr: Binary) -> tuple[_Part, tuple[_Part, _Part]]:
         left, right = self._part(expr.left), self._part(expr.right)
@@ -184,8 +186,8 @@ class _Calls:
             expr = seen
         left_type, right_type, result = binary_types(expr, (expr.left, left.type), (expr.right, right.type))
         x, y = _brought(expr.left, left, left_type), _brought(expr.right, right, right_type)
-        return _Part(result, _call(expr.op, x, y, result), quiet=(
-            x.quiet and y.quiet and expr.op not in _FLOATS)), (x, y)
+        return _Part(result, _call(expr.op, x, y, result), never_warns=(
+            x.never_warns and y.never_warns and expr.op not in _FLOATS)), (x, y)
 
 
 def _no_value(arrays: Arrays) -> Any:
@@ -211,7 +213,7 @@ def _brought(expr: Expr, part: _Part, type_: pa.DataType) -> _Part:
         raise _NotDirectError
     if type_ == pa.float32() and t.is_integer(part.type):  # rounded by way of double, as elsewhere
         raise _NotDirectError
-    return _Part(type_, lambda arrays: part.value(arrays).astype(dtype), quiet=part.quiet)
+    return _Part(type_, lambda arrays: part.value(arrays).astype(dtype), never_warns=part.never_warns)
 
 
 def _call(op: str, x: _Part, y: _Part, result: pa.DataType) -> Callable[[Arrays], Any]:
