@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whimbrel import display
 from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, PartitionWatermarks, ReplayClock
-from whimbrel.errors import WhimbrelError
+from whimbrel.errors import SqlError, WhimbrelError
 from whimbrel.expr import (
     array_function,
     col,
@@ -29,6 +29,7 @@ from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Checkpoints, Metrics, Run, Samples, Snapshot
+from whimbrel.sql import sql
 from whimbrel.stream import (
     LatencyBands,
     Lateness,
@@ -104,6 +105,7 @@ __all__ = [
     "Samples",
     "Served",
     "Snapshot",
+    "SqlError",
     "Stream",
     "WhimbrelError",
     "aggregate",
@@ -158,6 +160,7 @@ __all__ = [
     "serve",
     "simultaneous",
     "sinks",
+    "sql",
     "start",
     "start_time",
     "std",

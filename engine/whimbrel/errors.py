@@ -74,6 +74,13 @@ class UnknownNameError(WhimbrelError, AttributeError):
     """
 
 
+class SqlError(WhimbrelError):
+    """An invalid text of SQL.
+
+    It shows the line with a caret.
+    """
+
+
 class ExpressionError(WhimbrelError):
     """An expression that cannot be typed, traced or evaluated."""
 

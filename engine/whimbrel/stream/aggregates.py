@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from numbers import Integral, Real
-from typing import Any, get_args
+from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ from whimbrel.aggregates import (
 )
 from whimbrel.clock import Duration
 from whimbrel.errors import PlanError, near_match
-from whimbrel.expr import Expr, identity, trace
+from whimbrel.expr import Expr, identity, trace, when
 from whimbrel.migration_hints import USER_AGGREGATE, renamed
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 
@@ -54,7 +54,11 @@ def count(value: Value | None = None) -> Count:
     return Count(expr=None if value is None else trace(value, where="count()"))
 
 
-def sum(value: Value, *, widen: bool = False) -> Sum:
+@overload
+def sum(value: Value, *, widen: bool = False, empty: Literal[0] = 0) -> Sum: ...
+@overload
+def sum(value: Value, *, widen: bool = False, empty: None) -> Expr: ...
+def sum(value: Value, *, widen: bool = False, empty: Literal[0] | None = 0) -> Sum | Expr:
     """Sum of the values that are not null. See :class:`whimbrel.aggregates.Sum`.
 
     Parameters
@@ -62,6 +66,9 @@ def sum(value: Value, *, widen: bool = False) -> Sum:
     value : Expr or callable
     widen : bool
         Whether an integer sum is a decimal of 38 digits, which holds also what is beyond int64.
+    empty : {0, None}
+        The sum of no values. None is null, as in SQL. The result then is an expression of two aggregates, without
+        ``where``.
 
     Examples
     --------
@@ -73,7 +80,10 @@ def sum(value: Value, *, widen: bool = False) -> Sum:
     if not isinstance(widen, bool):
         raise PlanError(f"widen must be True or False, got {widen!r}.", where="sum()",
                         hint="Use widen=True for sums beyond int64.")
-    return Sum(expr=trace(value, where="sum()"), widen=widen)
+    if empty not in (0, None) or isinstance(empty, bool):
+        raise PlanError(f"empty must be 0 or None, got {empty!r}.", where="sum()", hint="Use empty=None for null.")
+    made = Sum(expr=trace(value, where="sum()"), widen=widen)
+    return made if empty == 0 else when(count(value) > 0).then(made).otherwise(None)
 
 
 def mean(value: Value) -> Mean:

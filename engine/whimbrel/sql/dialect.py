@@ -1,0 +1,117 @@
+"""The dialect of the language: what sqlglot's own does not parse.
+
+It overrides the methods of the parser that :data:`OVERRIDDEN` names; a test asks for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokens import TokenType
+
+OVERRIDDEN = ("_parse_group", "_parse_lambda", "_parse_table", "_parse_disjunction", "_parse_join",
+              "_warn_unsupported")
+"""Private methods of sqlglot's parser on which this file relies."""
+
+
+class TableArgument(exp.Expression):  # type: ignore[misc]
+    """``TABLE t PARTITION BY k`` as the argument of a window."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition_by": False}
+
+
+class MergeStreams(exp.Expression):  # type: ignore[misc]
+    """``MERGE a.t : b.t FROM a, b``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "tables": True}
+
+
+class Whimbrel(Dialect):  # type: ignore[misc]
+    """SQL with epochs, windows and MERGE."""
+
+    NULL_ORDERING: ClassVar[str] = "nulls_are_last"
+
+    class Tokenizer(tokens.Tokenizer):  # type: ignore[misc]
+        """Comments of TigonSQL's manual begin with two slashes."""
+
+        COMMENTS: ClassVar[list[Any]] = ["--", "//", ("/*", "*/")]
+
+    class Parser(parser.Parser):  # type: ignore[misc]
+        """Adds GROUP BY expression AS name, TABLE(...) and MERGE."""
+
+        STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {
+            **parser.Parser.STATEMENT_PARSERS, TokenType.MERGE: lambda self: self.parse_merge()}
+        FUNC_TOKENS: ClassVar[set[Any]] = {*parser.Parser.FUNC_TOKENS, TokenType.SESSION}
+        LAMBDAS: ClassVar[dict[Any, Any]] = {
+            TokenType.FARROW: lambda self, names: self.expression(
+                exp.Kwarg(this=exp.var(names[0].name), expression=self.parse_argument()))}
+
+        def parse_merge(self) -> Any:
+            """The ordered attributes, and the streams that have them."""
+            attributes = [self._parse_column()]
+            while self._match(TokenType.COLON):
+                attributes.append(self._parse_column())
+            if not self._match(TokenType.FROM):
+                self.raise_error("Expecting FROM")
+            tables = self._parse_csv(self._parse_table)
+            return self.expression(MergeStreams(expressions=attributes, tables=tables))
+
+        def parse_argument(self) -> Any:
+            """An expression, or ``TABLE t PARTITION BY k``."""
+            if not self._match(TokenType.TABLE):
+                return self._parse_disjunction()
+            table = self._parse_table_parts()
+            keys = []
+            if self._match(TokenType.PARTITION_BY):
+                keys.append(self._parse_column())
+                while self._next_is_key():
+                    self._advance()
+                    keys.append(self._parse_column())
+            return self.expression(TableArgument(this=table, partition_by=keys))
+
+        def _next_is_key(self) -> bool:
+            """Whether a comma and one more key follow, and not the next argument."""
+            following = self._tokens[self._index : self._index + 3]
+            return (len(following) == 3 and following[0].token_type == TokenType.COMMA
+                    and following[1].text.upper() not in ("DESCRIPTOR", "INTERVAL")
+                    and following[1].token_type != TokenType.NUMBER and following[2].token_type != TokenType.FARROW)
+
+        def _warn_unsupported(self) -> None:
+            """Nothing: such a statement is refused."""
+
+        def _parse_lambda(self, alias: bool = False) -> Any:
+            if self._curr and self._curr.token_type == TokenType.TABLE:
+                return self.parse_argument()
+            return super()._parse_lambda(alias=alias)
+
+        def _parse_table(self, *arguments: Any, **options: Any) -> Any:
+            if self._curr.token_type == TokenType.TABLE and self._next and self._next.token_type == TokenType.L_PAREN:
+                self._advance(2)
+                table = exp.Table(this=self._parse_function())
+                self._match_r_paren()
+                table.set("alias", self._parse_table_alias())
+                return table
+            return super()._parse_table(*arguments, **options)
+
+        def _parse_join(self, *arguments: Any, **options: Any) -> Any:
+            comma = self._curr is not None and self._curr.token_type == TokenType.COMMA
+            join = super()._parse_join(*arguments, **options)
+            if join is not None and comma:
+                join.meta["comma"] = True
+            return join
+
+        def _parse_group(self, skip_group_by_token: bool = False) -> Any:
+            if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
+                return None
+            if self._match(TokenType.ALL):
+                return self.expression(exp.Group(all=True))
+            return self.expression(exp.Group(expressions=self._parse_csv(self.parse_group_key)))
+
+        def parse_group_key(self) -> Any:
+            """A key, which may get a name."""
+            key = self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+            if key is not None and self._match(TokenType.ALIAS):
+                return self.expression(exp.Alias(this=key, alias=self._parse_id_var(any_token=True)))
+            return key

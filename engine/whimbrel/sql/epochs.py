@@ -1,0 +1,130 @@
+"""Epochs: functions of event time that change only on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sqlglot import exp
+
+from whimbrel.clock import duration_ticks
+from whimbrel.expr import Expr
+from whimbrel.sql.intervals import duration
+from whimbrel.sql.relation import SqlRelation
+from whimbrel.sql.scope import NameScope, matching
+
+_UNITS: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms"}
+
+
+def _itself(time: Expr) -> Expr:
+    return time
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A function of event time that changes only at the points of a grid.
+
+    Parameters
+    ----------
+    column : sqlglot column
+        The event time that it follows.
+    size : str or int
+        Duration of each epoch; an int is in ticks.
+    size_ticks : int
+    value : callable
+        Expression of the time -> expression of the epoch. It may also be given the start of the window.
+    divisor : int
+        The value is the time divided by it, where it is a plain division; else 0.
+    """
+
+    column: Any
+    size: Any
+    size_ticks: int
+    value: Callable[[Expr], Expr] = _itself
+    divisor: int = 1
+
+
+def epoch_of(node: Any, scope: NameScope) -> Epoch | None:
+    """The epoch of an expression, or None if it follows no event time or repeats."""
+    relation = scope.relation
+    match node:
+        case exp.Paren() | exp.Floor():
+            return epoch_of(node.this, scope)
+        case exp.Column():
+            found = matching(relation, node.name, node.table)
+            if len(found) != 1 or found[0].column not in relation.times:
+                return None
+            divisor = relation.times[found[0].column]
+            return Epoch(node, divisor, divisor, _divided_by(divisor), divisor)
+        case exp.Div():
+            below, factor = epoch_of(node.this, scope), _positive(node.expression)
+            whole = relation.stream.schema.unit is None
+            if below is None or factor is None or not whole or not below.divisor:
+                return None
+            ticks = below.divisor * factor
+            return Epoch(below.column, ticks, ticks, _divided_by(ticks), ticks)
+        case exp.Sub() if isinstance(node.expression, exp.Mod):
+            below, factor = epoch_of(node.this, scope), _positive(node.expression.expression)
+            if below is None or factor is None or below.divisor != 1 or node.this != node.expression.this:
+                return None
+            return Epoch(below.column, factor, factor, lambda time: time // factor * factor, 0)
+        case exp.Mul() | exp.Add() | exp.Sub():
+            return _shifted(node, scope)
+        case exp.DateTrunc() | exp.TimestampTrunc():
+            return _truncated(node.this, _UNITS.get(node.args["unit"].name.upper()), scope)
+        case exp.Anonymous() if node.name.lower() == "time_bucket" and len(node.expressions) == 2:
+            interval, time = node.expressions
+            if not isinstance(interval, exp.Interval):
+                return None
+            return _truncated(time, duration(interval, scope.binder.text), scope)
+        case exp.DateBin() if isinstance(node.this, exp.Interval) and not node.args.get("zone"):
+            return _truncated(node.expression, duration(node.this, scope.binder.text), scope)
+        case _:
+            return None
+
+
+def follows_time(node: Any, relation: SqlRelation) -> bool:
+    """Whether any column in an expression follows event time."""
+    return any(found[0].column in relation.times for column in node.find_all(exp.Column)
+               if len(found := matching(relation, column.name, column.table)) == 1)
+
+
+def _divided_by(divisor: int) -> Callable[[Expr], Expr]:
+    return _itself if divisor == 1 else lambda time: time // divisor
+
+
+def _positive(node: Any) -> int | None:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
+    return int(node.this) if number and int(node.this) > 0 else None
+
+
+def _shifted(node: Any, scope: NameScope) -> Epoch | None:
+    """An epoch plus, minus or times a literal: it changes at the same points."""
+    below, factor = epoch_of(node.this, scope), _positive(node.expression)
+    if isinstance(node.expression, exp.Literal) and node.expression.this == "0" and not isinstance(node, exp.Mul):
+        factor = 0
+    if below is None or factor is None or scope.relation.stream.schema.unit is not None:
+        return None
+    value = below.value
+    match node:
+        case exp.Mul():
+            return replace(below, value=lambda time: value(time) * factor, divisor=0)
+        case exp.Add():
+            return replace(below, value=lambda time: value(time) + factor, divisor=0)
+        case _:
+            return replace(below, value=lambda time: value(time) - factor, divisor=0)
+
+
+def _truncated(time: Any, size: Any, scope: NameScope) -> Epoch | None:
+    """A time rounded down to a fixed step, if the zone has no clocks that change."""
+    below = epoch_of(time, scope)
+    schema = scope.relation.stream.schema
+    if size is None or below is None or below.divisor != 1 or schema.unit is None:
+        return None
+    ticks = duration_ticks(size, schema.unit)
+    if ticks <= 0 or (schema.zone not in (None, "UTC") and ticks > duration_ticks("1m", schema.unit)):
+        return None
+    return Epoch(below.column, size, ticks, lambda value: value.dt.floor(size), 1)

@@ -1,0 +1,115 @@
+"""Bind FROM: tables, subqueries, windows, lists, and joins between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from whimbrel.expr import Lit
+from whimbrel.sql.binder import Binder
+from whimbrel.sql.joins import joined
+from whimbrel.sql.refusals import FILE_FUNCTIONS, refusal
+from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
+from whimbrel.sql.scalars import scalar
+from whimbrel.sql.scope import NameScope
+from whimbrel.sql.values import one_row, values
+from whimbrel.sql.windows import WINDOWS, window_call
+
+Query = Callable[[Any, Binder], SqlRelation]
+
+
+def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tuple[SqlRelation, list[Any]]:
+    """The relation of FROM and its joins, and the conditions of WHERE that are left.
+
+    Conditions of WHERE take part in comma joins, as SQL's authors meant them.
+    """
+    first = node.args["from_"].this
+    relation = source(first, binder, query)
+    for join in [*(first.args.get("joins") or []), *(node.args.get("joins") or [])]:
+        if isinstance(join.this, exp.Unnest | exp.Lateral):
+            relation = unnested(relation, join.this, binder)
+            continue
+        right = source(join.this, binder, query)
+        relation, where = joined(relation, right, join, where, binder)
+    return relation, where
+
+
+def source(node: Any, binder: Binder, query: Query) -> SqlRelation:
+    """The relation of one item of FROM, under its alias."""
+    for key in ("pivots", "sample", "hints", "when", "only", "partition", "changes", "rows_from", "ordinality"):
+        if node.args.get(key):
+            what, hint = refusal("clause", clause={"pivots": "PIVOT", "sample": "TABLESAMPLE"}.get(key, key.upper()))
+            raise binder.text.error(what, node, hint)
+    match node:
+        case exp.Table():
+            relation = _table(node, binder, query)
+        case exp.Subquery():
+            relation = query(node.this, binder)
+        case exp.Values():
+            return values(node, binder)
+        case exp.Unnest():
+            return unnested(one_row(binder), node, binder)
+        case _:
+            what, hint = refusal("expression", text=type(node).__name__.upper())
+            raise binder.text.error(what, node, hint)
+    alias = node.args.get("alias")
+    if alias is None:
+        return relation.named("") if isinstance(node, exp.Subquery) else relation
+    if alias.name:
+        relation = relation.named(alias.name)
+    columns = alias.args.get("columns") or []
+    if not columns:
+        return relation
+    if len(columns) > len(relation.columns):
+        raise binder.text.error(f"The alias names {len(columns)} columns of {len(relation.columns)}.", alias,
+                                "Name as many columns as there are.")
+    renamed = [replace(column, name=new.name) for column, new in zip(relation.columns, columns, strict=False)]
+    return replace(relation, columns=(*renamed, *relation.columns[len(renamed):]))
+
+
+def _table(node: Any, binder: Binder, query: Query) -> SqlRelation:
+    name = node.this
+    if isinstance(name, exp.Anonymous | exp.Func):
+        called = name.name if isinstance(name, exp.Anonymous) else name.sql_name()
+        if called.upper() in WINDOWS:
+            return window_call(called.upper(), name, binder, lambda table: source(table, binder, query))
+        if called.lower() in FILE_FUNCTIONS:
+            raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
+        raise binder.text.error(f"There is no table function {called!r}.", node,
+                                "Use TUMBLE, HOP, SESSION, CUMULATE, SLIDE or HOLD.")
+    whole = ".".join(part.name for part in node.parts)
+    if len(node.parts) > 1 and whole not in binder.streams:
+        raise binder.text.error(f"There is no table {whole!r}.", node, "Pass streams by one name.")
+    if any(mark in whole for mark in ("/", "\\")) or whole.lower().endswith((".parquet", ".csv", ".json")):
+        raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
+    return binder.relation(whole, node)
+
+
+def unnested(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
+    """One row for each item of a list: a column of the relation, or a list of literals."""
+    inner = node.this if isinstance(node, exp.Lateral) else node
+    if not isinstance(inner, exp.Unnest) or len(inner.expressions) != 1 or inner.args.get("offset"):
+        raise binder.text.error("This form of LATERAL or UNNEST is not part of the language.", node,
+                                "Use CROSS JOIN UNNEST(list) AS u(x).")
+    alias = node.args.get("alias") or inner.args.get("alias")
+    names = [each.name for each in (alias.args.get("columns") or [])] if alias is not None else []
+    name = names[0] if names else (alias.name if alias is not None and alias.name else "unnest")
+    [items] = inner.expressions
+    taken = set(relation.stream.schema.names)
+    column = name if name not in taken else f"{name}_item"
+    if isinstance(items, exp.Array):
+        literals = [scalar(each, NameScope(binder, relation)) for each in items.expressions]
+        if not relation.columns and all(isinstance(each, Lit) for each in literals):
+            table = pa.table({column: [each.value for each in literals]})  # type: ignore[attr-defined]
+            return relation_of(binder.table(table, alias.name if alias is not None else "unnest"),
+                               alias.name if alias is not None else "unnest", table=True)
+        stream = binder.step(node, lambda: relation.stream.explode(column, literals))
+    else:
+        lists = scalar(items, NameScope(binder, relation))
+        stream = binder.step(node, lambda: relation.stream.with_columns(**{column: lists}).explode(column))
+    made = SqlColumn(name, alias.name if alias is not None else "", column)
+    return replace(relation, stream=stream, columns=(*relation.columns, made))

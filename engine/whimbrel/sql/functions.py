@@ -1,0 +1,172 @@
+"""Functions of values, by their names in SQL."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from whimbrel.errors import near_match
+from whimbrel.expr import Expr, Lit, end_time, greatest, start_time, trace
+from whimbrel.expr import least as smallest
+from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
+from whimbrel.sql.intervals import duration
+from whimbrel.sql.refusals import FILE_FUNCTIONS, RANDOM, WALL_CLOCK, refusal
+from whimbrel.sql.scope import NameScope
+
+Scalar = Callable[[Any, NameScope], Expr]
+
+ONE: Final[dict[Any, Callable[[Expr], Expr]]] = {
+    exp.Abs: lambda x: x.abs(), exp.Sqrt: lambda x: x.sqrt(), exp.Exp: lambda x: x.exp(), exp.Ln: lambda x: x.log(),
+    exp.Sin: lambda x: x.sin(), exp.Cos: lambda x: x.cos(), exp.Sign: lambda x: x.sign(),
+    exp.Lower: lambda x: x.str.lower(), exp.Upper: lambda x: x.str.upper(), exp.Length: lambda x: x.str.length(),
+    exp.Year: lambda x: x.dt.year, exp.Month: lambda x: x.dt.month, exp.Day: lambda x: x.dt.day,
+    exp.Hour: lambda x: x.dt.hour, exp.Minute: lambda x: x.dt.minute, exp.Second: lambda x: x.dt.second,
+    exp.DayOfMonth: lambda x: x.dt.day,
+}
+"""Functions of one value, by the parser's node."""
+
+PARTS: Final[dict[str, Callable[[Expr], Expr]]] = {
+    "YEAR": lambda x: x.dt.year, "MONTH": lambda x: x.dt.month, "DAY": lambda x: x.dt.day,
+    "HOUR": lambda x: x.dt.hour, "MINUTE": lambda x: x.dt.minute, "SECOND": lambda x: x.dt.second,
+    "QUARTER": lambda x: (x.dt.month - 1) // 3 + 1, "DOW": lambda x: (x.dt.weekday + 1) % 7,
+    "DAYOFWEEK": lambda x: (x.dt.weekday + 1) % 7, "ISODOW": lambda x: x.dt.weekday + 1,
+}
+"""Parts of times for EXTRACT."""
+
+_FIXED: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms"}
+
+_TEXT_TESTS: Final = {"starts_with": "starts_with", "ends_with": "ends_with", "contains": "contains",
+                      "prefix": "starts_with", "suffix": "ends_with"}
+
+def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
+    """The expression of a function call."""
+    def value(key: str = "this") -> Expr:
+        return scalar(node.args[key], scope)
+
+    text = scope.binder.text
+    if type(node) in ONE:
+        _only(node, ("this",), scope)
+        return ONE[type(node)](value())
+    match node:
+        case exp.Floor() | exp.Ceil():
+            _only(node, ("this",), scope)
+            return value().floor() if isinstance(node, exp.Floor) else value().ceil()
+        case exp.Round():
+            _only(node, ("this", "decimals"), scope)
+            digits = 0 if node.args.get("decimals") is None else _whole(node.args["decimals"], scope, scalar)
+            return value().round(digits)
+        case exp.Log():
+            if node.args.get("expression") is not None:
+                raise text.error("log needs one value.", node, "Use ln(x) / ln(base).")
+            return value().log() / Lit(2.302585092994046)
+        case exp.Greatest() | exp.Least():
+            values = [value(), *(scalar(each, scope) for each in node.expressions)]
+            return greatest(*values) if isinstance(node, exp.Greatest) else smallest(*values)
+        case exp.Extract():
+            unit = node.name.upper()
+            if unit not in PARTS:
+                raise text.error(f"EXTRACT has no part {node.name!r}.", node, near_match(unit, PARTS, noun="part"))
+            return PARTS[unit](value("expression"))
+        case exp.Quarter() | exp.DayOfWeek():
+            return PARTS["QUARTER" if isinstance(node, exp.Quarter) else "DOW"](value())
+        case exp.DateTrunc() | exp.TimestampTrunc():
+            return _date_trunc(node, scope, scalar)
+        case exp.StartsWith():
+            return value().str.starts_with(_words(node.expression, scope, scalar))
+        case exp.EndsWith():
+            return value().str.ends_with(_words(node.expression, scope, scalar))
+        case exp.Contains():
+            return value().str.contains(_words(node.expression, scope, scalar))
+        case exp.RegexpLike():
+            return value().str.contains(_words(node.expression, scope, scalar), regex=True)
+        case exp.StrPosition():
+            _only(node, ("this", "substr"), scope)
+            return value().str.index_of(_words(node.args["substr"], scope, scalar)) + 1
+        case exp.AggFunc():
+            raise text.error("An aggregate is not allowed here.", node, "Use HAVING, or a subquery.")
+        case exp.Anonymous():
+            return _named(node, scope, scalar)
+        case exp.Func():
+            raise _unknown(node, node.sql_name().lower(), scope)
+        case _:
+            what, hint = refusal("expression", text=node.sql()[:60])
+            raise text.error(what, node, hint)
+
+
+def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
+    name, arguments = node.name, node.expressions
+    functions = scope.binder.functions
+    if name in functions:
+        return trace_call(functions[name], [scalar(each, scope) for each in arguments], name)
+    lower = name.lower()
+    if lower in ("start_time", "end_time") and not arguments:
+        return start_time() if lower == "start_time" else end_time()
+    if lower == "time_bucket" and len(arguments) == 2 and isinstance(arguments[0], exp.Interval):
+        return scalar(arguments[1], scope).dt.floor(duration(arguments[0], scope.binder.text))
+    if lower in _TEXT_TESTS and len(arguments) == 2:
+        return getattr(scalar(arguments[0], scope).str, _TEXT_TESTS[lower])(_words(arguments[1], scope, scalar))
+    if lower == "regexp_matches" and len(arguments) == 2:
+        return scalar(arguments[0], scope).str.contains(_words(arguments[1], scope, scalar), regex=True)
+    raise _unknown(node, name, scope)
+
+
+def trace_call(function: Callable[..., Any], values: list[Expr], name: str) -> Expr:
+    """A user's function of values: its expression where it can be traced, else a call for each row."""
+    if not values:
+        return trace(lambda _: function(), where=f"{name}()")
+    found = function(*values)
+    return found if isinstance(found, Expr) else Lit(found)
+
+
+def _unknown(node: Any, name: str, scope: NameScope) -> Exception:
+    lower, text = name.lower(), scope.binder.text
+    if lower in FILE_FUNCTIONS:
+        return text.error(refusal("files")[0], node, refusal("files")[1])
+    if lower in WALL_CLOCK:
+        return text.error(*_at(refusal("wall clock", name=f"{lower}()"), node))
+    if lower in RANDOM:
+        return text.error(*_at(refusal("random", name=f"{lower}()"), node))
+    close = difflib.get_close_matches(lower, [*FUNCTIONS, *AGGREGATES, *scope.binder.functions], n=1)
+    return text.error(f"There is no function {lower!r}.", node,
+                      f"Use {close[0]}." if close else "Pass it: wb.sql(..., functions={...}).")
+
+
+def _at(words: tuple[str, str], node: Any) -> tuple[str, Any, str]:
+    return words[0], node, words[1]
+
+
+def _date_trunc(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
+    unit = node.args["unit"].name.upper()
+    if unit not in _FIXED:
+        raise scope.binder.text.error(f"date_trunc has no unit {unit.lower()!r} here.", node,
+                                      "Use week, day, hour, minute, second or millisecond.")
+    x = scalar(node.this, scope)
+    if pa.types.is_date(scope.type_of(x, node.this)):
+        x = x.cast(pa.timestamp("s"))
+    return x.dt.floor(_FIXED[unit])
+
+
+def _words(node: Any, scope: NameScope, scalar: Scalar) -> str:
+    found = scalar(node, scope)
+    if isinstance(found, Lit) and isinstance(found.value, str):
+        return found.value
+    raise scope.binder.text.error("This function needs a literal text.", node, "Write the text in quotes.")
+
+
+def _whole(node: Any, scope: NameScope, scalar: Scalar) -> int:
+    found = scalar(node, scope)
+    if isinstance(found, Lit) and isinstance(found.value, int):
+        return found.value
+    raise scope.binder.text.error("This function needs a literal integer.", node, "Write the number.")
+
+
+def _only(node: Any, known: tuple[str, ...], scope: NameScope) -> None:
+    """Refuse arguments that this function does not have here."""
+    for key, given in node.args.items():
+        if key not in known and given:
+            raise scope.binder.text.error(f"{node.sql_name().lower()} has no such argument here.", node,
+                                          "Leave the last argument out.")

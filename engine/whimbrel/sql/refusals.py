@@ -1,0 +1,79 @@
+"""Sentences and hints for constructs that the language does not have."""
+
+from __future__ import annotations
+
+from typing import Final
+
+REFUSALS: Final[dict[str, tuple[str, str]]] = {
+    "statement": ("This statement is not part of the language: {text}.",
+                  "Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN."),
+    "empty": ("The text has no query.", "Write a query, such as SELECT x FROM log."),
+    "several": ("wb.sql needs one query, got {count}.", "Use wb.sql.script for several."),
+    "explain": ("wb.sql gives a stream, and EXPLAIN gives a text.", "Use wb.sql(...).explain(), or wb.sql.script."),
+    "clause": ("{clause} is not part of the language here.", "Leave it out."),
+    "expression": ("This expression is not part of the language: {text}.", "Use the functions of the page on SQL."),
+    "files": ("SQL reads the streams that it is given. It opens no files.",
+              'Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").'),
+    "wall clock": ("{name} is another value in each run, so a backtest would differ from a live run.",
+                   "Use the event time, or SLIDE(t, INTERVAL '1' HOUR) for the last hour."),
+    "group without epoch": (
+        "Nothing in GROUP BY follows an ordered attribute, so no group is ever complete.",
+        "Add an epoch, such as {epoch}, or a window; ordered here: {ordered}."),
+    "lost order": ("{text} repeats, so it closes no group.", "Group by {epoch} too."),
+    "endless aggregate": (
+        "The aggregate of a stream has no end.",
+        "Add GROUP BY with an epoch, such as {epoch}, or use HOLD(t) for totals since the beginning."),
+    "endless distinct": ("DISTINCT of a stream has no end.", "Use it over a window, such as TUMBLE, or over HOLD(t)."),
+    "hop without group": ("The rows of HOP are in several windows, and only GROUP BY tells them apart.",
+                          "Add GROUP BY window_start, window_end."),
+    "window not grouped": ("This GROUP BY does not name its window, so no group is ever complete.",
+                           "Add window_start to GROUP BY."),
+    "month as size": ("A month has no fixed length.", "Use days, such as INTERVAL '30' DAY."),
+    "order inside": ("Rows of a stream are in the order of time. ORDER BY and LIMIT work on the collected result only.",
+                     "Use QUALIFY row_number() OVER (... ORDER BY x DESC) <= n within a window."),
+    "limit without order": ("LIMIT without ORDER BY gives other rows in each run.", "Add ORDER BY."),
+    "join without times": (
+        "This join relates no times, so each row would wait for its partner without end.",
+        "Add a condition on times, such as {left} = {right} or BETWEEN, use ASOF JOIN, or pass one side as a table."),
+    "rows frame": ("ROWS counts rows, and rows of the same time have no order.",
+                   "Use RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW."),
+    "following": ("A frame that ends after the current row looks ahead.", "End the frame at CURRENT ROW."),
+    "lead": ("LEAD looks ahead.", "Use LAG."),
+    "unbounded numbers": ("{name} numbers every row, so every row of the stream would be kept.",
+                          "Use QUALIFY {name}() OVER (...) <= n over a window or a table."),
+    "random": ("{name} gives other values in each run.", "Use a column of the stream."),
+    "closing": ("CLOSING_WHEN needs running aggregates, which this version does not have.",
+                "Use SESSION for groups that end after inactivity, or HOLD(t) for totals since the beginning."),
+    "manual join": ("{name} is not part of the language.", "Use {use}."),
+    "pattern": ("MATCH_RECOGNIZE is not part of the language.", "Use .detect(...) of the stream in Python."),
+}
+"""Sentences and hints by name; the braces are filled at the place."""
+
+FILE_FUNCTIONS: Final = frozenset((
+    "read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto", "read_text",
+    "read_blob", "glob", "csv_scan", "sniff_csv", "iceberg_scan", "delta_scan", "sqlite_scan", "postgres_scan",
+    "load_file",
+))
+"""Functions of other engines that open files."""
+
+WALL_CLOCK: Final = frozenset((
+    "now", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "today", "getdate",
+    "sysdate", "proctime", "unix_timestamp", "clock_timestamp", "transaction_timestamp", "mz_now", "utc_timestamp",
+    "utc_date", "utc_time", "get_current_timestamp", "statement_timestamp",
+))
+"""Functions of other engines that read the wall clock."""
+
+RANDOM: Final = frozenset(("random", "rand", "uuid", "gen_random_uuid", "setseed", "nextval", "randn"))
+"""Functions of other engines that give other values in each run."""
+
+MANUAL_JOINS: Final[dict[str, str]] = {
+    "OUTER_JOIN": "FULL JOIN ... ON", "INNER_JOIN": "JOIN ... ON", "LEFT_OUTER_JOIN": "LEFT JOIN ... ON",
+    "RIGHT_OUTER_JOIN": "RIGHT JOIN ... ON", "FILTER_JOIN": "SEMI JOIN ... ON with BETWEEN of times",
+}
+"""Joins as TigonSQL's manual spells them."""
+
+
+def refusal(kind: str, /, **values: object) -> tuple[str, str]:
+    """The sentence and the hint of a refusal, with values filled in."""
+    what, hint = REFUSALS[kind]
+    return what.format(**values), hint.format(**values)

@@ -1,0 +1,167 @@
+"""Relations: streams with columns by SQL name, and facts about times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from whimbrel.clock import show_ticks
+from whimbrel.expr import Col, Expr, Reduced
+from whimbrel.operators import Select, SetDuration, Where
+from whimbrel.plan import Node, Source
+from whimbrel.stream import Stream
+
+WindowKind = Literal["tumble", "hop", "session", "cumulate"]
+Lives = Literal["always", "instant", "window", "lasting"]
+"""How long rows hold: at all times, for one tick, for one window of a grid, or as long as each says."""
+
+
+@dataclass(frozen=True)
+class SqlColumn:
+    """A column by its name in SQL.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        The table or alias that it belongs to.
+    column : str
+        Its name in the stream.
+    """
+
+    name: str
+    source: str
+    column: str
+
+
+@dataclass(frozen=True)
+class SqlWindow:
+    """A window that FROM has put on rows, until GROUP BY uses it.
+
+    Parameters
+    ----------
+    kind : str
+    source : str
+        The table or alias of which ``window_start`` and ``window_end`` are columns.
+    size_ticks, step_ticks : int
+    keys : tuple of str
+        Columns of the stream by which sessions are partitioned.
+    apply : callable
+        Puts the window on a stream.
+    """
+
+    kind: WindowKind
+    source: str
+    apply: Any
+    size_ticks: int = 0
+    step_ticks: int = 0
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SqlRelation:
+    """A stream, as SQL sees it.
+
+    Parameters
+    ----------
+    stream : Stream
+    columns : tuple of SqlColumn
+    times : mapping of str to int
+        Columns that follow event time, with their divisor: the column is the start of the event divided by it, rounded
+        down.
+    lives : {"always", "instant", "window", "lasting"}
+    step_ticks : int
+        Of rows that live for a window: its length.
+    window : SqlWindow, optional
+    """
+
+    stream: Stream
+    columns: tuple[SqlColumn, ...]
+    times: Mapping[str, int] = field(default_factory=dict)
+    lives: Lives = "lasting"
+    step_ticks: int = 0
+    window: SqlWindow | None = None
+
+    @property
+    def table(self) -> bool:
+        """Whether all rows hold at all times."""
+        return self.lives == "always"
+
+    @property
+    def needs_epoch(self) -> bool:
+        """Whether groups of its rows are complete only by an epoch."""
+        return self.lives in ("instant", "window")
+
+    def named(self, source: str) -> SqlRelation:
+        """The same under an alias."""
+        columns = tuple(replace(column, source=source) for column in self.columns)
+        window = None if self.window is None else replace(self.window, source=source)
+        return replace(self, columns=columns, window=window)
+
+    def after(self, stream: Stream) -> SqlRelation:
+        """The same columns and times after a step that keeps both."""
+        return replace(self, stream=stream)
+
+    @property
+    def sources(self) -> list[str]:
+        """Tables and aliases, in their order."""
+        return list(dict.fromkeys(column.source for column in self.columns))
+
+    def ordered(self) -> list[str]:
+        """Names in SQL of columns that follow event time."""
+        return [column.name for column in self.columns if column.column in self.times]
+
+
+def relation_of(stream: Stream, source: str, *, table: bool = False) -> SqlRelation:
+    """A relation with the columns of a stream under their own names."""
+    columns = tuple(SqlColumn(name, source, name) for name in stream.schema.names)
+    if table:
+        return SqlRelation(stream, columns, {}, "always")
+    known = stream.node.properties
+    instant = known.points or known.duration == 1
+    times = dict.fromkeys(time_columns(stream.node), 1)
+    return SqlRelation(stream, columns, times, "instant" if instant else "lasting")
+
+
+def time_columns(node: Node) -> set[str]:
+    """Columns of a stream that are the start of each event."""
+    match node.op:
+        case Source() as source:
+            return {source.time} & set(node.schema.names)
+        case Select(columns=columns):
+            below = time_columns(node.inputs[0])
+            return {name for name, expr in columns if isinstance(expr, Col) and expr.name in below}
+        case Where() | SetDuration():
+            return time_columns(node.inputs[0])
+        case _:
+            return set()
+
+
+def reduced_parts(expr: Expr) -> Iterable[Reduced]:
+    """Aggregates and bounds of windows in an expression."""
+    from whimbrel.expr.reductions import reduced_in
+
+    return reduced_in(expr)
+
+
+def epoch_hint(relation: SqlRelation) -> dict[str, str]:
+    """An epoch that a hint can show, and the ordered columns."""
+    names = relation.ordered()
+    name = names[0] if names else "time"
+    whole = relation.stream.schema.unit is None
+    shown = f"{name}/60 AS tb" if whole else f"date_trunc('minute', {name}) AS minute"
+    ordered = ", ".join(f"{each} (increasing)" for each in names) or "nothing"
+    return {"epoch": shown, "ordered": ordered}
+
+
+def is_whole_number(type_: pa.DataType) -> bool:
+    """Whether division of this type truncates."""
+    return bool(pa.types.is_integer(type_))
+
+
+def ticks_text(ticks: int, relation: SqlRelation) -> str:
+    """A duration as Python and SQL users write it."""
+    return show_ticks(ticks, relation.stream.schema.unit)

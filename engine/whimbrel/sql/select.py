@@ -1,0 +1,129 @@
+"""Bind SELECT: FROM, WHERE, groups or columns, HAVING, QUALIFY and DISTINCT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from whimbrel.expr import Col, Expr, end_time, start_time
+from whimbrel.sql.aggregates import has_aggregate
+from whimbrel.sql.binder import Binder
+from whimbrel.sql.epochs import epoch_of
+from whimbrel.sql.from_clause import from_clause
+from whimbrel.sql.grouping import grouped
+from whimbrel.sql.join_conditions import conjuncts
+from whimbrel.sql.over import has_window, over_columns, qualified
+from whimbrel.sql.refusals import refusal
+from whimbrel.sql.relation import SqlColumn, SqlRelation
+from whimbrel.sql.scalars import scalar
+from whimbrel.sql.scope import NameScope, matching
+from whimbrel.sql.select_list import Item, items_of
+from whimbrel.sql.set_operations import distinct
+from whimbrel.sql.subqueries import filtered
+from whimbrel.sql.values import one_row
+
+Query = Callable[[Any, Binder], SqlRelation]
+
+_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify", "with_", "order",
+            "limit", "offset")
+
+
+def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
+    """The relation of a SELECT."""
+    for key, given in node.args.items():
+        if given and key not in _CLAUSES:
+            what, hint = refusal("clause", clause=key.strip("_").upper())
+            raise binder.text.error(what, given if isinstance(given, exp.Expression) else node, hint)
+    where = conjuncts(node.args["where"].this) if node.args.get("where") is not None else []
+    if node.args.get("from_") is None:
+        if not node.expressions:
+            raise binder.text.error(refusal("empty")[0], node, refusal("empty")[1])
+        relation = one_row(binder)
+    else:
+        relation, where = from_clause(node, where, binder, query)
+    relation = filtered(relation, where, binder, query)
+    items = items_of(node, relation, binder)
+    is_grouped = node.args.get("group") is not None or node.args.get("having") is not None or any(
+        has_aggregate(item.node, NameScope(binder, relation)) for item in items)
+    if is_grouped:
+        result = grouped(node, items, relation, binder)
+        if node.args.get("qualify") is not None:
+            result = qualified(node.args["qualify"].this, result, binder)
+    else:
+        result = projected(node, items, relation, binder)
+    if node.args.get("distinct") is not None:
+        if node.args["distinct"].args.get("on") is not None:
+            raise binder.text.error("DISTINCT ON is not part of the language.", node.args["distinct"],
+                                    "Use QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) = 1.")
+        result = distinct(result, node.args["distinct"], binder)
+    return result
+
+
+def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRelation:
+    """The columns of a SELECT without groups."""
+    relation = tumbled(items, relation, binder)
+    qualify = node.args.get("qualify")
+    names: dict[int, str] = {}
+    if any(has_window(item.node) for item in items) or qualify is not None:
+        relation, names = over_columns(items, None if qualify is None else qualify.this, relation, binder)
+    scope = row_scope(relation, binder, names)
+    columns: dict[str, Expr] = {}
+    times: dict[str, int] = {}
+    for item in items:
+        columns[item.name] = scalar(item.node, scope)
+        epoch = epoch_of(item.node, scope)
+        if isinstance(item.node, exp.Column) and item.node.name == "window_start" and relation.window is not None:
+            times[item.name] = 1
+        if epoch is not None and epoch.divisor:
+            times[item.name] = epoch.divisor
+    stream = relation.stream
+    same = all(isinstance(expr, Col) and expr.name == name for name, expr in columns.items())
+    if not (same and list(columns) == list(stream.schema.names)):
+        kept = stream.schema.names
+        starred = list(columns)[: len(kept)] == list(kept) and all(
+            isinstance(columns[name], Col) and columns[name].name == name for name in kept)  # type: ignore[attr-defined]
+        if starred and len(columns) > len(kept):
+            added = {name: expr for name, expr in columns.items() if name not in kept}
+            stream = binder.step(node, lambda: stream.with_columns(**added))
+        else:
+            stream = binder.step(node, lambda: relation.stream.select(**columns))
+    result = tuple(SqlColumn(item.label, "", item.name) for item in items)
+    return replace(relation, stream=stream, columns=result, times=times, window=None)
+
+
+def row_scope(relation: SqlRelation, binder: Binder, names: dict[int, str]) -> NameScope:
+    """Names of single rows: the bounds of windows, and columns that OVER has made."""
+    window = relation.window
+
+    def special(node: Any) -> Expr | None:
+        if id(node) in names:
+            return Col(names[id(node)])
+        if (window is None or not isinstance(node, exp.Column) or node.name not in ("window_start", "window_end")
+                or matching(relation, node.name, node.table)):
+            return None
+        if node.table and node.table != window.source:
+            return None
+        if window.kind != "tumble":
+            what, hint = refusal("hop without group")
+            raise binder.text.error(what.replace("HOP", window.kind.upper()), node, hint)
+        return start_time() if node.name == "window_start" else end_time()
+
+    return NameScope(binder, relation, special)
+
+
+def tumbled(items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRelation:
+    """Rows without groups in the window of FROM, if columns ask for its bounds: each holds for its window."""
+    window = relation.window
+    if window is None or window.kind != "tumble":
+        return relation
+    asked = any(column.name in ("window_start", "window_end") for item in items
+                for column in item.node.find_all(exp.Column) if not matching(relation, column.name, column.table))
+    if not asked:
+        return replace(relation, window=None)
+    stream = binder.step(items[0].node, lambda: window.apply(relation.stream))
+    return replace(relation, stream=stream, times={}, lives="window", step_ticks=window.size_ticks)
+
+

@@ -1,0 +1,135 @@
+"""UNION, INTERSECT, EXCEPT and MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sqlglot import exp
+
+from whimbrel.batch import Field, Schema
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Col, Lit, type_of, when
+from whimbrel.sql.binder import Binder
+from whimbrel.sql.refusals import refusal
+from whimbrel.sql.relation import Lives, SqlRelation
+from whimbrel.sql.scope import matching
+from whimbrel.stream import Stream
+
+Query = Callable[[Any, Binder], SqlRelation]
+
+
+def set_operation(node: Any, binder: Binder, query: Query) -> SqlRelation:
+    """Rows of two queries together, in common, or of the first without the second."""
+    for key, given in node.args.items():
+        if given and key not in ("this", "expression", "distinct", "with_", "by_name"):
+            what, hint = refusal("clause", clause=key.upper())
+            raise binder.text.error(what, node, hint)
+    if node.args.get("by_name"):
+        raise binder.text.error("BY NAME is not part of the language.", node, "Name the columns in one order.")
+    left, right = query(node.this, binder), query(node.expression, binder)
+    every = not node.args.get("distinct")
+    name = type(node).__name__.upper()
+    left, right = of_common_types([left, in_order_of(left, right, node, binder, name)], node, binder)
+    if isinstance(node, exp.Union):
+        both = united([left, right], node, binder)
+        return both if every else distinct(both, node, binder)
+    if every:
+        raise binder.text.error(f"{name} ALL is not part of the language.", node, f"Use {name}.")
+    first = distinct(left, node, binder)
+    names = list(left.stream.schema.names)
+    if isinstance(node, exp.Intersect):
+        stream = binder.step(node, lambda: first.stream.semi_join(right.stream, names, nulls_equal=True))
+    else:
+        stream = binder.step(node, lambda: first.stream.anti_join(right.stream, names, nulls_equal=True))
+    return first.after(stream)
+
+
+def distinct(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
+    """Each row once, if the rows are known to be complete."""
+    if relation.needs_epoch and not set(relation.times) & {each.column for each in relation.columns}:
+        what, hint = refusal("endless distinct")
+        raise binder.text.error(what, node, hint)
+    return relation.after(binder.step(node, relation.stream.distinct))
+
+
+def in_order_of(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder, name: str) -> SqlRelation:
+    """The second relation with the names of the first, by position."""
+    names, others = left.stream.schema.names, right.stream.schema.names
+    if len(names) != len(others):
+        raise binder.text.error(f"{name} needs as many columns on both sides, got {len(names)} and {len(others)}.",
+                                node, "Select the same columns on both sides.")
+    stream = right.stream
+    if list(names) != list(others):
+        columns: dict[str, Any] = {mine: Col(theirs) for mine, theirs in zip(names, others, strict=True)}
+        stream = binder.step(node, lambda: right.stream.select(**columns))
+    times = {mine: right.times[theirs] for mine, theirs in zip(names, others, strict=True) if theirs in right.times}
+    return replace(right, stream=stream, columns=left.columns, times=times)
+
+
+def of_common_types(relations: list[SqlRelation], node: Any, binder: Binder) -> list[SqlRelation]:
+    """The relations with each column in the type that holds the values of all."""
+    schemas = [each.stream.schema for each in relations]
+    wanted = {}
+    for name in schemas[0].names:
+        type_ = schemas[0].type_of(name)
+        for other in schemas[1:]:
+            both = Schema((Field("a", type_), Field("b", other.type_of(name))))
+            try:
+                type_ = type_of(when(Lit(True)).then(Col("a")).otherwise(Col("b")), both)
+            except WhimbrelError:
+                raise binder.text.error(f"Columns {name!r} have types without a common one: {type_} and "
+                                        f"{other.type_of(name)}.", node, "Cast one side.") from None
+        wanted[name] = type_
+    return [each.after(binder.step(node, partial(_cast, each.stream, wanted))) for each in relations]
+
+
+def _cast(stream: Stream, wanted: dict[str, Any]) -> Stream:
+    columns = {name: Col(name) if stream.schema.type_of(name) == type_ else Col(name).cast(type_)
+               for name, type_ in wanted.items()}
+    same = all(isinstance(each, Col) for each in columns.values())
+    return stream if same else stream.select(**columns)
+
+
+def united(relations: list[SqlRelation], node: Any, binder: Binder) -> SqlRelation:
+    """All rows of several relations of the same columns."""
+    first, *others = relations
+    stream = binder.step(node, lambda: first.stream.union(*(each.stream for each in others)))
+    times = {name: divisor for name, divisor in first.times.items()
+             if all(each.times.get(name) == divisor for each in others)}
+    lives = {each.lives for each in relations}
+    steps = {each.step_ticks for each in relations}
+    together: Lives = first.lives if len(lives) == 1 and len(steps) == 1 else (
+        "instant" if "instant" in lives else "lasting")
+    return SqlRelation(stream, first.columns, times, together, first.step_ticks)
+
+
+def merge_streams(node: Any, binder: Binder) -> SqlRelation:
+    """MERGE a.t : b.t FROM a, b: the rows of all in the order of time, columns by position."""
+    relations = []
+    for table in node.args["tables"]:
+        name = ".".join(part.name for part in table.parts)
+        relation = binder.relation(table.name, table)
+        relations.append(relation.named(table.alias or name))
+    if len(relations) < 2 or len(relations) != len(node.expressions):
+        raise binder.text.error("MERGE needs one ordered attribute of each stream.", node,
+                                "Use MERGE a.t : b.t FROM a, b.")
+    positions = set()
+    for attribute, relation in zip(node.expressions, relations, strict=True):
+        if attribute.table and attribute.table not in relation.sources:
+            raise binder.text.error(f"There is no stream {attribute.table!r} at this position.", attribute,
+                                    f"Use {relation.sources[0]}.{attribute.name}.")
+        found = matching(relation, attribute.name)
+        if len(found) != 1 or relation.times.get(found[0].column) != 1:
+            ordered = ", ".join(relation.ordered()) or "nothing"
+            raise binder.text.error(f"{attribute.name!r} is not the event time of its stream.", attribute,
+                                    f"Use the ordered attribute: {ordered}.")
+        positions.add(relation.columns.index(found[0]))
+    if len(positions) != 1:
+        raise binder.text.error("Ordered attributes of MERGE must have the same position.", node,
+                                "Select the columns in one order first.")
+    first = relations[0]
+    alike = [first, *(in_order_of(first, each, node, binder, "MERGE") for each in relations[1:])]
+    return united(of_common_types(alike, node, binder), node, binder).named("")

@@ -1,0 +1,82 @@
+"""Run the statements of a text in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from whimbrel.errors import SqlError
+from whimbrel.sql.binder import Binder, time_type
+from whimbrel.sql.ordered import ordered
+from whimbrel.sql.parse import Statement, parse
+from whimbrel.sql.query import query
+from whimbrel.sql.refusals import refusal
+
+
+def run_query(text: str, streams: Mapping[str, Any], parameters: Mapping[str, Any],
+              functions: Mapping[str, Callable[..., Any]]) -> Any:
+    """The stream of the one query of a text; views may be created before it."""
+    statements = parse(text)
+    queries = [each for each in statements if not isinstance(each.tree, exp.Create)]
+    if not queries:
+        raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
+    if len(queries) > 1:
+        what, hint = refusal("several", count=len(queries))
+        raise queries[1].text.error(what, queries[1].tree, hint)
+    if queries[0].explained:
+        raise queries[0].text.error(refusal("explain")[0], queries[0].tree, refusal("explain")[1])
+    return _run(statements, streams, parameters, functions)["result"]
+
+
+def run_script(text: str, streams: Mapping[str, Any], parameters: Mapping[str, Any],
+               functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """All results of a text, by the names of its views; the last query is ``result``."""
+    statements = parse(text)
+    if not statements:
+        raise SqlError(refusal("empty")[0], where="wb.sql.script(...)", hint=refusal("empty")[1])
+    return _run(statements, streams, parameters, functions)
+
+
+def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Mapping[str, Any],
+         functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    time = time_type(streams, [each.tree for each in statements])
+    binder = Binder(statements[0].text, streams, parameters, functions, time)
+    results: dict[str, Any] = {}
+    for statement in statements:
+        tree = statement.tree
+        if isinstance(tree, exp.Create):
+            name, relation = _view(tree, binder)
+            binder = binder.with_view(name, relation)
+            results[name] = relation.stream
+        else:
+            results["result"] = _result(statement, binder)
+    return results
+
+
+def _view(tree: Any, binder: Binder) -> tuple[str, Any]:
+    """The name of a view, and its relation."""
+    if tree.kind != "VIEW" or tree.expression is None or not isinstance(tree.this, exp.Table):
+        what, hint = refusal("statement", text=f"CREATE {tree.kind}")
+        raise binder.text.error(what, tree, hint)
+    return tree.this.name, query(tree.expression, binder).named(tree.this.name)
+
+
+def _result(statement: Statement, binder: Binder) -> Any:
+    """The stream of a query; its text where it is explained."""
+    tree = statement.tree
+    order, limit, offset = (tree.args.get(key) for key in ("order", "limit", "offset"))
+    if order is not None or limit is not None or offset is not None:
+        tree = tree.copy()
+        for key in ("order", "limit", "offset"):
+            tree.set(key, None)
+    relation = query(tree, binder)
+    stream = relation.stream
+    if statement.explained:
+        return stream.explain()
+    if order is not None or limit is not None or offset is not None:
+        return ordered(relation, statement.tree, binder)
+    if statement.latencies:
+        return stream.at_latencies(*statement.latencies)
+    return stream

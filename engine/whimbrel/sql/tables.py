@@ -1,0 +1,55 @@
+"""Tables without a time, as streams whose rows hold at all times."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from whimbrel.clock import MIN_TIME
+from whimbrel.errors import SqlError
+from whimbrel.stream import Stream, from_arrow
+
+_FIRST_YEAR_S = int((datetime(1, 1, 1) - datetime(1970, 1, 1)).total_seconds())  # noqa: DTZ001 - a difference
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_STARTS, _ENDS = "start of all times", "end of all times"
+
+
+def as_table(data: Any, name: str) -> pa.Table:
+    """An Arrow table of what a user passes as a table."""
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, dict):
+        return pa.table(data)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") or hasattr(data, "to_arrow"):
+        if type(data).__module__.startswith("pandas"):
+            return pa.Table.from_pandas(data, preserve_index=False)
+        return pa.table(data)
+    raise SqlError(f"{name} must be a stream or a table, got {type(data).__name__}.", where=f"wb.sql(..., {name}=...)",
+                   hint="Pass a stream, an Arrow table, or a DataFrame of pandas or Polars.")
+
+
+def first_tick(time: pa.DataType) -> int:
+    """Where rows of a table start: the first time that Python's dates can show."""
+    if not pa.types.is_timestamp(time):
+        return MIN_TIME
+    return max(_FIRST_YEAR_S * _TICKS[time.unit], -(2**63) + 2**60 if time.unit == "ns" else MIN_TIME)
+
+
+def table_stream(table: pa.Table, name: str, time: pa.DataType) -> Stream:
+    """A stream of the rows of a table, each without an end, in the time of the other streams.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    name : str
+    time : pyarrow.DataType
+        The type of the time of the streams that it meets.
+    """
+    rows = table.num_rows
+    starts = pa.array([first_tick(time)] * rows, pa.int64()).cast(time)
+    dated = table.append_column(_STARTS, starts).append_column(_ENDS, pa.nulls(rows, time))
+    return from_arrow(dated, time=_STARTS, end=_ENDS, name=name).select(*table.column_names)

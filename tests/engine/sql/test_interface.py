@@ -1,0 +1,99 @@
+"""The public functions: parameters, functions, scripts, bounds of texts, and sqlglot."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from sqlglot.parser import Parser
+
+import whimbrel as wb
+from tests.engine.sql.logs import STREAMS, TCP, rows, sql
+from whimbrel.errors import MissingExtraError
+from whimbrel.sql import interface
+from whimbrel.sql.dialect import OVERRIDDEN
+
+ROOM = Path(interface.__file__).parent
+
+
+def test_parameters() -> None:
+    found = wb.sql("SELECT len FROM TCP WHERE len > $low AND srcIP = :ip", parameters={"low": 10, "ip": "a"}, TCP=TCP)
+    assert found.collect()["len"].to_pylist() == [30, 40]
+
+
+def test_functions_of_python() -> None:
+    spread = wb.aggregate(init=(0.0, 0.0), accumulate=lambda s, x: (max(s[0], x), max(s[1], -x)),
+                          result=lambda s: s[0] + s[1], name="spread")
+    found = rows("SELECT tb, spread(len) AS s, double(max(len)) AS d FROM TCP GROUP BY time/60 AS tb",
+                 functions={"spread": spread, "double": lambda x: x * 2})
+    assert found[0] == {"tb": 0, "s": 20.0, "d": 40}
+
+
+def test_a_script_with_views() -> None:
+    made = wb.sql.script("""
+        CREATE VIEW long AS SELECT * FROM TCP WHERE len > 10;
+        SELECT tb, count(*) AS n FROM long GROUP BY time/60 AS tb;
+    """, **STREAMS)
+    assert list(made) == ["long", "result"]
+    assert made["result"].collect()["n"].to_pylist() == [1, 2]
+
+
+def test_explain_in_a_script_is_a_text() -> None:
+    assert wb.sql.script("EXPLAIN SELECT * FROM TCP", TCP=TCP)["result"] == TCP.explain()
+
+
+def test_views_before_one_query() -> None:
+    assert wb.sql("CREATE VIEW v AS SELECT len FROM TCP; SELECT * FROM v", TCP=TCP).schema.names == ("len",)
+
+
+def test_latencies() -> None:
+    bands = sql("SELECT m, count(*) AS n FROM bids GROUP BY date_trunc('minute', ts) AS m EMIT AT '1s', '1m'")
+    assert bands.latencies == ("1s", "1m")
+    plain = sql("SELECT tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb EMIT FINAL")
+    assert plain.collect()["n"].to_pylist() == [2, 2, 1]
+
+
+def test_deep_nesting() -> None:
+    assert sql(f"SELECT {'(' * 400}len{')' * 400} AS x FROM TCP").schema.names == ("x",)
+    with pytest.raises(wb.SqlError, match="nested at most 500 deep"):
+        sql(f"SELECT {'(' * 501}len{')' * 501} FROM TCP")
+
+
+def test_long_texts() -> None:
+    with pytest.raises(wb.SqlError, match="at most 1,000,000 characters"):
+        sql(f"SELECT len FROM TCP -- {'x' * 1_000_000}")
+    with pytest.raises(wb.SqlError, match="at most 1,000 statements"):
+        wb.sql.script("SELECT 1;" * 1_001)
+
+
+def test_comments_and_case_of_names() -> None:
+    found = rows("select LEN /* of a packet */ as x // the length\nfrom tcp -- the log\nwhere len = 10")
+    assert found == [{"x": 10}]
+
+
+def test_without_sqlglot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError) as missing:
+        wb.sql("SELECT 1")
+    assert str(missing.value).splitlines() == ["wb.sql needs sqlglot, which is not installed.",
+                                               "  hint:  pip install 'whimbrel[sql]'"]
+
+
+@pytest.mark.parametrize("method", OVERRIDDEN)
+def test_the_parser_has_each_method_that_is_overridden(method: str) -> None:
+    assert callable(getattr(Parser, method))
+
+
+def test_the_package_runs_no_code_and_opens_nothing() -> None:
+    names = {node.id for path in ROOM.glob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+             if isinstance(node, ast.Name)}
+    assert not names & {"open", "eval", "exec", "compile", "__import__", "socket", "Path", "urlopen"}
+
+
+def test_import_does_not_load_sqlglot() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, whimbrel; sys.exit('sqlglot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

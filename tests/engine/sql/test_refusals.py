@@ -1,0 +1,472 @@
+"""The full text of every refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+import whimbrel as wb
+from tests.engine.sql.logs import STREAMS
+from whimbrel.sql.refusals import REFUSALS
+
+OF_OTHER_FILES = {"rows frame", "following", "lead", "unbounded numbers"}
+
+REFUSED: dict[str, tuple[str, str]] = {
+    'statement': ('VACUUM TCP', """
+This statement is not part of the language: VACUUM TCP.
+  where: line 1: VACUUM TCP
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'insert': ('INSERT INTO TCP VALUES (1)', """
+This statement is not part of the language: INSERT INTO TCP VALUES (1).
+  where: line 1: INSERT INTO TCP VALUES (1)
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'create function': ('CREATE FUNCTION f AS 1', """
+This statement is not part of the language: CREATE FUNCTION f AS 1.
+  where: line 1: CREATE FUNCTION f AS 1
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'set': ('SET x = 1', """
+This statement is not part of the language: SET x = 1.
+  where: line 1: SET x = 1
+                 ^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'pragma': ('PRAGMA threads', """
+This statement is not part of the language: PRAGMA threads.
+  where: line 1: PRAGMA threads
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'empty': ('  -- nothing', """
+The text has no query.
+  where: wb.sql(...)
+  hint:  Write a query, such as SELECT x FROM log.
+"""),
+    'several': ('SELECT 1; SELECT 2', """
+wb.sql needs one query, got 2.
+  where: line 1: SELECT 1; SELECT 2
+                                  ^
+  hint:  Use wb.sql.script for several.
+"""),
+    'explain': ('EXPLAIN SELECT * FROM TCP', """
+wb.sql gives a stream, and EXPLAIN gives a text.
+  where: line 1: EXPLAIN SELECT * FROM TCP
+                                ^^^^^^^^^^
+  hint:  Use wb.sql(...).explain(), or wb.sql.script.
+"""),
+    'copy': ("COPY TCP TO 'x.csv'", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: COPY TCP TO 'x.csv'
+                 ^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'attach': ("ATTACH 'x.db'", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: ATTACH 'x.db'
+                 ^^^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'file function': ("SELECT * FROM read_csv('x.csv')", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: SELECT * FROM read_csv('x.csv')
+                               ^^^^^^^^^^^^^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'file name': ("SELECT * FROM 'x.parquet'", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: SELECT * FROM 'x.parquet'
+                               ^^^^^^^^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'sample': ('SELECT * FROM TCP TABLESAMPLE 10 PERCENT', """
+TABLESAMPLE is not part of the language here.
+  where: line 1: SELECT * FROM TCP TABLESAMPLE 10 PERCENT
+                               ^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out.
+"""),
+    'expression': ('SELECT len[1] FROM TCP', """
+This expression is not part of the language: len[1].
+  where: line 1: SELECT len[1] FROM TCP
+                        ^^^^^
+  hint:  Use the functions of the page on SQL.
+"""),
+    'wall clock': ('SELECT *\nFROM TCP\nWHERE time > now()', """
+now() is another value in each run, so a backtest would differ from a live run.
+  where: line 3: WHERE time > now()
+                              ^^^
+  hint:  Use the event time, or SLIDE(t, INTERVAL '1' HOUR) for the last hour.
+"""),
+    'current date': ('SELECT current_date', """
+current_date() is another value in each run, so a backtest would differ from a live run.
+  where: line 1: SELECT current_date
+                 ^
+  hint:  Use the event time, or SLIDE(t, INTERVAL '1' HOUR) for the last hour.
+"""),
+    'random': ('SELECT random() FROM TCP', """
+rand() gives other values in each run.
+  where: line 1: SELECT random() FROM TCP
+                        ^^^^^^
+  hint:  Use a column of the stream.
+"""),
+    'group without epoch': ('SELECT srcIP, count(*)\nFROM TCP\nGROUP BY srcIP, destIP', """
+Nothing in GROUP BY follows an ordered attribute, so no group is ever complete.
+  where: line 3: GROUP BY srcIP, destIP
+                          ^^^^^^^^^^^^^
+  hint:  Add an epoch, such as time/60 AS tb, or a window; ordered here: time (increasing).
+"""),
+    'lost order': ('SELECT hour(ts), count(*) FROM bids GROUP BY hour(ts)', """
+hour(ts) repeats, so it closes no group.
+  where: line 1: SELECT hour(ts), count(*) FROM bids GROUP BY hour(ts)
+                                                              ^^^^^^^
+  hint:  Group by date_trunc('minute', ts) AS minute too.
+"""),
+    'modulo': ('SELECT count(*) FROM TCP GROUP BY time % 60', """
+time % 60 repeats, so it closes no group.
+  where: line 1: SELECT count(*) FROM TCP GROUP BY time % 60
+                                                   ^^^^^^^^^
+  hint:  Group by time/60 AS tb too.
+"""),
+    'endless aggregate': ('SELECT sum(len) FROM TCP', """
+The aggregate of a stream has no end.
+  where: line 1: SELECT sum(len) FROM TCP
+                        ^^^^^^^
+  hint:  Add GROUP BY with an epoch, such as time/60 AS tb, or use HOLD(t) for totals since the beginning.
+"""),
+    'endless distinct': ('SELECT DISTINCT srcIP FROM TCP', """
+DISTINCT of a stream has no end.
+  where: line 1: SELECT DISTINCT srcIP FROM TCP
+                 ^
+  hint:  Use it over a window, such as TUMBLE, or over HOLD(t).
+"""),
+    'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)", """
+The rows of HOP are in several windows, and only GROUP BY tells them apart.
+  where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)
+                        ^^^^^^^^^^^^
+  hint:  Add GROUP BY window_start, window_end.
+"""),
+    'window not grouped': ("SELECT k, count(*) FROM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k", """
+This GROUP BY does not name its window, so no group is ever complete.
+  where: line 1: OM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k
+                                                                   ^
+  hint:  Add window_start to GROUP BY.
+"""),
+    'month': ("SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)", """
+A month has no fixed length.
+  where: line 1: SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)
+                                                    ^^^
+  hint:  Use days, such as INTERVAL '30' DAY.
+"""),
+    'order inside': ('SELECT * FROM (SELECT * FROM TCP ORDER BY len LIMIT 3)', """
+Rows of a stream are in the order of time. ORDER BY and LIMIT work on the collected result only.
+  where: line 1: SELECT * FROM (SELECT * FROM TCP ORDER BY len LIMIT 3)
+                                                           ^^^
+  hint:  Use QUALIFY row_number() OVER (... ORDER BY x DESC) <= n within a window.
+"""),
+    'limit': ('SELECT * FROM TCP LIMIT 3', """
+LIMIT without ORDER BY gives other rows in each run.
+  where: line 1: SELECT * FROM TCP LIMIT 3
+                                         ^
+  hint:  Add ORDER BY.
+"""),
+    'join without times': ('SELECT a.len FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP', """
+This join relates no times, so each row would wait for its partner without end.
+  where: line 1: SELECT a.len FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP
+                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Add a condition on times, such as a.time = b.time or BETWEEN, use ASOF JOIN, or pass one side as a table.
+"""),
+    'closing': ('SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0', """
+CLOSING_WHEN needs running aggregates, which this version does not have.
+  where: line 1: SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0
+                                                           ^^^^^^^^^^^^
+  hint:  Use SESSION for groups that end after inactivity, or HOLD(t) for totals since the beginning.
+"""),
+    'manual join': ('SELECT R.a OUTER_JOIN FROM R, S', """
+OUTER_JOIN is not part of the language.
+  where: line 1: SELECT R.a OUTER_JOIN FROM R, S
+                            ^^^^^^^^^^
+  hint:  Use FULL JOIN ... ON.
+"""),
+    'pattern': ('SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)', """
+MATCH_RECOGNIZE is not part of the language.
+  where: line 1: SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
+                                    ^^^^^^^^^^^^^^^
+  hint:  Use .detect(...) of the stream in Python.
+"""),
+    'column': ('SELECT sorceIP, srcip FROM TCP', """
+There is no column 'sorceIP'.
+  where: line 1: SELECT sorceIP, srcip FROM TCP
+                        ^^^^^^^
+  hint:  Use 'srcIP'; the columns are time, srcIP, destIP, protocol, len, fin.
+"""),
+    'table': ('SELECT * FROM tpc', """
+There is no table 'tpc'.
+  where: line 1: SELECT * FROM tpc
+                               ^^^
+  hint:  Use one of the tables TCP, bids, hosts.
+"""),
+    'function': ('SELECT cuont(len) FROM TCP', """
+There is no function 'cuont'.
+  where: line 1: SELECT cuont(len) FROM TCP
+                        ^^^^^^^^^
+  hint:  Use count.
+"""),
+    'ambiguous': ('SELECT len FROM TCP a JOIN TCP b ON a.time = b.time', """
+The column 'len' is ambiguous: a.len, b.len.
+  where: line 1: SELECT len FROM TCP a JOIN TCP b ON a.time = b.time
+                        ^^^
+  hint:  Write a.len.
+"""),
+    'other table': ('SELECT c.len FROM TCP a', """
+There is no table 'c' here.
+  where: line 1: SELECT c.len FROM TCP a
+                        ^^^^^
+  hint:  Use one of the tables a.
+"""),
+    'not grouped': ('SELECT tb, len FROM TCP GROUP BY time/60 AS tb', """
+'len' must stand in GROUP BY or in an aggregate.
+  where: line 1: SELECT tb, len FROM TCP GROUP BY time/60 AS tb
+                            ^^^
+  hint:  Use any_value(len), or add it to GROUP BY.
+"""),
+    'nested aggregate': ('SELECT tb, sum(max(len)) FROM TCP GROUP BY time/60 AS tb', """
+An aggregate cannot have an aggregate in it.
+  where: line 1: SELECT tb, sum(max(len)) FROM TCP GROUP BY time/60 AS tb
+                            ^^^^^^^^^^^
+  hint:  Use a subquery.
+"""),
+    'aggregate in where': ('SELECT * FROM TCP WHERE sum(len) > 1', """
+An aggregate is not allowed here.
+  where: line 1: SELECT * FROM TCP WHERE sum(len) > 1
+                                         ^^^^^^^
+  hint:  Use HAVING, or a subquery.
+"""),
+    'types': ('SELECT len + srcIP FROM TCP', """
+'+' cannot take int64 and string.
+  where: line 1: SELECT len + srcIP FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side, such as CAST(x AS DOUBLE).
+"""),
+    'condition': ('SELECT * FROM TCP WHERE len', """
+A condition must be true or false, got int64.
+  where: line 1: SELECT * FROM TCP WHERE len
+                                         ^^^
+  hint:  Compare it with a value.
+"""),
+    'like': ('SELECT * FROM TCP WHERE srcIP LIKE destIP', """
+LIKE needs a literal text as its pattern.
+  where: line 1: SELECT * FROM TCP WHERE srcIP LIKE destIP
+                                         ^^^^^^^^^^^^^^^^^
+  hint:  Use contains(x, 'text').
+"""),
+    'parameter': ('SELECT $limit FROM TCP', """
+The parameter 'limit' has no value.
+  where: line 1: SELECT $limit FROM TCP
+                        ^^^^^^
+  hint:  Pass it: wb.sql(..., parameters={'limit': ...}).
+"""),
+    'window time': ("SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)", """
+A window needs the event time of its stream.
+  where: line 1: SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)
+                                            ^^^^^
+  hint:  Use the ordered attribute: ts.
+"""),
+    'window size': ("SELECT * FROM TUMBLE(TCP, time, INTERVAL '1' MINUTE)", """
+Times of this stream are integers, so durations are integers too.
+  where: line 1: SELECT * FROM TUMBLE(TCP, time, INTERVAL '1' MINUTE)
+                                                          ^^^
+  hint:  Write the number of ticks.
+"""),
+    'window of a table': ('SELECT * FROM HOLD(hosts)', """
+HOLD needs a stream, and the rows of a table hold at all times.
+  where: line 1: SELECT * FROM HOLD(hosts)
+                               ^^^^^^^^^^
+  hint:  Pass a stream: wb.from_arrow(table, time="...").
+"""),
+    'cumulate': ("SELECT 1 FROM CUMULATE(bids, ts, INTERVAL '40' SECOND, INTERVAL '1' MINUTE)", """
+The size of CUMULATE must be a multiple of its step.
+  where: line 1: SELECT 1 FROM CUMULATE(bids, ts, INTERVAL '40' SECOND, INTERVAL '1' MINUTE)
+                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Change one of the two.
+"""),
+    'argument': ("SELECT * FROM TUMBLE(DATA => TABLE bids, SIZZE => INTERVAL '1' MINUTE)", """
+TUMBLE has no argument 'SIZZE' here.
+  where: line 1: FROM TUMBLE(DATA => TABLE bids, SIZZE => INTERVAL '1' MINUTE)
+                                                                   ^^^
+  hint:  Use DATA, TIMECOL, SIZE, OFFSET.
+"""),
+    'session key': ("SELECT window_end FROM SESSION(TABLE bids PARTITION BY k, gap => INTERVAL '1' DAY) GROUP BY 1", """
+'k' partitions the sessions, so it must be a key.
+  where: line 1: PARTITION BY k, gap => INTERVAL '1' DAY) GROUP BY 1
+                                                                   ^
+  hint:  Add k to GROUP BY.
+"""),
+    'columns of a union': ('SELECT time, len FROM TCP UNION ALL SELECT time FROM TCP', """
+UNION needs as many columns on both sides, got 2 and 1.
+  where: line 1: SELECT time, len FROM TCP UNION ALL SELECT time FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Select the same columns on both sides.
+"""),
+    'types of a union': ('SELECT len FROM TCP UNION ALL SELECT srcIP FROM TCP', """
+Columns 'len' have types without a common one: int64 and string.
+  where: line 1: SELECT len FROM TCP UNION ALL SELECT srcIP FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side.
+"""),
+    'except all': ('SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts', """
+EXCEPT ALL is not part of the language.
+  where: line 1: SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use EXCEPT.
+"""),
+    'merge': ('MERGE a.len : b.len FROM TCP a, TCP b', """
+'len' is not the event time of its stream.
+  where: line 1: MERGE a.len : b.len FROM TCP a, TCP b
+                       ^^^^^
+  hint:  Use the ordered attribute: time.
+"""),
+    'outer join within a time': ('SELECT a.len FROM TCP a LEFT JOIN TCP b ON b.time BETWEEN a.time AND a.time + 60', """
+An outer, semi or anti join between times is not part of the language.
+  where: line 1: SELECT a.len FROM TCP a LEFT JOIN TCP b ON b.time BETWEEN a.time AND a.time + 60
+                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Join in an epoch, such as a.ts/60 = b.ts/60, or use JOIN.
+"""),
+    'natural join': ('SELECT * FROM hosts a NATURAL JOIN hosts b', """
+NATURAL JOIN is not part of the language.
+  where: line 1: SELECT * FROM hosts a NATURAL JOIN hosts b
+                                                    ^^^^^^^
+  hint:  Name the columns with USING.
+"""),
+    'no condition': ('SELECT * FROM hosts a JOIN hosts b', """
+This join has no condition.
+  where: line 1: SELECT * FROM hosts a JOIN hosts b
+                                            ^^^^^^^
+  hint:  Add ON or USING, or use CROSS JOIN.
+"""),
+    'lateral': ('SELECT * FROM hosts a, LATERAL (SELECT 1) b', """
+This form of LATERAL or UNNEST is not part of the language.
+  where: line 1: SELECT * FROM hosts a, LATERAL (SELECT 1) b
+                                                        ^^^^
+  hint:  Use CROSS JOIN UNNEST(list) AS u(x).
+"""),
+    'pivot': ("SELECT * FROM hosts PIVOT (sum(rank) FOR ip IN ('a', 'b'))", """
+PIVOT is not part of the language here.
+  where: line 1: SELECT * FROM hosts PIVOT (sum(rank) FOR ip IN ('a', 'b'))
+                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out.
+"""),
+    'recursive': ('WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r', """
+WITH RECURSIVE is not part of the language.
+  where: line 1: WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r
+                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave RECURSIVE out.
+"""),
+    'distinct on': ('SELECT DISTINCT ON (ip) * FROM hosts', """
+DISTINCT ON is not part of the language.
+  where: line 1: SELECT DISTINCT ON (ip) * FROM hosts
+                                     ^^
+  hint:  Use QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) = 1.
+"""),
+    'rollup': ('SELECT ip, count(*) FROM hosts GROUP BY ROLLUP (ip)', """
+CUBE, ROLLUP and GROUPING SETS are not part of the language.
+  where: line 1: SELECT ip, count(*) FROM hosts GROUP BY ROLLUP (ip)
+                                                                 ^^
+  hint:  Use UNION ALL of several GROUP BY.
+"""),
+    'syntax': ('SELECT time,\n  len +\nFROM TCP WHERE', """
+The query cannot be read from 'FROM' on.
+  where: line 3: FROM TCP WHERE
+                 ^^^^
+  hint:  Check the words before it: a comma, a parenthesis or a keyword may be missing.
+"""),
+    'quote': ("SELECT 'abc", """
+The text cannot be read.
+  where: line 1: SELECT 'abc
+                        ^
+  hint:  Close quotes and comments.
+"""),
+    'type': ('SELECT CAST(len AS JSON) FROM TCP', """
+There is no type JSON.
+  where: line 1: SELECT CAST(len AS JSON) FROM TCP
+                             ^^^
+  hint:  Use BIGINT, DOUBLE, VARCHAR, BOOLEAN, DATE, TIMESTAMP or DECIMAL.
+"""),
+    'interval': ("SELECT ts + INTERVAL 'soon' FROM bids", """
+Cannot read the interval 'soon'.
+  where: line 1: SELECT ts + INTERVAL 'soon' FROM bids
+                                      ^^^^^^
+  hint:  Use INTERVAL '5' MINUTE.
+"""),
+    'interval unit': ("SELECT ts + INTERVAL '1' FORTNIGHT FROM bids", """
+There is no unit 'FORTNIGHT' of intervals.
+  where: line 1: SELECT ts + INTERVAL '1' FORTNIGHT FROM bids
+                                      ^^^
+  hint:  Use WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND or MICROSECOND.
+"""),
+    'emit': ('SELECT * FROM TCP EMIT CHANGES', """
+EMIT must name latencies, or FINAL.
+  where: line 1: SELECT * FROM TCP EMIT CHANGES
+                                   ^^^^^^^^^^^^
+  hint:  Use EMIT AT '1s', '1m'.
+"""),
+    'order by': ('SELECT ip FROM hosts ORDER BY rank', """
+ORDER BY needs a column of the result.
+  where: line 1: SELECT ip FROM hosts ORDER BY rank
+                                               ^^^^
+  hint:  Put it in the SELECT list.
+"""),
+    'values': ("SELECT * FROM (VALUES (1), ('a')) AS v(x)", """
+A column of VALUES must have one type.
+  where: line 1: SELECT * FROM (VALUES (1), ('a')) AS v(x)
+                                        ^^^^^^^^^^^^^^^^^
+  hint:  Use values of one type.
+"""),
+    'array': ('SELECT unnest(len) FROM TCP', """
+There is no function 'unnest'.
+  where: line 1: SELECT unnest(len) FROM TCP
+                        ^^^^^^^^^^
+  hint:  Pass it: wb.sql(..., functions={...}).
+"""),
+    'in subquery or': ('SELECT * FROM hosts WHERE rank = 1 OR ip IN (SELECT ip FROM hosts)', """
+IN with a subquery must be a condition of WHERE, joined by AND.
+  where: line 1: SELECT * FROM hosts WHERE rank = 1 OR ip IN (SELECT ip FROM hosts)
+                                                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Join with the query instead.
+"""),
+    'struct': ("SELECT {'a': 1}", """
+There is no function 'struct'.
+  where: line 1: SELECT {'a': 1}
+                              ^
+  hint:  Use product.
+"""),
+    'long text': ('SELECT time, srcIP, destIP, protocol, len, time + len, time + len + protocol, nothing FROM TCP', """
+There is no column 'nothing'.
+  where: line 1: protocol, len, time + len, time + len + protocol, nothing FROM TCP
+                                                                   ^^^^^^^
+  hint:  Use one of the columns time, srcIP, destIP, protocol, len, fin.
+"""),
+    'quantify': ('SELECT * FROM hosts WHERE rank > ALL (SELECT 1)', """
+This expression is not part of the language: ALL (SELECT 1).
+  where: line 1: SELECT * FROM hosts WHERE rank > ALL (SELECT 1)
+                                                              ^
+  hint:  Use the functions of the page on SQL.
+"""),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED.values(), ids=list(REFUSED))
+def test_the_refusal(text: str, words: str) -> None:
+    with pytest.raises(wb.SqlError) as refused:
+        wb.sql(text, **STREAMS)
+    assert str(refused.value) == words.strip()
+    assert len(str(refused.value).splitlines()) <= 8
+
+
+def test_every_refusal_of_the_table_has_a_test() -> None:
+    words = " ".join(words for _, words in REFUSED.values())
+    beginnings = {name: what.split("{")[0].strip() for name, (what, _) in REFUSALS.items()}
+    missing = {name for name, begins in beginnings.items() if begins and begins not in words}
+    assert not missing - OF_OTHER_FILES

@@ -1,0 +1,138 @@
+"""Relational SQL over tables, equal to DuckDB's answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+
+A = pa.table({"k": ["a", "b", None, "a", "c"], "x": pa.array([1, 2, 3, None, -7], pa.int64()),
+              "f": [1.5, None, 2.5, 0.0, -1.0], "t": [True, False, None, True, False]})
+B = pa.table({"k": ["a", "b", None, "d"], "y": pa.array([10, 20, None, 40], pa.int64())})
+NONE = pa.table({"k": pa.array([], pa.string()), "x": pa.array([], pa.int64())})
+TABLES = {"a": A, "b": B, "none": NONE}
+
+QUERIES = [
+    "SELECT * FROM a",
+    "SELECT x, x + 1 AS y, -x AS z, x % 3 AS m, x * x AS q FROM a",
+    "SELECT x FROM a WHERE x > 1 OR x IS NULL",
+    "SELECT x FROM a WHERE NOT (x > 1)",
+    "SELECT x FROM a WHERE x IN (1, 3)",
+    "SELECT x FROM a WHERE x NOT IN (1, 3)",
+    "SELECT x FROM a WHERE x NOT IN (1, NULL)",
+    "SELECT x IN (1, NULL) AS t FROM a",
+    "SELECT x FROM a WHERE x BETWEEN 1 AND 2",
+    "SELECT k FROM a WHERE k LIKE '%a%' OR k LIKE '_' AND k <> 'c'",
+    "SELECT k FROM a WHERE k ILIKE 'A'",
+    "SELECT k || '!' AS s, upper(k) AS u, length(k) AS n FROM a",
+    "SELECT coalesce(x, 0) AS x, nullif(k, 'a') AS k FROM a",
+    "SELECT CASE WHEN x > 1 THEN 'large' WHEN x > 0 THEN 'small' END AS s FROM a",
+    "SELECT CASE k WHEN 'a' THEN 1 WHEN 'b' THEN 2 ELSE 3 END AS n FROM a",
+    "SELECT k IS NOT DISTINCT FROM NULL AS n, x IS DISTINCT FROM 1 AS d FROM a",
+    "SELECT t IS TRUE AS a, t IS NOT TRUE AS b, t IS FALSE AS c, NOT t AS d FROM a",
+    "SELECT t AND NULL AS a, t OR NULL AS b FROM a",
+    "SELECT greatest(x, 2) AS g, least(x, 2) AS l, abs(x) AS a, sign(x) AS s FROM a",
+    "SELECT floor(f) AS a, ceil(f) AS b, f * 2 AS c FROM a",
+    "SELECT x = NULL AS n, NULL IS NULL AS t FROM a",
+    "SELECT count(*) AS n, count(x) AS m, sum(x) AS s, min(x) AS lo, max(x) AS hi FROM a",
+    "SELECT avg(x) AS m, count(DISTINCT k) AS d FROM a",
+    "SELECT count(*) AS n, sum(x) AS s, max(x) AS hi FROM none",
+    "SELECT count(*) AS n, sum(x) AS s FROM a WHERE x > 100",
+    "SELECT count(*) + 1 AS n, coalesce(sum(x), -1) AS s FROM a WHERE false",
+    "SELECT k, count(*) AS n, sum(x) AS s FROM a GROUP BY k",
+    "SELECT k, sum(x) AS s FROM none GROUP BY k",
+    "SELECT k, sum(x) AS s FROM a GROUP BY k HAVING sum(x) IS NULL OR sum(x) > 2",
+    "SELECT count(*) AS n FROM a HAVING count(*) > 10",
+    "SELECT x % 2 AS odd, count(*) AS n FROM a GROUP BY x % 2",
+    "SELECT x % 2 + 1 AS odd, count(*) + 1 AS n FROM a GROUP BY x % 2",
+    "SELECT k FROM a GROUP BY k",
+    "SELECT bool_or(t) AS o, bool_and(t) AS a FROM a",
+    "SELECT k, bool_or(x > 1) AS o FROM a GROUP BY k",
+    "SELECT count(*) FILTER (WHERE x > 1) AS n, sum(x) FILTER (WHERE k = 'a') AS s FROM a",
+    "SELECT median(x) AS m, stddev_pop(x) AS d, var_pop(x) AS v FROM a",
+    "SELECT DISTINCT k FROM a",
+    "SELECT DISTINCT k, x > 0 AS p FROM a",
+    "SELECT a.k, x, y FROM a JOIN b ON a.k = b.k",
+    "SELECT a.k, b.k AS bk, x, y FROM a LEFT JOIN b ON a.k = b.k",
+    "SELECT a.k, b.k AS bk, x, y FROM a RIGHT JOIN b ON a.k = b.k",
+    "SELECT a.k, b.k AS bk, x, y FROM a FULL JOIN b ON a.k = b.k",
+    "SELECT k, x, y FROM a FULL JOIN b USING (k)",
+    "SELECT a.k, y FROM a LEFT JOIN b ON a.k = b.k WHERE b.k IS NULL",
+    "SELECT x, y FROM a, b WHERE x < y AND a.k <> b.k",
+    "SELECT x, y FROM a LEFT JOIN b ON x * 10 = y",
+    "SELECT x, y FROM a CROSS JOIN b",
+    "SELECT p.x, q.x AS qx FROM a p JOIN a q ON p.k = q.k AND p.x < q.x",
+    "SELECT x FROM a SEMI JOIN b ON a.k = b.k",
+    "SELECT x FROM a ANTI JOIN b ON a.k = b.k",
+    "SELECT k FROM a UNION SELECT k FROM b",
+    "SELECT k FROM a UNION ALL SELECT k FROM b",
+    "SELECT k FROM a INTERSECT SELECT k FROM b",
+    "SELECT k FROM a EXCEPT SELECT k FROM b",
+    "SELECT x FROM a UNION SELECT 1.5",
+    "SELECT n, s FROM (VALUES (1, 'x'), (2, 'y'), (NULL, 'z')) AS v(n, s) WHERE n > 1 OR n IS NULL",
+    "SELECT 1 AS one, 'x' AS s",
+    "WITH c AS (SELECT k, sum(x) AS s FROM a GROUP BY k), d AS (SELECT * FROM c WHERE s > 0) SELECT count(*) n FROM d",
+    "SELECT max(n) AS m FROM (SELECT k, count(*) AS n FROM a GROUP BY k)",
+    "SELECT * FROM (SELECT k, count(*) n FROM a GROUP BY k) JOIN (SELECT k, sum(y) s FROM b GROUP BY k) USING (k)",
+]
+
+
+def multiset(rows: list[dict[str, Any]]) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+                         for value in row.values()) for row in rows)
+
+
+def duck(text: str, tables: dict[str, pa.Table]) -> list[dict[str, Any]]:
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        return connection.sql(text).to_arrow_table().to_pylist()
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_the_answer_is_duckdbs(text: str) -> None:
+    ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()
+    assert multiset(ours) == multiset(duck(text, TABLES))
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT x FROM a ORDER BY x", "SELECT x, f FROM a ORDER BY f DESC, x",
+    "SELECT k, x FROM a ORDER BY k NULLS FIRST, 2",
+    "SELECT x FROM a ORDER BY x DESC LIMIT 2", "SELECT x FROM a ORDER BY x LIMIT 2 OFFSET 1",
+    "SELECT k, count(*) AS n FROM a GROUP BY k ORDER BY count(*), k",
+])
+def test_the_order_of_the_outermost_query(text: str) -> None:
+    ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()
+    assert ours == duck(text, TABLES)
+
+
+def test_tables_of_pandas_and_polars() -> None:
+    import pandas as pd
+    import polars as pl
+
+    rows = {"k": ["a", "b"], "x": [1, 2]}
+    for table in (pd.DataFrame(rows), pl.DataFrame(rows), rows, pa.RecordBatch.from_pydict(rows)):
+        assert wb.sql("SELECT sum(x) AS s FROM t", t=table).collect()["s"].to_pylist() == [3]
+
+
+def test_a_table_joins_a_stream_at_all_times() -> None:
+    log = wb.from_arrow({"at": pa.array([-5, 7], pa.timestamp("ms")), "k": ["a", "b"]}, time="at", name="log")
+    found = wb.sql("SELECT log.k, y FROM log JOIN b USING (k)", log=log, b=B).collect()
+    assert found["y"].to_pylist() == [10, 20]
+
+
+def test_integers_are_divided_toward_zero() -> None:
+    numbers = pa.table({"x": [-7, 7, -6, 6, -7, None], "y": [2, -2, 3, -3, 0, 1]})
+    found = wb.sql("SELECT x / y AS q, x % y AS r FROM t", t=numbers).collect()
+    assert found["q"].to_pylist() == [-3, -3, -2, -2, None, None]
+    assert found["r"].to_pylist() == [-1, 1, 0, 0, None, None]
+
+
+def test_what_is_no_table() -> None:
+    with pytest.raises(wb.SqlError, match="t must be a stream or a table, got int"):
+        wb.sql("SELECT * FROM t", t=1)
