@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from whimbrel.kernels.source_text import literal
-from whimbrel.plan.aggregate import AggregateFunctions, AggregatePhase
+from whimbrel.plan.aggregate import AggregateFunctions, AggregatePhase, TwoPasses
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -50,7 +50,7 @@ def stored(name: str, entry: str, fields: Sequence[int], state: str) -> str:
     return f"{into(name, entry, fields)} = {state}{'[0]' if len(fields) == 1 else ''}"
 
 
-def bind_steps(steps: AggregateFunctions, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
+def bind_steps(steps: AggregateFunctions | TwoPasses, suffix: str, roles: Sequence[str]) -> tuple[list[str], Functions]:
     """Import lines for the steps of an aggregate; functions that cannot be imported are handed over instead."""
     imported: dict[str, list[str]] = {}
     functions: Functions = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,8 @@ class KeyedEvents:
         Where those of each key begin; the last entry is the end of the last key.
     rows : array of int64, optional
         To which rows they belong; None: to all, in this order.
+    own : array of int64, optional
+        For times at which one of the events starts, the position of that event.
     passed : mapping of Boundary to array of int64
         For some boundaries, and each time, the position after the last event that has passed it: what is known already.
     """
@@ -62,11 +64,17 @@ class KeyedEvents:
     times: Array
     marks: Array
     rows: Array | None
+    own: Array | None = None
     passed: Mapping[Boundary, Array] = field(default_factory=dict)
 
     def of_key(self, values: Array) -> Array:
         """For each time the value of its key."""
         return np.repeat(values, np.diff(self.marks))
+
+
+def _ends(events: Batch) -> tuple[Array, int]:
+    """Times, and how many ticks after them the events end."""
+    return (events.sync, events.ends) if isinstance(events.ends, int) else (events.ends, 0)
 
 
 class EventHistory:
@@ -105,7 +113,7 @@ class EventHistory:
 
     def around(self, first: int, bound: int) -> KeyedEvents:
         """The events in the slots of a range, and all events that they may read, key by key."""
-        return self._at(self._whole().sync[first:bound])
+        return replace(self._at(self._whole().sync[first:bound]), own=np.arange(first, bound))
 
     def at(self, times: Array, ids: Array) -> KeyedEvents:
         """The events that some times, in order, may read, key by key.
@@ -132,9 +140,7 @@ class EventHistory:
 
     def _first(self, stop: int, times: Array) -> KeyedEvents:
         events = self.events.slice(0, stop)
-        lasts = events.ends if isinstance(events.ends, int) else 0
-        ends = events.sync if lasts else frozen(events.other)
-        return KeyedEvents(events, ends, lasts, np.array([0, stop]), np.array([self.dropped]), times,
+        return KeyedEvents(events, *_ends(events), np.array([0, stop]), np.array([self.dropped]), times,
                            np.array([0, len(times)]), None)
 
     def _whole(self) -> Batch:
@@ -145,8 +151,9 @@ class EventHistory:
     def forget(self, time: int, first: int) -> int:
         """Drop events that no event in the slot `first` or later, from `time` on, needs; the new `first`."""
         done = self._whole().slice(0, min(first, self.size))
-        horizon = max(MIN_TIME, time - self.back)
-        drop = max(0, int(np.searchsorted(done.other, horizon, "right")) - self.kept)
+        ends, lasts = _ends(done)
+        horizon = max(MIN_TIME, time - self.back - lasts)
+        drop = max(0, int(np.searchsorted(ends, horizon, "right")) - self.kept)
         self.events = self.events.slice(drop, len(self.events))
         self.size, self.dropped = self.size - drop, self.dropped + drop
         return first - drop
@@ -194,8 +201,10 @@ class KeyedHistory(EventHistory):
         slots, at = np.empty(stop, np.int64), np.empty(rows, np.int64)
         keys = int(_gather(self.key, first, bound, stop, self.start, self.end, self.previous, self.back, self.kept,
                            self.dense, heads, begins, marks, slots, at))
-        asked = slots[at[:marks[keys]]]
-        return self._taken(slots, begins[:keys + 1], self.start[asked], marks[:keys + 1], asked - first)
+        begin = int(begins[0])
+        own, asked = at[:marks[keys]] - begin, slots[at[:marks[keys]]]
+        found = self._taken(slots, begins[:keys + 1], _NONE, marks[:keys + 1], asked - first)
+        return replace(found, times=frozen(found.events.sync[own]), own=own)
 
     def at(self, times: Array, ids: Array) -> KeyedEvents:
         known = ids < len(self.last)  # others have no event yet
@@ -221,8 +230,8 @@ class KeyedHistory(EventHistory):
         begin = int(begins[0])
         slots, begins = slots[begin:], begins - begin
         firsts = slots[np.minimum(begins[:-1], max(len(slots) - 1, 0))] if len(slots) else begins[:-1]
-        return KeyedEvents(self.store.take(slots), frozen(self.end[slots]), 0, begins, self.number[firsts], times,
-                           marks, rows)
+        events = self.store.take(slots)
+        return KeyedEvents(events, *_ends(events), begins, self.number[firsts], times, marks, rows)
 
     def forget(self, time: int, first: int) -> int:
         if self.size < self.crowded and time < INF:

@@ -15,6 +15,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable, scratch, time_order
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.temporal.function_times import FULL, OF_BOUNDARY, change_times, multiples
+from whimbrel.kernels.primitives.temporal.window_times import window_change_times, window_multiples
 from whimbrel.temporal.bounds import Boundary, Presence, function_bounds
 from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
 from whimbrel.temporal.part_columns import PartColumns
@@ -23,6 +24,8 @@ from whimbrel.temporal.parts import ReadColumns
 Array = np.ndarray[Any, Any]
 
 _change_times, _multiples = Compiled(change_times), Compiled(multiples)
+_window_change_times, _window_multiples = Compiled(window_change_times), Compiled(window_multiples)
+_NO_KEYS = frozen(np.empty(0, np.int32))
 _KEYS_AT_FIRST = 64
 _PORTION = PORTION_ROWS
 """Rows that are made at once."""
@@ -59,6 +62,7 @@ class FunctionKernel(Kernel):
         self.lead = max(each.begin.lead for each in presences)
         self.cells = not every and any(each.begin.size for each in presences)
         self.boundaries, self.functions = _numbers(presences)
+        self.window = _window(presences)
         self.history = (KeyedHistory if keys else EventHistory)(events.select(self.parts.reads), bounds)
         self.keys = KeyTable([events.type_of(name) for name in keys])
         self.following = np.full(_KEYS_AT_FIRST, INF)
@@ -77,6 +81,10 @@ class FunctionKernel(Kernel):
             at = pa.scalar(int(batch.sync[endless][0])).cast(batch.schema.time_type).as_py()
             raise KernelError(f"Cannot give each cell of the event that is still active at {at} because its end is "
                               "unknown.", where=self.where, hint="Limit it with hold(limit=...) or clip_duration(...).")
+        if not self.names:
+            self.history.append(batch.select(self.parts.reads), _NO_KEYS, 1)
+            self.following[0] = min(self.following[0], batch.time(0) - self.lead)
+            return []
         ids = frozen(self.keys.ids([batch.column(name) for name in self.names], len(batch)))
         self.history.append(batch.select(self.parts.reads), ids, len(self.keys))
         if len(self.keys) > len(self.following):
@@ -146,21 +154,26 @@ class FunctionKernel(Kernel):
 
         For each key also when the row ends that was open, and when its next row may begin. None: these are too many.
         """
-        capacity, keys = self.portion, len(events.begins) - 1
-        passed, head = (scratch(name, len(self.boundaries) // OF_BOUNDARY) for name in ("passed", "head"))
+        capacity, keys, boundaries = self.portion, len(events.begins) - 1, len(self.boundaries) // OF_BOUNDARY
         at, until = scratch("at", capacity), scratch("until", capacity)
-        found = scratch("positions", capacity * len(passed))
+        found = scratch("positions", capacity * boundaries)
         marks, closing, following = np.empty(keys + 1, np.int64), np.full(keys, INF), np.empty(keys, np.int64)
         last = events.begins[1:][events.begins[1:] > events.begins[:-1]] - 1
+        # With every, an event that never ends counts for one tick.
         endless = bool(self.every and not events.lasts and (events.ends[last] == INF).any())
         ends = np.where(events.ends == INF, events.events.sync + 1, events.ends) if endless else events.ends
-        given = events.events.sync, frozen(ends), events.lasts, frozen(events.begins), self.boundaries, self.functions
-        if self.every:  # what never ends counts for one tick
-            rows = int(_multiples(*given, since, limit, self.every, self.offset, passed, head, at, found, marks,
-                                  following))
+        given = events.events.sync, frozen(ends), events.lasts, frozen(events.begins)
+        ranges = (since, limit, self.every, self.offset) if self.every else (since, limit, known)
+        times = (at,) if self.every else (at, until)
+        keyed = (marks, following) if self.every else (marks, closing, following)
+        if self.window is not None:
+            loop = _window_multiples if self.every else _window_change_times
+            entered, left = found[:capacity], found[capacity:2 * capacity]
+            rows = int(loop(*given, *self.window, *ranges, *times, entered, left, *keyed))
         else:
-            rows = int(_change_times(*given, since, limit, known, passed, head, at, until, found, marks, closing,
-                                     following))
+            loop = _multiples if self.every else _change_times
+            work = (scratch(name, boundaries) for name in ("passed", "head"))
+            rows = int(loop(*given, self.boundaries, self.functions, *ranges, *work, *times, found, *keyed))
         if rows == FULL:
             return None
         known_positions = {} if endless else {
@@ -235,13 +248,21 @@ class FunctionKernel(Kernel):
 
     def state_parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in (
-            "parts", "presences", "schema", "names", "where", "boundaries", "functions")}
+            "parts", "presences", "schema", "names", "where", "boundaries", "functions", "window")}
 
 
 def _boundaries(presences: Sequence[Presence]) -> list[Boundary]:
     """Each boundary once."""
     return list(dict.fromkeys(each for presence in presences for each in (presence.begin, presence.end)
                               if each is not None))
+
+
+def _window(presences: Sequence[Presence]) -> tuple[int, int] | None:
+    """Ticks from the starts and the ends of events to their two boundaries, if there is one function without a grid."""
+    begin, end = presences[0].begin, presences[0].end
+    if len(set(presences)) > 1 or end is None or begin.of_end or not end.of_end or begin.size or end.size:
+        return None
+    return begin.shift, end.shift
 
 
 def _numbers(presences: Sequence[Presence]) -> tuple[Array, Array]:

@@ -76,7 +76,7 @@ def _value_of_event(part: ReadColumn, given: KeyedEvents) -> Column:
     event = (started - 1 if of.held else positions(Boundary(True, part.lag), given)) - of.before
     active = event + of.before < started
     if of.before or of.held:
-        active &= event >= given.of_key(given.begins[:-1])
+        active &= event >= (given.of_key(given.begins[:-1]) if len(given.begins) > 2 else given.begins[0])
     return evaluate(of.expr, given.events).take_or_null(np.where(active, event, 0), active)
 
 
@@ -84,8 +84,16 @@ def _in_order(column: Column, rows: Array | None, length: int) -> Column:
     """A column of some rows as one of all rows, null elsewhere."""
     if rows is None:
         return column
+    if len(rows) == length and column.fixed:
+        return Column(column.type, _at_rows(column.values, rows),
+                      None if column.valid is None else _at_rows(column.valid, rows))
     position = np.zeros(length, np.int64)
     position[rows] = np.arange(1, len(rows) + 1)
-    if len(rows) == length:
-        return column.take(position - 1)
     return column.take_or_null(np.maximum(position - 1, 0), position > 0)
+
+
+def _at_rows(values: Array, rows: Array) -> Array:
+    """The values, each at its row."""
+    out = np.empty_like(values)
+    out[rows] = values
+    return out

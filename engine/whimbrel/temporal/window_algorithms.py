@@ -13,8 +13,8 @@ _FEW_STEPS = 96
 The compiler unrolls that many, and then computes several slots at once.
 """
 
-_FEW_SLOTS_TWICE = 16
-"""Longest window of which all values are gone through twice for each place."""
+FEW_TWICE = 16
+"""Most values of a window which are gone through twice for each place."""
 
 
 def algebra_of(measure: TypedAggregate) -> AggregateFunctions | TwoPasses:
@@ -26,7 +26,7 @@ def is_short(step: Slid, measure: TypedAggregate) -> bool:
     """Whether windows are so short, and what is done to each value is so little, that nothing is kept of others."""
     algebra, steps = algebra_of(measure), measure.steps
     if isinstance(algebra, TwoPasses):
-        return step.width <= _FEW_SLOTS_TWICE
+        return step.width <= FEW_TWICE
     own = algebra.accumulate.__module__.startswith("whimbrel.aggregates.")
     plain = steps.additive and (len(steps.init) == 1 or isinstance(steps.init[0], float)) and not steps.timed
     return own and plain and len(steps.init) <= 3 and step.width * (2 + len(steps.init)) <= _FEW_STEPS

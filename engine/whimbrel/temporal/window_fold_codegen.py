@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.kernels.source_text import comment, indented
-from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase
-from whimbrel.plan.aggregate_source import SHOW, bind_steps, into, literals, outputs, shows_states, stored, tuple_of
+from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, TwoPasses
+from whimbrel.plan.aggregate_source import SHOW, bind_steps, into, outputs, shows_states, stored, tuple_of
+from whimbrel.temporal.window_algorithms import fresh_state
 
 
-def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) -> Compiled:
+def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, *, apart: bool) -> Compiled:
     """The loop over windows ``[low, high)`` of positions.
 
     Where states merge, each window has a cut. What lies before the cut is folded backwards, once for all windows with
     this cut; what lies after it is folded forwards. So a window costs two steps, and its value depends on its events
     and its cut only (van Herk, 1992). Other windows are folded from their first event on.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+    steps : AggregateFunctions
+    inputs : int
+        Number of columns that it reads.
+    apart : bool
+        Whether two windows share few events, or all. Then one with the events of the window before has its value, and
+        an aggregate of two passes goes through the events of a window twice.
     """
     states = shows_states(steps, AggregatePhase.WHOLE)
-    roles = ["accumulate", *(["merge"] if steps.merge is not None else []), *([] if states else ["result"])]
-    imports, functions = bind_steps(steps, "", roles)
+    twice, repeats = steps.twice if apart else None, apart and not steps.spans
+    imports, functions = bind_steps(twice or steps, "", _roles(steps, twice))
     fields, shown = range(len(steps.init)), outputs(steps, AggregatePhase.WHOLE)
     values, suffix, out = (", ".join(f"{name}{at}" for at in columns) for name, columns in (
         ("value", range(inputs)), ("suffix", fields), ("out", shown)))
-    lines = _Lines(steps, inputs)
-    body = lines.direct() if steps.merge is None else lines.parts_of_events() if steps.spans else lines.halves()
+    lines = _Lines(twice or steps, inputs, steps)
+    body = (lines.two_passes() if twice is not None else lines.direct() if steps.merge is None
+            else lines.parts_of_events() if steps.spans else lines.halves())
     shows = ([stored("out", "window", shown, "folded"), "out_valid[window] = True"] if states
              else ["out_valid[window] = show(result(folded), out0, window)"])
     return load_text("\n".join([
@@ -36,25 +48,49 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int) 
         "",
         f"def fold(low, cut, high, since, until, start, end, {values}, valid, {suffix}, {out}, out_valid):",
         "    first, middle, done = -1, -1, -1",
+        *indented(["before, after, parted, like = -1, -1, -1, 0"] if repeats else []),
         f"    state = {lines.fresh}",
         "    for window in range(low.shape[0]):",
         "        out_valid[window] = False",
         "        begin, stop = index(low[window]), index(high[window])",
         "        if begin >= stop:",
         "            continue",
+        *indented(lines.repeated(shown) if repeats else [], 2),
         *indented(body, 2),
         *indented(shows, 2),
         "",
     ]), "fold", functions)
 
 
+def _roles(steps: AggregateFunctions, twice: TwoPasses | None) -> list[str]:
+    if twice is not None:
+        return ["accumulate", "turn", "again", "result"]
+    states = shows_states(steps, AggregatePhase.WHOLE)
+    return ["accumulate", *(["merge"] if steps.merge is not None else []), *([] if states else ["result"])]
+
+
 class _Lines:
     """The lines that fold one window."""
 
-    def __init__(self, steps: AggregateFunctions, inputs: int) -> None:
+    def __init__(self, algebra: AggregateFunctions | TwoPasses, inputs: int, steps: AggregateFunctions) -> None:
         self.steps, self.inputs = steps, inputs
         self.fields = range(len(steps.init))
-        self.fresh = f"({literals(steps)},)"
+        self.fresh = fresh_state(algebra)
+
+    def repeated(self, shown: range) -> list[str]:
+        """A window with the events and the cut of the one before has its value."""
+        return ["if begin == before and stop == after and index(cut[window]) == parted:",
+                f"    {into('out', 'window', shown)} = {into('out', 'like', shown)}",
+                "    out_valid[window] = out_valid[like]",
+                "    continue",
+                "before, after, parted, like = begin, stop, index(cut[window]), window"]
+
+    def two_passes(self) -> list[str]:
+        """From the first event to the last, and so again."""
+        return [f"state = {self.fresh}", "for row in range(begin, stop):", *self._taken("state"),
+                "folded = turn(state)",
+                "for row in range(begin, stop):",
+                *self._taken("folded", f"again(folded, {into('value', 'row', range(self.inputs))})")]
 
     def direct(self) -> list[str]:
         """From the first event on; or from where the window before ended, if it began with the same event."""

@@ -32,6 +32,7 @@ from whimbrel.temporal.parts import (
     TimeWindow,
     WindowFold,
 )
+from whimbrel.temporal.window_algorithms import FEW_TWICE
 from whimbrel.temporal.window_fold_codegen import fold_function
 
 Array = np.ndarray[Any, Any]
@@ -68,7 +69,8 @@ class WindowFolds:
                 continue
             assert isinstance(steps, AggregateFunctions)
             measure = TypedAggregate(name, aggregate, steps, schema)
-            loop = None if measure.counts_rows else fold_function(aggregate, steps, len(measure.value_dtypes))
+            loop = None if measure.counts_rows else fold_function(aggregate, steps, len(measure.value_dtypes),
+                                                                  apart=_apart(of.window))
             self.folds.append((measure, loop))
         self.compiled = all(loop is None for _, loop in self.folds)
         self.spans = any(measure.steps.spans for measure, _ in self.folds)
@@ -143,6 +145,8 @@ def positions(boundary: Boundary, given: KeyedEvents) -> Array:
     """For each time the position after the last event of its key that has passed a boundary."""
     if boundary in given.passed:
         return given.passed[boundary]
+    if given.own is not None and not (boundary.shift or boundary.size):  # events before it have ended, and it has not
+        return given.own + (not boundary.of_end)
     times, lag = (given.ends, given.lasts) if boundary.of_end else (given.events.sync, 0)
     found = np.empty(len(given.times), np.int64)
     _count_until(times, frozen(given.begins), frozen(given.times), frozen(given.marks), lag + boundary.shift, found)
@@ -156,6 +160,11 @@ def with_nulls(column: Column, there: Mask) -> Column:
     if column.fixed:
         return Column(column.type, column.values, there if column.valid is None else there & column.valid)
     return column.take_or_null(np.arange(len(there)), there)
+
+
+def _apart(window: TimeWindow | RowWindow | CellWindow) -> bool:
+    """Whether two windows have few events in common, or all."""
+    return isinstance(window, CellWindow) or (isinstance(window, RowWindow) and window.rows <= FEW_TWICE)
 
 
 def _steps(aggregate: Aggregate, schema: Schema) -> AggregateFunctions | Multiset | Sketch | Objects:
