@@ -15,6 +15,7 @@ from whimbrel.optimize.check_latencies import check_latencies
 from whimbrel.optimize.check_limits import check_limits
 from whimbrel.optimize.coalesce_edges import join_edges
 from whimbrel.optimize.cut_sources import cut_optimized, cut_sources
+from whimbrel.optimize.first_samples import FirstRows, first_rows, has_first_samples, with_first_samples
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.plan_notation import borders, plan_notation
@@ -83,5 +84,6 @@ def _settle(node: Node) -> Node:
 
 
 __all__ = [
-    "RULES", "borders", "cut_sources", "notes_on_loops", "optimize", "optimize_together", "plan_notation",
+    "RULES", "FirstRows", "borders", "cut_sources", "first_rows", "has_first_samples", "notes_on_loops", "optimize",
+    "optimize_together", "plan_notation", "with_first_samples",
 ]

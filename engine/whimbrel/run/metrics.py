@@ -36,6 +36,8 @@ class Metrics:
         Late rows that were dropped or adjusted.
     duplicate_samples, missing_samples : int
         Of blocks of samples: samples that overlapping blocks repeated, and samples in gaps so far.
+    skipped_windows : int
+        Windows of ``rewindow`` and ranges of ``sync`` that were left out because they touch a gap.
     late_by_partition : mapping of str to mapping
         Late rows by source and partition, for the hundred partitions with the most.
     late_by : mapping of str to mapping of int to int
@@ -70,6 +72,7 @@ class Metrics:
     late_adjusted: int = 0
     duplicate_samples: int = 0
     missing_samples: int = 0
+    skipped_windows: int = 0
     late_by_partition: Mapping[str, Mapping[Any, int]] = field(default_factory=dict, hash=False)
     late_by: Mapping[str, Mapping[int, int]] = field(default_factory=dict, hash=False)
     buffered_rows: int = 0

@@ -22,6 +22,8 @@ from whimbrel.operators import Ingest, LatenessBand, LateRows
 from whimbrel.operators.rows.block_samples import BlockSamplesKernel
 from whimbrel.operators.rows.late_rows import LateKernel
 from whimbrel.operators.rows.lateness_band import BandKernel
+from whimbrel.operators.signals.rewindow_kernel import RewindowKernel
+from whimbrel.operators.signals.sync_kernel import SyncKernel
 from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
 from whimbrel.run.operator_metrics import OperatorMetrics
@@ -207,6 +209,8 @@ class Answer:
             late_adjusted=sum(gate.late_adjusted for gate in gates),
             duplicate_samples=sum(kernel.duplicates for kernel in self._blocks),
             missing_samples=sum(kernel.missing for kernel in self._blocks),
+            skipped_windows=sum(kernel.left_out for kernel in map(self._pipeline.kernels.__getitem__, self._nodes)
+                                if isinstance(kernel, RewindowKernel | SyncKernel)),
             late_by_partition=self._late_by_partition(),
             late_by=self._late_by(),
             buffered_rows=sum(buffered.values()),

@@ -18,7 +18,7 @@ from whimbrel.batch import Column
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import WhimbrelError
 from whimbrel.kernels import wait_for_compiler
-from whimbrel.optimize import cut_sources, optimize
+from whimbrel.optimize import cut_sources, first_rows, optimize, with_first_samples
 from whimbrel.plan import Node, OrderingSpec, Reach, Source, SourceSlice, TimeGrid
 from whimbrel.run.execution import Execution
 from whimbrel.run.key_partitions import partition_by_key
@@ -92,7 +92,7 @@ def collect_side_by_side(plan: Node, threads: int) -> pa.Table | None:
 
 def _cut(plan: Node, threads: int) -> CutWindows | list[Piece]:
     """The parts of a query for several threads; none where it cannot be cut."""
-    plan, = cut_sources((plan,))
+    plan, = cut_sources((with_first_samples(plan, first_rows),))
     pieces = in_ranges(plan, threads)
     if _uneven(pieces, threads) and sum(source.rows or 0 for source in plan.sources()) >= threads * _FEWEST_ROWS:
         cut = cut_windows(plan, threads)

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
-from whimbrel.batch import Schema, table_schema
+from whimbrel.batch import Schema, SegmentType, table_schema
 from whimbrel.connect import ArrowSource
+from whimbrel.connect.signals.sample_arrays import ArraySource
 from whimbrel.errors import MissingExtraError, PlanError
 from whimbrel.operators import GroupAggregate
+from whimbrel.optimize import FirstRows, first_rows, has_first_samples, with_first_samples
 from whimbrel.plan import Node, OrderingSpec, Source, check_shown
 from whimbrel.run import Piece, in_ranges
 from whimbrel.spark.detect_parquet_scan import check_texts
 from whimbrel.spark.errors import failure, interrupted
 from whimbrel.spark.exchange import ROWS_A_TASK, answered
+from whimbrel.spark.first_rows import first_spark_rows
 from whimbrel.spark.load import SparkSource
-from whimbrel.spark.rows import SparkRows, stage_fields
+from whimbrel.spark.rows import SparkRows, as_type, stage_fields
 from whimbrel.spark.session import check_running
-from whimbrel.spark.source_dataframes import MAX_SENT_BYTES, rows_of
+from whimbrel.spark.source_dataframes import MAX_SENT_BYTES, is_table, rows_of
 from whimbrel.spark.sql_partial_aggregates import rows_in_sql, states_in_sql
 from whimbrel.spark.stages import Before, Exchange, How, Stage, divide
 from whimbrel.spark.tasks import Task
@@ -63,7 +66,10 @@ class SparkExecution:
                             where=f"on_spark(exchange={exchange!r})",
                             hint="Leave exchange= out to let the planner choose.")
         self.pieces = [] if exchange else _pieces(plan, spark)
-        stage = divide(plan, exchange)
+        self._exchange: Exchange | None = exchange
+        assumed = self._divided_by_time()
+        self._is_assumed = assumed is not None
+        stage = assumed or divide(plan, exchange)
         if stage is None:
             raise PlanError(f"Cannot exchange the rows of this query by {exchange}.",
                             where=f"on_spark(exchange={exchange!r})",
@@ -75,8 +81,15 @@ class SparkExecution:
                             where="on_spark(native=True)", hint="Leave native= out.")
 
     def frame(self) -> DataFrame:
-        """The result as a DataFrame: start, end, payload."""
+        """The result as a DataFrame: start, end, payload.
+
+        If the time of sample 0 decides how ranges of time are cut, a job finds it now.
+        """
         check_workers(self.spark, WHERE)
+        if self._is_assumed and not self.pieces:
+            plan = with_first_samples(self.plan, lambda source, blocks: first_spark_rows(
+                source, self._rows(source), blocks))
+            self.stage, self._is_assumed = divide(plan, self._exchange) or self.stage, False
         fields = pa.schema([pa.field(field.name, fitting(field.type, field.name, WHERE))
                             for field in table_schema(self.plan.schema)])
         if self.pieces:
@@ -93,6 +106,15 @@ class SparkExecution:
             says = states_in_sql if isinstance(stage.plan.op, GroupAggregate) else rows_in_sql
             self._made[stage] = says(stage.plan, self._rows(source))
         return self._made[stage]
+
+    def _divided_by_time(self) -> Stage | None:
+        """Stages as they are when the time of sample 0 is known, if that lets ranges of time run in parallel."""
+        if not has_first_samples(self.plan):
+            return None
+        stage = divide(with_first_samples(self.plan, lambda *_: FirstRows(0, 1)), self._exchange)
+        if stage is None or not any(each.how is How.TIME for each in stages(stage)):
+            return None
+        return stage
 
     def _given(self, stage: Stage) -> list[SparkRows]:
         return [self._rows(source) for source in stage.plan.sources()]
@@ -133,8 +155,14 @@ def collect_on_spark(plan: Node, spark: SparkSession) -> pa.Table:
         raise failure("Spark failed", error,
                       where="collect(on=spark)", hint="Read the whole error in its cause.") from error
     promised = table_schema(plan.schema)
-    columns = [table.column(field.name).cast(field.type) for field in promised]
+    columns = [_as_promised(table.column(field.name), field.type) for field in promised]
     return pa.Table.from_arrays(columns, schema=promised).sort_by("start")
+
+
+def _as_promised(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    if not isinstance(type_, SegmentType):
+        return column.cast(type_)
+    return pa.chunked_array([as_type(chunk, type_) for chunk in column.chunks], type_)
 
 
 def _pieces(plan: Node, spark: SparkSession) -> list[Piece]:
@@ -142,10 +170,10 @@ def _pieces(plan: Node, spark: SparkSession) -> list[Piece]:
     sources = plan.sources()
     if any(isinstance(source, SparkSource) for source in sources):
         return []
-    pieces = in_ranges(plan, spark.sparkContext.defaultParallelism)
-    if not pieces and sum(source.rows or 0 for source in sources) <= ROWS_A_TASK:
+    pieces = in_ranges(with_first_samples(plan, first_rows), spark.sparkContext.defaultParallelism)
+    if not pieces and (sum(source.rows or 0 for source in sources) <= ROWS_A_TASK or not all(map(is_table, sources))):
         pieces = [Piece(plan)]
-    held = sum(source.nbytes for source in sources if isinstance(source, ArrowSource))
+    held = sum(source.nbytes for source in sources if isinstance(source, ArrowSource | ArraySource))
     return pieces if held <= MAX_SENT_BYTES else []
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Schema, plain_array, plain_type
+from whimbrel.batch import Batch, Column, Schema, SegmentType, plain_array, plain_type
 from whimbrel.clock import TickUnit
 from whimbrel.connect import Timeline
 from whimbrel.spark.types import fitting
@@ -124,6 +124,8 @@ def arrow_of(batch: Batch, fields: pa.Schema) -> pa.RecordBatch:
 
 
 def as_type(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The same values, without the session's time zone and the files' units."""
+    """The same values, without the session's time zone and the files' units; segments as Spark holds them."""
+    if isinstance(type_, SegmentType) and array.type != type_:
+        return pa.ExtensionArray.from_storage(type_, array.cast(type_.storage_type))
     logical = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     return array if plain_type(logical) == type_ else array.cast(type_)

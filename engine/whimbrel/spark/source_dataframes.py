@@ -47,8 +47,16 @@ def rows_of(source: Source, spark: SparkSession, where: str) -> SparkRows:
         case ArrowSource():
             raise PlanError(f"{source.name} has {source.nbytes >> 20:,} MiB in memory, too much to send to Spark.",
                             where=where, hint="Write it to Parquet and read that, or read it with Spark.")
+    if source.sampling is not None:
+        raise PlanError(f"{source.name} has samples, which Spark cannot read from several tasks.", where=where,
+                        hint="Leave exchange= out, or write blocks with wb.sinks.blocks(...) and read them.")
     raise PlanError(f"Spark's tasks cannot read {source.name}.", where=where,
                     hint="Use from_spark, read_parquet or from_arrow.")
+
+
+def is_table(source: Source) -> bool:
+    """Whether Spark can have the rows of a source as a DataFrame; otherwise tasks read the source themselves."""
+    return isinstance(source, SparkSource | ParquetSource | ArrowSource)
 
 
 def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:

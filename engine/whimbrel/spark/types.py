@@ -72,8 +72,11 @@ def fitting(type_: pa.DataType, name: str, where: str) -> pa.DataType:
         Where it has none.
     """
     if isinstance(type_, SegmentType):
-        raise SchemaError(f"Column {name!r} has segments, {type_}, which Spark does not support.", where=where,
-                          hint=f"Compute numbers of them, or use .cast(pa.{type_.storage_type}).")
+        return fitting(type_.storage_type, name, where)
+    if pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(fitting(type_.value_type, name, where)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(fitting(field.type, name, where)) for field in type_])
     if pa.types.is_timestamp(type_):
         return pa.timestamp("us", type_.tz and "UTC")
     if pa.types.is_duration(type_):

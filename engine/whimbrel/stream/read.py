@@ -179,7 +179,9 @@ def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | N
                columns: Sequence[str] | None = None, where: Any = None,
                between: tuple[Instant | None, Instant | None] | None = None,
                order: Literal["time", "newest", "random"] | None = None, reorder_latency: Duration | None = None,
-               late: str | None = None, name: str | None = None, spark: Any = None) -> Stream:
+               late: str | None = None, name: str | None = None, spark: Any = None,
+               samples: str | Sequence[str] | None = None, rate: Rate | None = None, jitter: Duration | None = None,
+               duplicates: Duplicates = "raise") -> Stream:
     """Create a stream from a DataFrame, table or query of Spark.
 
     No job runs now. See ``whimbrel.spark.SparkSource``.
@@ -190,7 +192,7 @@ def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | N
     ----------
     data : pyspark.sql.DataFrame or str
         A DataFrame, the name of a table, or a query in SQL; a command is refused.
-    time, end, arrival, reorder_latency, late, name
+    time, end, arrival, reorder_latency, late, name, samples, rate, jitter, duplicates
         As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
         ``order="time"`` none is late.
     columns : sequence of str, optional
@@ -212,9 +214,9 @@ def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | N
     """
     from whimbrel.spark import spark_source  # when it is asked for
 
-    return Stream(Node(spark_source(data, time=time, end=end, arrival=arrival, columns=columns, where=where,
-                                    between=between, order=order, reorder_latency=reorder_latency, late=late, name=name,
-                                    spark=spark)))
+    source = spark_source(data, time=time, end=end, arrival=arrival, columns=columns, where=where, between=between,
+                          order=order, reorder_latency=reorder_latency, late=late, name=name, spark=spark)
+    return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="from_spark"))
 
 
 def replay(log: Stream | Source, speed: float | None = None, *, start: Instant | None = None,

@@ -31,6 +31,14 @@ def test_ranges_take_samples_that_begin_in_them() -> None:
     assert ranges(events((3, 10), (10, 16), (16, 20), (17, 18)).sync(SIGNAL)) == [(5, 10, 1, [1]), (10, 20, 2, [2, 3])]
 
 
+def test_skipped_ranges_are_counted() -> None:
+    query = events((0, 10), (15, 30), (20, 35), (24, 29)).sync(SIGNAL, gaps="skip")
+    assert "ranges with missing samples are left out, and counted in run.metrics.skipped_windows" in query.explain()
+    run = query.start()
+    assert run.wait(60)
+    assert (run.metrics.settled_rows, run.metrics.skipped_windows) == (1, 2)  # no sample begins in the last range
+
+
 def test_a_range_over_a_gap_has_missing_samples() -> None:
     across = events((20, 35), (24, 29))
     assert ranges(across.sync(SIGNAL)) == [(20, 35, 4, [4, None, 6])]

@@ -67,6 +67,11 @@ class ArraySource(SampleSource):
                                 for channel, (values, _) in self._arrays.items()], unit, zone, where)
         super().__init__(name or "samples", schema, sample_timebase(rate, start, unit, zone, where), self._runs())
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(values.nbytes for values, _ in self._arrays.values())
+
     def _runs(self) -> SampleRanges:
         """Samples that any channel has."""
         valid = [mask for _, mask in self._arrays.values()]

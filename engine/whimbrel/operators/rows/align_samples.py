@@ -121,6 +121,9 @@ class AlignSamples(Operator):
         longest = inputs[0].longest
         return inputs[0].wider(self.jitter, self.jitter, None if longest is None else longest + 2 * self.jitter)
 
+    def partitioned(self, *by: str) -> str | None:
+        return by[0] if by[0] in self.per else None
+
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if self.reach(Reach()) is None or not self.gaps:  # rows before say where a sample is, and that none is missing
             return (wanted.only(self.per).always(),)

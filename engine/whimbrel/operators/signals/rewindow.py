@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel
 from whimbrel.operators.signals.rewindow_kernel import RewindowKernel
 from whimbrel.operators.signals.sampling import check_channels, sampling_of, segment_fields
-from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Sampling, fluent
+from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling, fluent
 
 GapRule = Literal["skip", "split", "fill"]
 WindowLabel = Literal["start", "end"]
@@ -108,11 +109,24 @@ class Rewindow(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return ((wanted | self.sampling.per) - {FILLED} if self.gaps != "fill" else frozenset(upstream[0].names),)
 
+    def reach(self, *inputs: Reach) -> Reach | None:
+        counted = self.size is not None and self.gaps == "skip" and self.short == "drop"
+        if not counted or self.size is None or self.sampling.phase is None:
+            return None  # where windows are depends on all samples before
+        ticks = ceil((self.size + 1) * self.sampling.period)
+        longest = ticks if self.label == "start" else ceil((self.hop + 1) * self.sampling.period)
+        return inputs[0].wider(ticks, ticks, longest)
+
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.sampling.per else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         return (wanted.only(self.sampling.per).always(),)
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        if self.size is None or self.gaps != "skip" or not self.sampling.gaps:
+            return ()
+        return ("windows that touch a gap are left out, and counted in run.metrics.skipped_windows",)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return RewindowKernel(upstream[0], self.schema(*upstream), self.keys, self.sampling, self.size, self.hop,

@@ -15,7 +15,7 @@ from whimbrel.errors import KernelError, SchemaError
 from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.signals.sampling import Integers, by_key, runs_of_numbers
-from whimbrel.plan import NonOverlapping, Operator, Properties, Sampling, fluent
+from whimbrel.plan import NonOverlapping, Operator, Properties, Reach, Sampling, fluent
 
 _FEW_RUNS = 16
 """So many runs of samples may have a batch each, however short they are."""
@@ -69,6 +69,10 @@ class SegmentSamples(Operator):
         return Properties(duration=1, points=True, causal=upstream[0].causal,
                           apart=NonOverlapping(per, whole, gaps=whole is not None),
                           sampling=Sampling(self.period, None, per, gaps=True))
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        longest = inputs[0].longest  # a sample is that of the first segment that has it
+        return None if longest is None else inputs[0].wider(longest, 0, 1)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None

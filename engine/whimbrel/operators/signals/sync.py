@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -97,6 +98,11 @@ class Sync(Operator):
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] == by[1] and by[0] in self.sampling.per else None
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        if self.gaps != "skip":
+            return ()
+        return ("ranges with missing samples are left out, and counted in run.metrics.skipped_windows",)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         events, signals = upstream

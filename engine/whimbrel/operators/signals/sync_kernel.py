@@ -50,6 +50,8 @@ class SyncKernel(Kernel):
         Events, whose lifetimes are their ranges.
     signals : dict of int to HeldSignal
         By the number of their key.
+    left_out : int
+        Ranges that were left out because samples are missing.
     """
 
     def __init__(self, events: Schema, signals: Schema, output: Schema, keys: tuple[str, ...], sampling: Sampling,
@@ -62,6 +64,7 @@ class SyncKernel(Kernel):
         self.waiting = Batch.empty(events)
         self.signals: dict[int, HeldSignal] = {}
         self.watermarks = [MIN_TIME, MIN_TIME]
+        self.left_out = 0
         self.done = Sorter()
 
     @property
@@ -138,6 +141,7 @@ class SyncKernel(Kernel):
         first, stop = (first_samples(signal.timebase, times) for times in (events.sync, events.other))
         there = _samples_between(signal.buffer, first, stop)
         kept = np.flatnonzero((there == stop - first) & (there > 0) if self.skip else there > 0)
+        self.left_out += int(np.count_nonzero(there)) - len(kept)
         events, first, stop = events.take(kept), first[kept], stop[kept]
         cuts = signal.buffer.cut(first, stop - first)
         channels = dict(zip(self.channels, cuts, strict=True))
