@@ -1,4 +1,4 @@
-"""Where samples begin that Spark reads: the time of the first row, and the longest block."""
+"""Find the first row and the longest block of samples that Spark reads."""
 
 from __future__ import annotations
 
