@@ -17,9 +17,9 @@ from whimbrel.clock.rate import Rate, sample_period
 from whimbrel.clock.round_durations import round_spans
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 from whimbrel.clock.timebase import Timebase
-from whimbrel.clock.units import as_ticks, finest, ticks_in
+from whimbrel.clock.units import as_ticks, finest, ticks_in, unit_in_name
 
 __all__ = ["INF", "MIN_TIME", "Duration", "Instant", "Rate", "TickUnit", "Timebase", "as_ticks", "check_positive",
            "duration_seconds", "duration_ticks", "finest", "format_instant", "grid_offset", "parse_instant",
            "quote_ticks", "round_spans", "sample_period", "show_grid", "show_ticks", "span_words", "tell_ticks",
-           "ticks_in", "ticks_per_second"]
+           "ticks_in", "ticks_per_second", "unit_in_name"]

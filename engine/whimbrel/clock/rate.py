@@ -29,7 +29,7 @@ def sample_period(rate: Rate, unit: TickUnit, *, where: str = "") -> Fraction:
     per_second = ticks_per_second(unit)
     if per_second is None:
         raise PlanError("rate= needs times with a unit, but this stream has integer times.", where=where,
-                        hint="Use periodic=, in ticks.")
+                        hint="Use periodic=, in ticks, or a time column with a unit.")
     try:
         exact = Fraction(str(rate)) if isinstance(rate, float | str | Decimal) else Fraction(rate)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):

@@ -7,6 +7,18 @@ from collections.abc import Iterable
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 
 
+def unit_in_name(name: str) -> TickUnit:
+    """The unit that the name of a time column ends with.
+
+    Examples
+    --------
+    >>> unit_in_name("t_us"), unit_in_name("status"), unit_in_name("ms")
+    ('us', None, None)
+    """
+    end = name.rpartition("_")
+    return next((unit for unit in ("s", "ms", "us", "ns") if end[0] and end[2] == unit), None)  # type: ignore[return-value]
+
+
 def finest(units: Iterable[TickUnit]) -> TickUnit:
     """The unit with the shortest tick; None where any counts plain integers.
 

@@ -1,4 +1,4 @@
-"""Where samples begin: what sources know of their first rows."""
+"""First rows of sources, which decide the times of samples."""
 
 from __future__ import annotations
 

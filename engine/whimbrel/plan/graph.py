@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from whimbrel.batch import Schema
+from whimbrel.clock import unit_in_name
 from whimbrel.plan.lineage import KnownInput
 from whimbrel.plan.lookahead import derived
 from whimbrel.plan.operator import Operator
@@ -48,7 +49,8 @@ class Node:
             in_order = not self.op.edges and disorder.partition is None and disorder.reorder_latency == 0
             return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=self.op.sampling,
                               apart=None if self.op.sampling is None else self.op.sampling.apart,
-                              points=self.op.longest == 1 and not self.op.edges)
+                              points=self.op.longest == 1 and not self.op.edges,
+                              named_unit=unit_in_name(self.op.time) if self.op.schema.unit is None else None)
         known = [node.properties for node in self._inputs_with("properties")]
         return derived(self.op.properties(*known), known)
 

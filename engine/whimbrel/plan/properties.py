@@ -8,6 +8,8 @@ from fractions import Fraction
 from math import gcd
 from typing import Literal
 
+from whimbrel.clock import TickUnit
+
 
 @dataclass(frozen=True, slots=True)
 class WindowGrid:
@@ -151,6 +153,8 @@ class Properties:
         Events are points as a source without ends has them: each lasts one tick, whatever a tick is.
     sampling : Sampling, optional
         Events are samples of a timebase.
+    named_unit : {"s", "ms", "us", "ns"} or None
+        Of a source with integer times: the unit that the name of its time column ends with.
     """
 
     intervals_only: bool = True
@@ -166,6 +170,7 @@ class Properties:
     lookahead: TimeGrid | None = None
     points: bool = False
     sampling: Sampling | None = None
+    named_unit: TickUnit = None
 
     def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:
         """What is known of overlaps where only these columns are left, under other names."""

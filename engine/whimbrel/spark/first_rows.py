@@ -1,4 +1,4 @@
-"""Find the first row and the longest block of samples that Spark reads."""
+"""Find the first row and the longest block of Spark's rows."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal, Self
 
-    from whimbrel.clock import Duration, Instant, Rate
+    from whimbrel.clock import Duration, Instant, Rate, TickUnit
     from whimbrel.expr import Col, Column, Condition, Expr, Keys
     from whimbrel.operators import (
         Beginning,
@@ -351,7 +351,8 @@ class Methods:
 
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None, rate: Rate | None = None,
                phase: Instant | None = None, jitter: Duration | None = None, gaps: bool = False,
-               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> Self:
+               non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = (),
+               unit: TickUnit = None) -> Self:
         """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
         With `rate`, `phase`, `jitter` or `gaps`, each row is moved to the exact time of its sample. See
@@ -379,9 +380,13 @@ class Methods:
             No event ends.
         per : str or sequence of str
             Key columns: the properties are true for each key.
+        unit : {"s", "ms", "us", "ns"}, optional
+            Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that the name of the
+            time column ends with, such as ``t_us``.
         """
         return self._unary(operators.assume, duration=duration, periodic=periodic, rate=rate, phase=phase,
-                           jitter=jitter, gaps=gaps, non_overlapping=non_overlapping, start_edges=start_edges, per=per)
+                           jitter=jitter, gaps=gaps, non_overlapping=non_overlapping, start_edges=start_edges, per=per,
+                           unit=unit, known=self.node.properties)
 
     def drop(self, *names: str) -> Self:
         """Drop columns, and keep all others. See :class:`whimbrel.operators.Select`.

@@ -116,7 +116,7 @@ def test_an_error_names_the_key_and_the_time_of_the_stream() -> None:
 
 
 WRONG = {
-    "no unit": (lambda s: s.assume(rate=5), "rate= needs times with a unit", "Use periodic=, in ticks."),
+    "no unit": (lambda s: s.assume(rate=5), "rate= needs times with a unit", "Add the unit of the times, such as unit=\"us\", or use periodic=, in ticks."),
     "two periods": (lambda s: s.assume(rate=5, periodic=5), "cannot combine rate= and periodic=", "Remove one"),
     "no period": (lambda s: s.assume(gaps=True), "need a rate or a period", "Add rate= or periodic=."),
     "wide jitter": (lambda s: s.assume(periodic=10, jitter=5), "less than half of the period, got 5",
@@ -228,3 +228,33 @@ def test_a_plan_knows_the_samples_until_an_operator_moves_starts() -> None:
     assert known(signal.select("x")) == ""
     assert known(signal.shift("1ms").set_duration("1ms")) == "samples every 25000/9 per k with gaps"
     assert known(signal.hopping_window("1s", "1s")) == ""
+
+
+def test_integer_times_have_the_unit_of_their_column() -> None:
+    """The samples of a table whose time column is ``t_us`` of int64."""
+    at = [number * 25_000 // 9 for number in range(720)]
+    ecg = wb.from_arrow({"t_us": at, "x": range(720)}, time="t_us").where(col.x >= 0).assume(rate=360, gaps=True)
+    assert (ecg.schema.unit, ecg.collect().schema.field("start").type) == ("us", pa.timestamp("us"))
+    assert ecg.collect()["t_us"].to_pylist() == at
+    epochs = ecg.where(col.x == 360).select(n=col.x).sync(ecg.select("x"), before="250ms", after="400ms").collect()
+    assert epochs["x"].to_pylist() == [{"index": 270, "samples": list(range(270, 504))}]
+    assert ecg.between("1970-01-01T00:00:01", "1970-01-01T00:00:01.5").collect_samples()["x"].tolist() == list(
+        range(360, 540))
+
+
+def test_the_unit_of_integer_times_can_be_given() -> None:
+    rows = wb.from_arrow({"at": [0, 2, 5, 8], "k": [1, 1, 1, 1], "x": [1, 2, 3, 4]}, time="at")
+    aligned = rows.assume(rate=360, unit="ms", jitter="1ms", per="k")
+    assert aligned.collect()["start"].cast(pa.int64()).to_pylist() == [0, 3, 6, 8]
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ({"rate": 5, "unit": "h"}, "unit must be 's', 'ms', 'us' or 'ns', got 'h'"),
+    ({"periodic": 5, "unit": "us"}, "unit= needs rate="),
+])
+def test_a_wrong_unit_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(WhimbrelError, match=says):
+        log([0, 10]).assume(**options)
+    times = pa.array([0, 1_000], pa.timestamp("us"))
+    with pytest.raises(WhimbrelError, match="is for integer times, and these are in us"):
+        wb.from_arrow(pa.table({"at": times}), time="at").assume(rate=1000, unit="ns")

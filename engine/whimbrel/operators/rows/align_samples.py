@@ -61,7 +61,7 @@ class AlignSamples(Operator):
     options : str
         The assumption as the user wrote it.
     unit : {"s", "ms", "us", "ns"} or None
-        What a tick is, for printing.
+        What a tick is. Integer times get this unit.
 
     Notes
     -----
@@ -92,7 +92,7 @@ class AlignSamples(Operator):
     unit: TickUnit = None
 
     def schema(self, *upstream: Schema) -> Schema:
-        return upstream[0]
+        return Schema(upstream[0].fields, self.unit, upstream[0].zone)
 
     @property
     def timebase(self) -> Timebase:
@@ -142,6 +142,7 @@ class AlignSamplesKernel(Kernel):
 
     def __init__(self, op: AlignSamples, schema: Schema) -> None:
         self.op = op
+        self.output = op.schema(schema)
         self.columns = tuple(sorted(op.per))
         self.keys = KeyTable([schema.type_of(name) for name in self.columns])
         self.zero = np.empty(0, np.int64)  # for each key the tick of sample 0
@@ -151,7 +152,7 @@ class AlignSamplesKernel(Kernel):
         self.sorter = Sorter()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        batch = batch.compact()
+        batch = batch.compact().having(schema=self.output)
         if not len(batch):
             return []
         ids = frozen(self.keys.ids([batch.column(name) for name in self.columns], len(batch)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -133,7 +133,8 @@ class Assume(Operator):
 @fluent
 def assume(schema: Schema, *, duration: Duration | None = None, periodic: Duration | None = None,
            rate: Rate | None = None, phase: Instant | None = None, jitter: Duration | None = None, gaps: bool = False,
-           non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = ()) -> list[Operator]:
+           non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = (),
+           unit: TickUnit = None, known: Properties) -> list[Operator]:
     """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
     With `rate`, `phase`, `jitter` or `gaps`, each row is moved to the exact time of its sample. See
@@ -161,7 +162,12 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
         No event ends.
     per : str or sequence of str
         Key columns: the properties are true for each key.
+    unit : {"s", "ms", "us", "ns"}, optional
+        Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that the name of the
+        time column ends with, such as ``t_us``.
     """
+    if rate is not None or unit is not None:
+        schema = _with_unit(schema, rate, unit, known)
     names = (per,) if isinstance(per, str) else tuple(per)
     for name in names:
         schema.index(name, where=f"assume(per={per!r})")
@@ -189,6 +195,22 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
     # Samples do not overlap in any case: what is known of them is more.
     return [*samples, Assume(duration=spans[0], starts_only=start_edges, apart=None if samples else apart,
                              unit=schema.unit)]
+
+
+def _with_unit(schema: Schema, rate: Rate | None, unit: TickUnit, known: Properties) -> Schema:
+    where = f"assume(unit={unit!r})"
+    if unit is not None and unit not in get_args(get_args(TickUnit)[0]):
+        raise PlanError(f"unit must be 's', 'ms', 'us' or 'ns', got {unit!r}.", where=where,
+                        hint='Use the unit of the time column, such as unit="us".')
+    if unit is not None and (rate is None or schema.unit not in (None, unit)):
+        fact = "needs rate=" if rate is None else f"is for integer times, and these are in {schema.unit}"
+        raise PlanError(f"unit= {fact}.", where=where, hint="Remove unit=, or use it with rate= and integer times.")
+    found = schema.unit or unit or known.named_unit
+    if found is None:
+        raise PlanError("rate= needs times with a unit, but this stream has integer times.",
+                        where=f"assume(rate={rate!r})",
+                        hint='Add the unit of the times, such as unit="us", or use periodic=, in ticks.')
+    return Schema(schema.fields, found, schema.zone)
 
 
 def _samples(schema: Schema, period: Fraction, rate: Rate | None, phase: Instant | None, jitter: Duration | None,
