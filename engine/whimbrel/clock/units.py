@@ -16,7 +16,7 @@ def unit_in_name(name: str) -> TickUnit:
     ('us', None, None)
     """
     end = name.rpartition("_")
-    return next((unit for unit in ("s", "ms", "us", "ns") if end[0] and end[2] == unit), None)  # type: ignore[return-value]
+    return next((unit for unit in ("s", "ms", "us", "ns") if end[0] and end[2] == unit), None)
 
 
 def finest(units: Iterable[TickUnit]) -> TickUnit:

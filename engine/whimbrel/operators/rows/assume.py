@@ -166,8 +166,6 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
         Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that the name of the
         time column ends with, such as ``t_us``.
     """
-    if rate is not None or unit is not None:
-        schema = _with_unit(schema, rate, unit, known)
     names = (per,) if isinstance(per, str) else tuple(per)
     for name in names:
         schema.index(name, where=f"assume(per={per!r})")
@@ -176,6 +174,8 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
                         hint="Remove one of the two.")
     if rate is not None and periodic is not None:
         raise PlanError("assume() cannot combine rate= and periodic=.", where="assume()", hint="Remove one of the two.")
+    if rate is not None or unit is not None:
+        schema = _with_unit(schema, rate, unit, known)
     spans = [None if span is None else duration_ticks(span, schema.unit, where="assume()")
              for span in (duration, periodic)]
     check_positive(schema.unit, where="assume()", duration=spans[0], periodic=spans[1])
