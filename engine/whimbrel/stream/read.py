@@ -192,7 +192,7 @@ def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | N
     ----------
     data : pyspark.sql.DataFrame or str
         A DataFrame, the name of a table, or a query in SQL; a command is refused.
-    time, end, arrival, reorder_latency, late, name, samples, rate, jitter, duplicates
+    time, end, arrival, reorder_latency, late, name
         As in :func:`read_parquet`. Default: no reorder latency is promised, and the rows are sorted here; with
         ``order="time"`` none is late.
     columns : sequence of str, optional
@@ -205,6 +205,8 @@ def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | N
     order : {"time", "newest", "random"}, optional
         "time": Spark sorts, and a query over years needs little memory here. "newest" and "random": the rows that a
         progressive query reads first, the newest or a random sample. Default: the order of Spark, which costs least.
+    samples, rate, jitter, duplicates
+        Blocks of samples, as in :func:`read_parquet`.
     spark : pyspark.sql.SparkSession, optional
         Where names and SQL are looked up. Default: the running session.
 
