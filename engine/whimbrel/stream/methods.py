@@ -381,8 +381,8 @@ class Methods:
         per : str or sequence of str
             Key columns: the properties are true for each key.
         unit : {"s", "ms", "us", "ns"}, optional
-            Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that ends the name
-            of the time column, such as ``t_us``.
+            Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that ends the
+            name of the time column, such as ``t_us``.
         """
         return self._unary(operators.assume, duration=duration, periodic=periodic, rate=rate, phase=phase,
                            jitter=jitter, gaps=gaps, non_overlapping=non_overlapping, start_edges=start_edges, per=per,

@@ -163,8 +163,8 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
     per : str or sequence of str
         Key columns: the properties are true for each key.
     unit : {"s", "ms", "us", "ns"}, optional
-        Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that ends the name
-        of the time column, such as ``t_us``.
+        Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that ends the
+        name of the time column, such as ``t_us``.
     """
     names = (per,) if isinstance(per, str) else tuple(per)
     for name in names:
