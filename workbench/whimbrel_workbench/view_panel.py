@@ -11,6 +11,7 @@ import panel as pn
 
 from whimbrel_workbench.controls import Toolbar, Transport
 from whimbrel_workbench.frames import BigNumbers, Frame, Lines, Picture, ScopeFrame, Spectrogram, Style, TableFrame
+from whimbrel_workbench.frames.trigger import SignalPicture
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.views import NOBODY, Host, View, failure_html, view_of
 from whimbrel_workbench.views.caption import caption, undrawn_words
@@ -58,7 +59,7 @@ class ViewPanel:
     def draw(self, frame: Frame, instead: str = "") -> None:
         """Show a frame; ``instead`` says why there is no picture where the frame itself does not know."""
         if self._toolbar is not None:
-            uncharted = TableFrame | BigNumbers | ScopeFrame | Spectrogram
+            uncharted = TableFrame | BigNumbers | SignalPicture
             charted = frame.picture is not None and not isinstance(frame.picture, uncharted)
             self._toolbar.draw(frame.status)
             self._toolbar.offer(frame.columns if charted else None)

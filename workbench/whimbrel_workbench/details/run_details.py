@@ -36,7 +36,7 @@ class RunDetails(DetailPanels):
         self.events = EventsPanel(feed, change)
         self.lateness = LatenessPanel(feed, change, on_ask)
         self.plan = PlanPanel(feed)
-        self.listen = ListenPanel(feed) if feed.of_samples else None
+        self.listen = ListenPanel(feed) if feed.options.trigger is None and feed.of_samples else None
         heard = () if self.listen is None else (self.listen,)
         super().__init__((*heard, self.events, self.lateness, self.plan), change)
 

@@ -19,6 +19,7 @@ from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.status import Failure, Status
 from whimbrel_workbench.frames.style import PLAIN, Style
 from whimbrel_workbench.frames.table import TableFrame, TableRow
+from whimbrel_workbench.frames.trigger import TriggerFrame
 
 __all__ = [
     "PLAIN",
@@ -48,4 +49,5 @@ __all__ = [
     "Style",
     "TableFrame",
     "TableRow",
+    "TriggerFrame",
 ]

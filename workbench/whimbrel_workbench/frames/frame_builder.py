@@ -23,13 +23,14 @@ from whimbrel_workbench.frames.lines import MAX_LINES, LineMemory, Lines, lines
 from whimbrel_workbench.frames.options import Kind, Options
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.scatter import MAX_COLOURS, Scatter, ScatterMemory, scatter
-from whimbrel_workbench.frames.scope import MAX_CHANNELS, ScopeFrame, ScopeMemory, scope
+from whimbrel_workbench.frames.scope import MAX_CHANNELS, ScopeMemory, scope
 from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.status import Status
 from whimbrel_workbench.frames.style import PLAIN, Style
 from whimbrel_workbench.frames.table import TableFrame, rows
+from whimbrel_workbench.frames.trigger import MAX_WINDOWS, SignalPicture, TriggerSpan, span_of, triggered
 
-Picture = Lines | Bars | Heat | Scatter | ScopeFrame | Spectrogram | TableFrame | BigNumbers
+Picture = Lines | Bars | Heat | Scatter | SignalPicture | TableFrame | BigNumbers
 
 _MAX_DISTINCT: Final = 3
 _MAX_LINES: Final = 2 * MAX_LINES
@@ -142,8 +143,10 @@ class FrameBuilder:
 
     def columns(self, schema: pa.Schema) -> ColumnRoles:
         """The roles of a result's columns. Raw events are points unless something else is asked for."""
-        if self.options.kind in ("scope", "spectrogram") or self.options.marks is not None:
+        if self.options.kind in ("scope", "spectrogram") or self.options.events is not None:
             self._expect_samples()
+        if self.options.trigger is not None:
+            self._window_span(schema)
         if self.of_samples:
             found = roles(schema, self.options, tuple(sorted(self.sampling.per)) if self.sampling else (), alone=True)
             values = tuple(name for name in found.values if name not in self.measured_times)
@@ -164,7 +167,8 @@ class FrameBuilder:
         return self.sampling is not None and self.options.kind in ("auto", "scope", "spectrogram")
 
     def _expect_samples(self) -> None:
-        where = f'view(kind="{self.options.kind}")' if self.options.marks is None else "view(marks=...)"
+        events = "marks" if self.options.trigger is None else "trigger"
+        where = f'view(kind="{self.options.kind}")' if self.options.events is None else f"view({events}=...)"
         if self.sampling is None:
             kind = "spectrogram" if self.options.kind == "spectrogram" else "scope"
             raise PlanError(f"A {kind} needs a stream of samples, but the rate of this stream is unknown.", where=where,
@@ -213,10 +217,17 @@ class FrameBuilder:
         return drawn.compared(before) if drawn is not None and alike else drawn
 
     def _scoped(self, result: Result, columns: ColumnRoles, sampling: Sampling, marks: Result | None,
-                keep_rows: int) -> ScopeFrame | Spectrogram | None:
+                keep_rows: int) -> SignalPicture | None:
         drawn, self._scope = scope(result, columns, sampling, self._scope, self.options.style, marks,
                                    max_samples=keep_rows, maximum=self.options.top or MAX_CHANNELS)
-        return Spectrogram(drawn) if drawn is not None and self.options.kind == "spectrogram" else drawn
+        if drawn is None or self.options.trigger is None:
+            return Spectrogram(drawn) if drawn is not None and self.options.kind == "spectrogram" else drawn
+        return triggered(drawn, self._window_span(result.table.schema), self.options.windows or MAX_WINDOWS)
+
+    def _window_span(self, schema: pa.Schema) -> TriggerSpan:
+        """The samples of a window of a triggered scope."""
+        assert self.sampling is not None, "a trigger needs samples"
+        return span_of(self.options.before, self.options.after, schema.field("start").type, self.sampling)
 
     def _drawn(self, result: Result, columns: ColumnRoles, more: Callable[[], bool | None]) -> Picture | None:
         style, top = self.options.style, self.options.top

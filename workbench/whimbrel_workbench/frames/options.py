@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, Self
 
+from whimbrel.clock import Duration
 from whimbrel.errors import PlanError, near_match
 from whimbrel.stream import Stream
 from whimbrel_workbench.frames.style import NAMES, Style
@@ -17,6 +18,9 @@ Kind = Literal["auto", "number", "bar", "line", "heatmap", "scatter", "density",
 _KINDS: Final[tuple[Kind, ...]] = ("auto", "number", "bar", "line", "heatmap", "scatter", "density", "table",
                                   "scope", "spectrogram")
 _ALSO: Final[dict[str, Kind]] = {"bars": "bar", "barh": "bar", "lines": "line", "points": "scatter"}
+
+
+MAX_OVERLAID: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,12 @@ class Options:
         events in a scatter or a density.
     marks : Stream, optional
         Events that a scope shows over the signal, as points and ranges of time.
+    trigger : Stream, optional
+        Events at which the windows of a triggered scope begin. The newest windows lie one over the other, counted.
+    before, after : str, timedelta or int (ticks), optional
+        Length of a window before its trigger and from it on. Default: 256 and 768 samples.
+    windows : int, optional
+        Most windows of a triggered scope, up to 1,000. Default: the newest 200.
     style : Style
         How it looks.
     """
@@ -57,6 +67,10 @@ class Options:
     top: int | None = None
     keep_rows: int | None = None
     marks: Stream | None = None
+    trigger: Stream | None = None
+    before: Duration | None = None
+    after: Duration | None = None
+    windows: int | None = None
     style: Style = field(default_factory=Style)
 
     def __post_init__(self) -> None:
@@ -74,14 +88,35 @@ class Options:
                 isinstance(self.by, Sequence) and all(isinstance(each, str) for each in self.by)):
             raise PlanError(f"by must be one or several names of columns, got {self.by!r}.",
                             where=f"view(by={self.by!r})", hint='Use by="origin", or by=["origin", "carrier"].')
-        if self.marks is not None and not isinstance(self.marks, Stream):
-            raise PlanError(f"marks must be a stream of events, got {type(self.marks).__name__}.",
-                            where="view(marks=...)", hint="Use a query such as hits in view(marks=hits).")
-        for name in ("top", "keep_rows"):
+        for name in ("marks", "trigger"):
+            if (given := getattr(self, name)) is not None and not isinstance(given, Stream):
+                raise PlanError(f"{name} must be a stream of events, got {type(given).__name__}.",
+                                where=f"view({name}=...)", hint=f"Use a query such as hits in view({name}=hits).")
+        self._check_trigger()
+        for name in ("top", "keep_rows", "windows"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, int) or given < 1):
                 raise PlanError(f"{name} must be an integer of at least 1, got {given!r}.",
                                 where=f"view({name}={given!r})")
+
+    def _check_trigger(self) -> None:
+        """Refuse options that do not belong to a trigger, or not to a view without one."""
+        if self.trigger is None:
+            named = next((name for name in ("before", "after", "windows") if getattr(self, name) is not None), None)
+            if named is not None:
+                raise PlanError(f"{named} belongs to a triggered scope.", where=f"view({named}=...)",
+                                hint="Add trigger=, a query of events.")
+        elif self.marks is not None or self.kind not in ("auto", "scope"):
+            other = f"kind={self.kind!r}" if self.marks is None else "marks=..."
+            raise PlanError(f"A triggered scope has no {other}.", where="view(trigger=...)", hint=f"Remove {other}.")
+        if isinstance(self.windows, int) and self.windows > MAX_OVERLAID:
+            raise PlanError(f"windows must be at most {MAX_OVERLAID:,}, got {self.windows:,}.",
+                            where=f"view(windows={self.windows!r})")
+
+    @property
+    def events(self) -> Stream | None:
+        """The query of events that a signal is drawn with."""
+        return self.marks if self.trigger is None else self.trigger
 
     @classmethod
     def of(cls, **given: Any) -> Self:

@@ -25,8 +25,6 @@ from whimbrel_workbench.frames import (
     Playback,
     Quality,
     Result,
-    ScopeFrame,
-    Spectrogram,
     Status,
     Style,
 )
@@ -34,6 +32,7 @@ from whimbrel_workbench.frames.change_tracking import LINGER_S
 from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark, row_of
 from whimbrel_workbench.frames.options import check_redraws
+from whimbrel_workbench.frames.trigger import SignalPicture
 from whimbrel_workbench.sessions.latency_run import LatencyRun
 from whimbrel_workbench.sessions.lateness import latencies_of
 from whimbrel_workbench.sessions.lineage import source_events
@@ -116,7 +115,7 @@ class LiveSession:
         self._watched = threading.Event()
         self._watched.set()
         self._run: AnyRun | None = None
-        self._marks = MarkQuery(options.marks)
+        self._marks = MarkQuery(options.events)
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._result: Result | None = None
@@ -475,7 +474,7 @@ class LiveSession:
 
     def _keep_up(self) -> None:
         """Take over samples while nobody looks, before the run evicts them."""
-        if isinstance(self._picture, ScopeFrame | Spectrogram) and isinstance(self._run, Run):
+        if isinstance(self._picture, SignalPicture) and isinstance(self._run, Run):
             with self.between_frames, suppress(WhimbrelError):
                 self._framer.picture(_current_result(self._run)[1], marks=self._marks.result, keep_rows=self.keep_rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from whimbrel.clock import span_words
-from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter, ScopeFrame, Spectrogram
+from whimbrel_workbench.frames import Bars, Heat, Lines, Picture, Scatter, ScopeFrame, Spectrogram, TriggerFrame
 from whimbrel_workbench.frames.format_numbers import value_words
 from whimbrel_workbench.views.visible_points import MAX_OPEN
 
@@ -25,6 +25,8 @@ def caption(picture: Picture) -> str:
             shown = len(picture.names)
         case ScopeFrame():
             return _of_scope(picture)
+        case TriggerFrame():
+            return _of_trigger(picture)
         case Spectrogram():
             other = f" Not shown: {_listed(picture.others)} Choose one with y=." if picture.others else ""
             return f"Power of {picture.channel.name} by frequency.{other}"
@@ -69,6 +71,16 @@ def _of_scope(picture: ScopeFrame) -> str:
         words += f" {picture.store.unread:,} rows were evicted before this view read them."
     if picture.marks is not None:
         words += f" {len(picture.marks):,} events are marked."
+    return words + (f" Not shown: {_listed(picture.others)}" if picture.others else "")
+
+
+def _of_trigger(picture: TriggerFrame) -> str:
+    counted, still_open = len(picture.settled), len(picture.provisional)
+    words = f"{counted:,} settled window{'s' * (counted != 1)} counted, {still_open:,} provisional drawn, of "
+    words += f"{picture.triggers:,} triggers. " if picture.triggers else "0 triggers so far. "
+    words += f"A window has {picture.span.before:,} samples before its trigger and {picture.span.after:,} from it on."
+    if picture.older:
+        words += f" {picture.older:,} triggers have no samples in memory; view(keep_rows=...) keeps more."
     return words + (f" Not shown: {_listed(picture.others)}" if picture.others else "")
 
 

@@ -6,7 +6,19 @@ from html import escape
 from math import isnan
 from typing import Final
 
-from whimbrel_workbench.frames import PLAIN, Bars, Heat, Lines, Picture, Scatter, ScopeFrame, Spectrogram, Stages, Style
+from whimbrel_workbench.frames import (
+    PLAIN,
+    Bars,
+    Heat,
+    Lines,
+    Picture,
+    Scatter,
+    ScopeFrame,
+    Spectrogram,
+    Stages,
+    Style,
+    TriggerFrame,
+)
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.color_scales import counts_palette
 from whimbrel_workbench.views.legend_marks import (
@@ -15,12 +27,14 @@ from whimbrel_workbench.views.legend_marks import (
     cell_svg,
     halo_svg,
     interval_svg,
+    line_svg,
     mark_svg,
     shades_svg,
     whisker_svg,
 )
 from whimbrel_workbench.views.palette import GRID, STRONG
 from whimbrel_workbench.views.scatter import MAX_POINTS
+from whimbrel_workbench.views.trigger import NEWEST
 
 _WORD: Final = "display:inline-flex;align-items:center;gap:5px;max-width:100%"
 _SIGN: Final = '<span style="display:inline-flex;flex:none">'
@@ -75,6 +89,11 @@ def legend_html(picture: Picture, style: Style = PLAIN) -> str:
             signs = [(box_svg(1.0, style), "filled: settled"), (box_svg(0.0, style), "hatched, dashed: provisional")]
             signs += [(box_svg(1.0, Style(color=STRONG)), "event")] * (picture.marks is not None)
             signs.append((box_svg(0.15, Style(color=_PLAIN)), "grey ground: new"))
+        case TriggerFrame():
+            keys = []
+            signs = [(shades_svg(counts_palette(style)), "lighter: more windows"),
+                     (line_svg(NEWEST), "solid: newest window"), (line_svg(NEWEST, "4 3"), "dashed: provisional"),
+                     (halo_svg(NEWEST), f"wide: {_CHANGED}")]
         case Spectrogram():
             keys = []
             signs = [(shades_svg(counts_palette(style)), "lighter: louder"), (box_svg(0.0, Style(color=_PLAIN)),

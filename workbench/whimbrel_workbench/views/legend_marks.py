@@ -36,6 +36,12 @@ def halo_svg(tint: str) -> str:
             f'fill-opacity=".28"/><circle cx="10" cy="9" r="3.5" fill="{tint}"/></svg>')
 
 
+def line_svg(tint: str, dashes: str = "none") -> str:
+    """A line without markers."""
+    return (f'<svg width="26" height="10"><path d="M0 5h26" stroke="{tint}" stroke-width="2" '
+            f'stroke-dasharray="{dashes}"/></svg>')
+
+
 def whisker_svg(tint: str) -> str:
     """From a dash, the early value, to a dot, what it became."""
     return (f'<svg width="14" height="16" style="vertical-align:-3px"><path d="M7 14 V4 M3 14 H11" stroke="{tint}" '

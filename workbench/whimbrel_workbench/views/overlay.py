@@ -22,18 +22,21 @@ from whimbrel_workbench.frames import (
     Spectrogram,
     Style,
     TableFrame,
+    TriggerFrame,
 )
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.finality import OPEN
 from whimbrel_workbench.views.bars import whiskered
+from whimbrel_workbench.views.channel_bands import BAND as CHANNEL_BAND
+from whimbrel_workbench.views.channel_bands import band_ticks, on_band
 from whimbrel_workbench.views.chart import HEIGHT_PX
 from whimbrel_workbench.views.color_scales import counts_palette, palette_of
 from whimbrel_workbench.views.lines import BAND, marked, time_label
 from whimbrel_workbench.views.palette import COLOURS, STRONG, colour, marker
 from whimbrel_workbench.views.raster import Raster, Window
 from whimbrel_workbench.views.scatter import MAX_POINTS, colours_of
-from whimbrel_workbench.views.scope import band_ticks, on_band
 from whimbrel_workbench.views.spectrogram import DEPTH_DB, spectrum_image
+from whimbrel_workbench.views.trigger import NEWEST, counted, trigger_label, window_lines
 from whimbrel_workbench.views.visible_points import in_sight
 from whimbrel_workbench.views.visible_samples import visible_samples
 
@@ -69,6 +72,8 @@ def holoviews_of(data: Picture | None, style: Style = PLAIN, x_range: Range = No
             return _scope(data, style, x_range)
         case Spectrogram():
             return _spectrogram(data, style)
+        case TriggerFrame():
+            return _trigger(data, style)
         case TableFrame():
             return hv.Table([row.cells for row in data.table], list(data.names))
         case BigNumbers():
@@ -174,12 +179,13 @@ def _scope(picture: ScopeFrame, style: Style, x_range: Range) -> hv.Overlay:
         paint = colour(seen.channel.slot, style, seen.channel.column)
         for stretches, is_open in ((seen.settled, False), (seen.provisional, True)):
             for at, *ends in stretches:
-                low, high = (on_band(seen, end, len(picture.channels)) for end in ends)
+                low, high = (on_band(seen.channel, end, len(picture.channels)) for end in ends)
                 area = hv.Area((_instants(picture, at), low, high), time, [hv.Dimension("low", label=" "), "high"],
                                label=seen.channel.name)
                 layers.append(area.opts(color=paint, line_color=paint, fill_alpha=0.0 if is_open else 0.85,
                                         line_dash="dashed" if is_open else "solid", **shape))
-    return hv.Overlay(layers or [hv.Curve([])]).opts(yticks=[*band_ticks(picture).items()], show_legend=False, **shape)
+    ticks = [*band_ticks(picture.channels).items()]
+    return hv.Overlay(layers or [hv.Curve([])]).opts(yticks=ticks, show_legend=False, **shape)
 
 
 def _spectrogram(picture: Spectrogram, style: Style) -> hv.Overlay:
@@ -191,6 +197,22 @@ def _spectrogram(picture: Spectrogram, style: Style) -> hv.Overlay:
     image = hv.QuadMesh((_instants(picture, across), up, levels), [time, picture.frequency], "dB")
     shades = palette_of(style, Extent(0.0, 1.0))
     return hv.Overlay([image.opts(cmap=shades, clim=(most - DEPTH_DB, most), colorbar=True, **_shape(style))])
+
+
+def _trigger(picture: TriggerFrame, style: Style) -> hv.Overlay:
+    time, shape, layers = hv.Dimension("trigger", label=trigger_label(picture)), _shape(style), []
+    band = hv.Dimension("band", label=" ")
+    for channel in picture.channels:
+        counts = counted(picture, channel, picture.x, *_CELLS)
+        low = float(on_band(channel, channel.y.low, len(picture.channels)))
+        image = hv.Image(np.where(counts, counts, np.nan)[::-1], kdims=[time, band], vdims="windows",
+                         bounds=(picture.x.low, low, picture.x.high, low + CHANNEL_BAND))
+        layers.append(image.opts(cmap=counts_palette(style), cnorm="log", clim=(1, max(2, int(counts.max(initial=0)))),
+                                 clipping_colors={"NaN": "#0000"}, **shape))
+    for window, x, y in window_lines(picture, (*picture.provisional, *picture.settled[-1:])):
+        layers.append(hv.Curve((x, y), time, band).opts(color=NEWEST, line_width=style.line_width or 1.5,
+                                                        line_dash="solid" if window.settled else "dashed", **shape))
+    return hv.Overlay(layers).opts(yticks=[*band_ticks(picture.channels).items()], show_legend=False, **shape)
 
 
 def _shape(style: Style, height_px: int = HEIGHT_PX) -> dict[str, Any]:

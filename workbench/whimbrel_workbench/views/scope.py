@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
 from typing import Any, Final
 
 import numpy as np
-from bokeh.models import ColumnDataSource, CrosshairTool, FixedTicker, GlyphRenderer, HoverTool, LabelSet, Range1d
+from bokeh.models import ColumnDataSource, CrosshairTool, GlyphRenderer, HoverTool, Range1d
 
 from whimbrel_workbench.frames import ScopeFrame
-from whimbrel_workbench.frames.extent import Extent, decimal_step
-from whimbrel_workbench.frames.format_numbers import value_words
+from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.views.axis_format import number_hover
+from whimbrel_workbench.views.channel_bands import ChannelBands, bands, height_px, on_band
 from whimbrel_workbench.views.chart import chart
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.lines import time_label
-from whimbrel_workbench.views.palette import FONT, INK, STRONG, colour
+from whimbrel_workbench.views.palette import INK, STRONG, colour
 from whimbrel_workbench.views.visible_samples import VisibleSamples, visible_samples
 from whimbrel_workbench.views.zoomed_chart import ChartAxes, ZoomedChart
 
-BAND: Final = 0.84
-"""Share of its height that a channel fills at most; between it and the next one is space."""
-
-_CHANNEL_PX: Final = 96
-_ONE_CHANNEL_PX: Final = 200
-_AXIS_PX: Final = 60
 MAX_MARKED: Final = 300
 """With more samples in sight they have no markers."""
 
 MAX_MARKS: Final = 400
 _TOOLS: Final = "xpan,xwheel_zoom,xbox_zoom,reset,save"
-_TICKS: Final = 4
 _EVENT: Final = ("x", "left", "right", "bottom", "top", "fullness", "hatch", "words", "state", "instant", "layer")
 _PATHS: Final = ("xs", "ys", "colour")
 _POINTS: Final = ("x", "y", "colour", "fullness", "key", "column")
@@ -47,7 +39,7 @@ class ScopeView(ZoomedChart[ScopeFrame]):
         on_events = HoverTool(tooltips=[("event", "@words"), ("from", f"@left{when}"), ("", "@state")],
                               formatters={"@left": time})
         super().__init__(picture, host, chart(
-            host.style, self._hover, on_events, height_px=_height_px(picture), tools=_TOOLS,
+            host.style, self._hover, on_events, height_px=height_px(picture.channels), tools=_TOOLS,
             x_axis_type="datetime" if picture.calendar else "linear", x_range=Range1d(), y_range=Range1d()))
         self._figure.add_tools(CrosshairTool(dimensions="height", line_color=INK, line_alpha=0.6))
         events = self._add_events()
@@ -60,10 +52,7 @@ class ScopeView(ZoomedChart[ScopeFrame]):
         # Only the tooltip needs them: marks that are drawn would hide the signal.
         self._hover.renderers = [self._figure.scatter("x", "y", source=self._columns, size=3, alpha=0)]
         on_events.renderers = events
-        self._names = ColumnDataSource({"y": [], "text": []})
-        self._figure.add_layout(LabelSet(x=6, x_units="screen", y="y", text="text", source=self._names, text_color=INK,
-                                         text_font=FONT, text_font_size="12px", text_font_style="bold",
-                                         text_baseline="top"))
+        self._bands = ChannelBands(self._figure)
         self._pick.listen(self._chart, self._figure, {
             **{each: {"instant": "instant", "layer": "layer"} for each in events}, samples: {"key": "key", "at": "x"}},
                     stretches="Hear a stretch", pans=True)
@@ -71,11 +60,11 @@ class ScopeView(ZoomedChart[ScopeFrame]):
 
     def draw(self, picture: ScopeFrame) -> None:
         super().draw(picture)
-        self._draw_axis()
+        self._bands.draw(picture.channels)
 
     def _axes(self, picture: ScopeFrame) -> ChartAxes:
-        return ChartAxes(picture.x, _bands(picture), (time_label(picture), ""),
-                         self._style.height or _height_px(picture))
+        return ChartAxes(picture.x, bands(picture.channels), (time_label(picture), ""),
+                         self._style.height or height_px(picture.channels))
 
     def _draw_window(self) -> None:
         picture = self._picture
@@ -97,16 +86,6 @@ class ScopeView(ZoomedChart[ScopeFrame]):
         self._events.data = _events(picture, x)
         self._fresh.data = {"left": [], "right": []} if picture.fresh is None else {
             "left": [picture.fresh], "right": [picture.last]}
-
-    def _draw_axis(self) -> None:
-        ticks = band_ticks(self._picture)
-        axis = self._figure.yaxis[0]
-        if axis.major_label_overrides != ticks:
-            axis.update(ticker=FixedTicker(ticks=list(ticks)), major_label_overrides=ticks)
-            self._figure.ygrid[0].ticker = axis.ticker
-        channels = self._picture.channels
-        self._names.data = {"y": [len(channels) - channel.slot - 0.01 for channel in channels],
-                            "text": [channel.name for channel in channels]}
 
     def _add_fill(self, *, hatched: bool) -> ColumnDataSource:
         source = ColumnDataSource({name: [] for name in _PATHS})
@@ -137,28 +116,8 @@ class ScopeView(ZoomedChart[ScopeFrame]):
         return [ranges, heads]
 
 
-def _bands(picture: ScopeFrame) -> Extent:
-    return Extent(0.0, float(len(picture.channels)))
 
 
-def _height_px(picture: ScopeFrame) -> int:
-    return _AXIS_PX + max(_ONE_CHANNEL_PX, _CHANNEL_PX * len(picture.channels))
-
-
-def on_band(seen: VisibleSamples, values: Any, channels: int) -> Any:
-    """Where values stand in the band of their channel."""
-    return channels - 1 - seen.channel.slot + (1 - BAND) / 2 + BAND * seen.scaled(np.asarray(values, np.float64))
-
-
-def band_ticks(picture: ScopeFrame) -> dict[float, str]:
-    """Round values of each channel, at their places."""
-    found = {}
-    for channel in picture.channels:
-        seen = VisibleSamples(channel, [], [], single=False)
-        step = decimal_step((channel.y.high - channel.y.low) / _TICKS)
-        for at in range(ceil(channel.y.low / step - 1e-9), floor(channel.y.high / step + 1e-9) + 1):
-            found[float(on_band(seen, at * step, len(picture.channels)))] = value_words(at * step)
-    return found
 
 
 def _filled(seen: list[VisibleSamples], style: Any, *, is_open: bool) -> dict[str, Any]:
@@ -167,7 +126,7 @@ def _filled(seen: list[VisibleSamples], style: Any, *, is_open: bool) -> dict[st
     for channel in seen:
         for x, low, high in () if channel.single else channel.provisional if is_open else channel.settled:
             xs.append(np.concatenate([x, x[::-1]]))
-            ys.append(on_band(channel, np.concatenate([high, low[::-1]]), len(seen)))
+            ys.append(on_band(channel.channel, np.concatenate([high, low[::-1]]), len(seen)))
             colours.append(colour(channel.channel.slot, style, channel.channel.column))
     return {"xs": xs, "ys": ys, "colour": colours}
 
@@ -176,7 +135,8 @@ def _stroked(seen: list[VisibleSamples], style: Any, *, is_open: bool) -> dict[s
     """A line through single samples."""
     drawn = [(channel, x, low) for channel in seen if channel.single
              for x, low, _ in (channel.provisional if is_open else channel.settled)]
-    return {"xs": [x for _, x, _ in drawn], "ys": [on_band(channel, low, len(seen)) for channel, _, low in drawn],
+    return {"xs": [x for _, x, _ in drawn],
+            "ys": [on_band(channel.channel, low, len(seen)) for channel, _, low in drawn],
             "colour": [colour(channel.channel.slot, style, channel.channel.column) for channel, _, _ in drawn]}
 
 
@@ -189,7 +149,7 @@ def _sample_points(seen: list[VisibleSamples], style: Any) -> dict[str, Any]:
             continue
         for fullness, (x, low, _) in stretches:
             found["x"] += x.tolist()
-            found["y"] += on_band(channel, low, len(seen)).tolist()
+            found["y"] += on_band(channel.channel, low, len(seen)).tolist()
             found["colour"] += [colour(channel.channel.slot, style, channel.channel.column)] * len(x)
             found["fullness"] += [fullness] * len(x)
             found["key"] += [channel.channel.key] * len(x)

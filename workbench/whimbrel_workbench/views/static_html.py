@@ -18,6 +18,7 @@ from whimbrel_workbench.frames import (
     Spectrogram,
     Stages,
     TableFrame,
+    TriggerFrame,
 )
 from whimbrel_workbench.views.big_numbers import figures_html
 from whimbrel_workbench.views.caption import caption, undrawn_words
@@ -27,6 +28,7 @@ from whimbrel_workbench.views.svg_cells import heat_svg, scatter_svg
 from whimbrel_workbench.views.svg_charts import bars_svg, lines_svg
 from whimbrel_workbench.views.svg_scope import scope_svg
 from whimbrel_workbench.views.svg_spectrogram import spectrogram_svg
+from whimbrel_workbench.views.svg_trigger import trigger_svg
 from whimbrel_workbench.views.table import table_html
 
 
@@ -62,6 +64,8 @@ def _picture(frame: Frame) -> str:
             return _image(frame, scope_svg(picture, style), "Dashed, hollow: provisional.")
         case Spectrogram() as picture:
             return _image(frame, spectrogram_svg(picture, style), "Lighter: louder.")
+        case TriggerFrame() as picture:
+            return _image(frame, trigger_svg(picture, style), "Lighter: more windows. Dashed: provisional.")
         case TableFrame() as picture:
             return table_html(picture.compared(picture))  # nobody looked at it before: nothing is marked
         case BigNumbers() as picture:

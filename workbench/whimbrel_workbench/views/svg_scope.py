@@ -9,8 +9,8 @@ import numpy as np
 from whimbrel_workbench.frames import PLAIN, ScopeFrame, Style
 from whimbrel_workbench.frames.event_marks import EventMarks
 from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.views.channel_bands import band_ticks, on_band
 from whimbrel_workbench.views.palette import GRID, STRONG, colour
-from whimbrel_workbench.views.scope import band_ticks, on_band
 from whimbrel_workbench.views.svg import (
     MAX_NAME_PX,
     WIDTH_PX,
@@ -35,7 +35,7 @@ def scope_svg(picture: ScopeFrame, style: Style = PLAIN) -> str:
     """All channels over all of the axis, with their events."""
     count = len(picture.channels)
     bottom = _TOP_PX + max(160, _CHANNEL_PX * count)
-    ticks = band_ticks(picture)
+    ticks = band_ticks(picture.channels)
     left = 16 + max(wide_px(words) for words in ticks.values())
     x, y = Scale(picture.x, left, WIDTH_PX - 20), Scale(Extent(0.0, float(count)), bottom, _TOP_PX)
     parts = [f'<path d="M{left:.1f} {y(at):.1f} H{x.high_px:.1f}" stroke="{GRID}" stroke-opacity=".3"/>'
@@ -54,7 +54,7 @@ def scope_svg(picture: ScopeFrame, style: Style = PLAIN) -> str:
 
 
 def _drawn(seen: VisibleSamples, stretch: Stretch, count: int, x: Scale, y: Scale, paint: str) -> str:
-    at, low, high = stretch[0], on_band(seen, stretch[1], count), on_band(seen, stretch[2], count)
+    at, low, high = stretch[0], on_band(seen.channel, stretch[1], count), on_band(seen.channel, stretch[2], count)
     if seen.single:
         return f'<path d="{path(np.where(np.isnan(low), np.nan, at), low, x, y)}" {paint} stroke-width="1.4"/>'
     outline = path(np.concatenate([at, at[::-1]]), np.concatenate([high, low[::-1]]), x, y)

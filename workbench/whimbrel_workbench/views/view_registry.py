@@ -12,6 +12,7 @@ from whimbrel_workbench.frames import (
     ScopeFrame,
     Spectrogram,
     TableFrame,
+    TriggerFrame,
 )
 from whimbrel_workbench.views.bars import BarsView
 from whimbrel_workbench.views.big_numbers import FiguresView
@@ -22,6 +23,7 @@ from whimbrel_workbench.views.scatter import ScatterView
 from whimbrel_workbench.views.scope import ScopeView
 from whimbrel_workbench.views.spectrogram import SpectrogramView
 from whimbrel_workbench.views.table import RowsView
+from whimbrel_workbench.views.trigger import TriggerView
 
 
 def view_of(picture: Picture, host: Host = NOBODY) -> View:
@@ -39,6 +41,8 @@ def view_of(picture: Picture, host: Host = NOBODY) -> View:
             return ScopeView(picture, host)
         case Spectrogram():
             return SpectrogramView(picture, host)
+        case TriggerFrame():
+            return TriggerView(picture, host)
         case TableFrame():
             return RowsView(picture, host)
         case BigNumbers():

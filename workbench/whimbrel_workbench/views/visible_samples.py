@@ -41,10 +41,6 @@ class VisibleSamples:
     single: bool
     coarse: bool = False
 
-    def scaled(self, values: Floats) -> Floats:
-        """Values as shares of the height of the channel."""
-        return (values - self.channel.y.low) / (self.channel.y.high - self.channel.y.low)
-
 
 def visible_samples(picture: ScopeFrame, x: Extent, width_px: int) -> list[VisibleSamples]:
     """What to draw of each channel in a range that is so many pixels wide."""
