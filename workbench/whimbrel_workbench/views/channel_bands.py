@@ -1,4 +1,4 @@
-"""Bands of channels, one above the other: names, ticks, and places of values."""
+"""Bands of channels, one above the other."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def bands(channels: Sequence[ScopeChannel]) -> Extent:
     return Extent(0.0, float(len(channels)))
 
 
-def height_px(channels: Sequence[ScopeChannel], share: float = 1.0) -> int:
-    """Height of a chart, as a share of the usual one."""
-    return _AXIS_PX + int(share * max(_ONE_CHANNEL_PX, _CHANNEL_PX * len(channels)))
+def height_px(channels: Sequence[ScopeChannel], scale: float = 1.0) -> int:
+    """Height of a chart, at a multiple of the usual one."""
+    return _AXIS_PX + int(scale * max(_ONE_CHANNEL_PX, _CHANNEL_PX * len(channels)))
 
 
 def on_band(channel: ScopeChannel, values: Any, channels: int) -> Floats:

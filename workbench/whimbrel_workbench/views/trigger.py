@@ -1,4 +1,4 @@
-"""Draw windows around triggers: settled ones counted, the newest as a line."""
+"""Draw windows around triggers: counts, and the newest as a line."""
 
 from __future__ import annotations
 
