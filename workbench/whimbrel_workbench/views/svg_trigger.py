@@ -1,4 +1,4 @@
-"""A triggered scope as SVG: counts as an image, the newest window as a line."""
+"""A triggered scope as SVG."""
 
 from __future__ import annotations
 
