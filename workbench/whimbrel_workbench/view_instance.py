@@ -12,6 +12,7 @@ from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.details import EstimateControls, RunDetails
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.sessions import ENDED, AnyRun, LiveSession
+from whimbrel_workbench.sessions.sample_ranges import SampleRanges
 from whimbrel_workbench.sessions.visible_range import ZoomedLines, can_be_asked
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import Host, still_html
@@ -53,6 +54,8 @@ class ViewInstance:
         host = Host(changing=lambda: page.one_message(self._panel), resort=feed.resort, pick=self._details.pick)
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else replace(
             host, stretches=feed.of_samples)
+        if feed.of_samples:
+            host = replace(host, read_samples=SampleRanges(self._change).read)
         if can_be_asked(feed.written):
             host = replace(host, zoom_to=ZoomedLines(feed, self._change).zoom_to)
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)

@@ -24,6 +24,7 @@ from whimbrel_workbench.frames.options import Kind, Options
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.scatter import MAX_COLOURS, Scatter, ScatterMemory, scatter
 from whimbrel_workbench.frames.scope import MAX_CHANNELS, ScopeMemory, scope
+from whimbrel_workbench.frames.signal_store import ReadAgain
 from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.status import Status
 from whimbrel_workbench.frames.style import PLAIN, Style
@@ -74,6 +75,8 @@ class FrameBuilder:
         Of a result whose rows are samples.
     measured_times : frozenset of str
         Columns that are times of samples, which are no channels.
+    read : callable, optional
+        Reads a range of samples again.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class FrameBuilder:
     alone: bool = False
     sampling: Sampling | None = None
     measured_times: frozenset[str] = frozenset()
+    read: ReadAgain | None = None
     undecided: bool = field(default=False, init=False)
     _kind: Kind = "auto"
     _unseen: bool = True
@@ -219,7 +223,7 @@ class FrameBuilder:
     def _scoped(self, result: Result, columns: ColumnRoles, sampling: Sampling, marks: Result | None,
                 keep_rows: int) -> SignalPicture | None:
         drawn, self._scope = scope(result, columns, sampling, self._scope, self.options.style, marks,
-                                   max_samples=keep_rows, maximum=self.options.top or MAX_CHANNELS)
+                                   max_samples=keep_rows, maximum=self.options.top or MAX_CHANNELS, read=self.read)
         if drawn is None or self.options.trigger is None:
             return Spectrogram(drawn) if drawn is not None and self.options.kind == "spectrogram" else drawn
         return triggered(drawn, self._window_span(result.table.schema), self.options.windows or MAX_WINDOWS)

@@ -68,6 +68,7 @@ class SampleTrace:
         self.runs: list[list[int]] = []
         self.seen: list[list[int]] = []
         self._chunks: dict[int, Numbers] = {}
+        self._spared: tuple[int, int] = (0, 0)
 
     @property
     def samples(self) -> int:
@@ -90,12 +91,29 @@ class SampleTrace:
         for runs in (self.runs, self.seen):
             _insert(runs, first, stop)
 
+    def spare(self, first: int, stop: int) -> None:
+        """Keep the values of a range, and no longer those of another one, whatever is dropped."""
+        self._spared = first, stop
+
     def drop(self, before: int) -> None:
         """Forget the values of earlier samples, but not their extremes: whole chunks of them."""
-        for number in [number for number in self._chunks if (number + 1) * _CHUNK <= before]:
+        begin, (first, stop) = before // _CHUNK * _CHUNK, self._spared
+        kept = range(first // _CHUNK, -(-stop // _CHUNK))
+        for number in [number for number in self._chunks if number * _CHUNK < begin and number not in kept]:
             del self._chunks[number]
-        begin = before // _CHUNK * _CHUNK
-        self.runs = [[max(first, begin), stop] for first, stop in self.runs if stop > begin]
+        spared = _inside(self.runs, first, min(stop, begin))
+        self.runs = [*map(list, spared), *([max(each, begin), end] for each, end in self.runs if end > begin)]
+
+    def dropped(self, first: int, stop: int) -> list[tuple[int, int]]:
+        """The parts of a range whose samples came, but are no longer in memory."""
+        found = []
+        for begin, end in _inside(self.seen, first, stop):
+            place = begin
+            for low, high in _inside(self.runs, begin, end):
+                found += [(place, low)] * (low > place)
+                place = high
+            found += [(place, end)] * (end > place)
+        return found
 
     def pieces(self, first: int, stop: int) -> Iterator[Piece]:
         """The samples of a range that are in memory."""
@@ -127,7 +145,7 @@ class SampleTrace:
         """The same, with the extremes of whole blocks where values were dropped."""
         size, low, high = columns.size, columns.low, columns.high
         first, stop = columns.first, columns.first + size * len(low)
-        parts = _inside(self.seen, first, min(stop, self.runs[0][0] if self.runs else stop))
+        parts = self.dropped(first, stop)
         for begin, end in parts:
             block, after = begin // BLOCK, -(-end // BLOCK)
             least, most = self.pyramid.cells(0, block, after)

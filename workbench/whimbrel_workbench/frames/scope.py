@@ -15,7 +15,7 @@ from whimbrel_workbench.frames.finality import Stages
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.frames.sample_axis import SampleAxis
 from whimbrel_workbench.frames.sample_trace import SampleTrace
-from whimbrel_workbench.frames.signal_store import Channel, SignalStore
+from whimbrel_workbench.frames.signal_store import Channel, ReadAgain, SignalStore
 from whimbrel_workbench.frames.style import Style
 
 MAX_CHANNELS: Final = 8
@@ -125,10 +125,10 @@ class ScopeMemory:
 
 
 def scope(result: Result, columns: ColumnRoles, sampling: Sampling, memory: ScopeMemory, style: Style,
-          marks: Result | None, *, max_samples: int,
-          maximum: int = MAX_CHANNELS) -> tuple[ScopeFrame | None, ScopeMemory]:
+          marks: Result | None, *, max_samples: int, maximum: int = MAX_CHANNELS,
+          read: ReadAgain | None = None) -> tuple[ScopeFrame | None, ScopeMemory]:
     """Draw a result as channels. None when it has no samples."""
-    store = memory.store or SignalStore(sampling, columns.values, columns.keys, max_samples, maximum)
+    store = memory.store or SignalStore(sampling, columns.values, columns.keys, max_samples, maximum, read)
     store.take(result)
     known = dict(memory.y)
     channels = []

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from whimbrel.batch import Column
-from whimbrel.clock import Timebase
+from whimbrel.clock import MIN_TIME, Timebase
 from whimbrel.plan import Sampling
 from whimbrel_workbench.frames.format_times import ticks
 from whimbrel_workbench.frames.labels import labels
@@ -23,6 +24,22 @@ from whimbrel_workbench.frames.sample_trace import SampleTrace
 
 Channel = tuple[str, str]
 """Key as words, and name of the column."""
+
+
+ReadAgain = Callable[[int, int], pa.Table | None]
+"""Reads the rows of a range of ticks; None where that is not possible."""
+
+_PORTION: Final = 2_000_000
+
+
+@dataclass(slots=True, eq=False)
+class Hole:
+    """Rows that were evicted unread: how many, between which ticks, and how many ticks to read at a time."""
+
+    rows: int
+    first: int
+    stop: int
+    portion: int
 
 
 @dataclass(slots=True)
@@ -41,6 +58,8 @@ class SignalStore:
         Most samples of a channel whose values stay in memory.
     max_channels : int
         Most channels; of more only the names are known.
+    read : callable, optional
+        Reads a range of ticks from the sources again.
 
     Attributes
     ----------
@@ -51,6 +70,8 @@ class SignalStore:
     others : list of Channel
     unread : int
         Rows that were evicted before they were taken over.
+    holes : list of Hole
+        Where they are, if they can be read again.
     lock : threading.Lock
         Held while samples are taken over, and while they are drawn.
     """
@@ -60,13 +81,16 @@ class SignalStore:
     keys: tuple[str, ...]
     max_samples: int
     max_channels: int
+    read: ReadAgain | None = None
     traces: dict[Channel, SampleTrace] = field(default_factory=dict)
     tail: dict[Channel, SampleTrace] = field(default_factory=dict)
     others: list[Channel] = field(default_factory=list)
     axes: dict[str, SampleAxis] = field(default_factory=dict)
     unread: int = 0
+    holes: list[Hole] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _known: int = 0
+    _until: int = MIN_TIME
     _rearranged: int | None = None
 
     def take(self, result: Result) -> None:
@@ -75,18 +99,58 @@ class SignalStore:
             if result.rearranged is None or result.rearranged != self._rearranged:
                 # Rows stand elsewhere: the clock of a replay went back, or they were sorted.
                 self._rearranged, self._known, self.unread = result.rearranged, 0, 0
-                self.traces, self.others = {}, []
-            self.unread += max(0, result.forgotten - self._known)
+                self.traces, self.others, self.holes, self._until = {}, [], [], MIN_TIME
+            missed = max(0, result.forgotten - self._known)
+            self.unread += missed
             self._known = max(self._known, result.forgotten)
             settled = result.forgotten + result.settled
             fresh = result.table.slice(self._known - result.forgotten, max(0, settled - self._known))
+            if missed and len(fresh) and self.read is not None:
+                stop = int(ticks(fresh.slice(0, 1))[0])
+                self.holes.append(Hole(missed, self._until, stop, max(1, int(_PORTION * self.sampling.period))))
             self._add(fresh, self.traces)
+            if len(fresh):
+                self._until = int(ticks(fresh.slice(len(fresh) - 1))[0]) + 1
             self._known = max(self._known, settled)
             self.tail = {}
             self._add(result.table.slice(result.settled), self.tail)
-            for trace in self.traces.values():
-                if trace.runs and trace.runs[-1][1] - trace.runs[0][0] > 2 * self.max_samples:
-                    trace.drop(trace.runs[-1][1] - self.max_samples)
+            self._drop()
+
+    def fill(self) -> bool:
+        """Read a part of the newest hole again; whether there was one."""
+        with self.lock:
+            hole = self.holes[-1] if self.holes else None
+        if hole is None or self.read is None:
+            return False
+        first = max(hole.first, hole.stop - hole.portion)
+        table = self.read(first, hole.stop)
+        with self.lock:
+            if not self.holes or self.holes[-1] is not hole:
+                return bool(self.holes)
+            rows = 0 if table is None else min(len(table), hole.rows)
+            if table is not None:
+                self._add(table, self.traces)
+                self._drop()
+            self.unread -= rows
+            hole.rows, hole.stop = hole.rows - rows, first
+            hole.portion *= 1 if rows else 2
+            if table is None or not hole.rows or first == hole.first:
+                self.holes.pop()
+            return True
+
+    def restore(self, table: pa.Table, first: int, last: int) -> None:
+        """Take over dropped samples of a range of ticks again. Those of the last such range are forgotten."""
+        with self.lock:
+            for (name, _), trace in self.traces.items():
+                timebase = self.axes[name].timebase
+                trace.spare(timebase.first_sample(first), timebase.first_sample(last + 1))
+            self._add(table, self.traces)
+            self._drop()
+
+    def _drop(self) -> None:
+        for trace in self.traces.values():
+            if trace.runs and trace.runs[-1][1] - trace.runs[0][0] > 2 * self.max_samples:
+                trace.drop(trace.runs[-1][1] - self.max_samples)
 
     def axis(self, channel: Channel) -> SampleAxis:
         """Where the samples of a channel stand."""

@@ -41,6 +41,7 @@ from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 from whimbrel_workbench.sessions.replay_controller import ReplayController, playback_of
 from whimbrel_workbench.sessions.result_shape import columns_and_keys, frame_builder
 from whimbrel_workbench.sessions.run_status import failure_of, progressive_status_of, status_of
+from whimbrel_workbench.sessions.sample_ranges import UnreadSamples
 from whimbrel_workbench.sessions.shared_clocks import SharedClocks
 from whimbrel_workbench.sessions.start_queries import start_together
 from whimbrel_workbench.sessions.time_span_check import several_times
@@ -115,7 +116,7 @@ class LiveSession:
         self._watched = threading.Event()
         self._watched.set()
         self._run: AnyRun | None = None
-        self._marks = MarkQuery(options.events)
+        self._marks, self._unread = MarkQuery(options.events), UnreadSamples(self.refresh)
         self._refused: Failure | None = None
         self._picture: Picture | None = None
         self._result: Result | None = None
@@ -410,6 +411,7 @@ class LiveSession:
                 self._picture = self._framer.picture(result, more=lambda: self._more(run, now[1]), marks=marks,
                                                      keep_rows=self.keep_rows)
                 self._result = result
+                self._unread.read(self._picture)
                 if self._framer.undecided and not anyway:
                     return True
             self._status = self._marks.with_failure(_status(run, now[1], snapshot.metrics, playback))

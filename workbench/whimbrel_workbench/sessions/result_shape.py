@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from whimbrel.errors import WhimbrelError
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Sampling
 from whimbrel.stream import LatencyBands, Stream
 from whimbrel_workbench.frames import ColumnRoles, FrameBuilder, Options
+from whimbrel_workbench.frames.signal_store import ReadAgain
 from whimbrel_workbench.sessions.group_columns import grouped_by
 
 
@@ -19,7 +21,21 @@ def columns_of(query: Stream | LatencyBands, options: Options) -> ColumnRoles:
 def frame_builder(query: Stream | LatencyBands, options: Options) -> FrameBuilder:
     """What draws the result of a query."""
     keys = columns_and_keys(query)[1]
-    return FrameBuilder(options, keys, is_raw(query), is_alone(query), *sampling_of(query, options))
+    return FrameBuilder(options, keys, is_raw(query), is_alone(query), *sampling_of(query, options), reader_of(query))
+
+
+def reader_of(query: Stream | LatencyBands) -> ReadAgain | None:
+    """What reads a range of ticks of a result again; None for feeds, which give their rows once."""
+    if not isinstance(query, Stream) or any(source.live for source in query.sources):
+        return None
+
+    def read(first: int, stop: int) -> pa.Table | None:
+        try:
+            return query.between(first, stop).collect()
+        except WhimbrelError:
+            return None  # extremes stay, and the run itself says what is wrong
+
+    return read
 
 
 def is_raw(query: Stream | LatencyBands) -> bool:

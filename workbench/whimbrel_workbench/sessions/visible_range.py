@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from whimbrel_workbench.frames.format_times import tick_at
 from whimbrel_workbench.frames.lines import Lines, ShowRange, lines_of_range
 from whimbrel_workbench.frames.result import Result
 from whimbrel_workbench.sessions.live_session import ENDED, LiveSession
+from whimbrel_workbench.sessions.newest_request import NewestRequest
 
 Change = Callable[[Callable[[], None]], object]
 
@@ -88,32 +88,15 @@ class VisibleRange:
 
     def __init__(self, query: Stream, columns: ColumnRoles, style: Style, change: Change) -> None:
         self._query, self.columns, self._style, self._change = query, columns, style, change
-        self._newest: _Request | None = None
-        self._changing = threading.Lock()
-        self._working = False
+        self._requests: NewestRequest[_Request] = NewestRequest(self._answer)
 
     def ask(self, x: Extent, width_px: int, show: ShowRange) -> None:
         """Evaluate a range of the axis that is so many pixels wide. `show` is called once for each precision."""
-        with self._changing:
-            self._newest = _Request(x, width_px, show)
-            starts, self._working = not self._working, True
-        if starts:
-            threading.Thread(target=self._work, name="whimbrel-range", daemon=True).start()
+        self._requests.ask(_Request(x, width_px, show))
 
     def forget(self) -> None:
         """Nothing that was asked is shown any more."""
-        with self._changing:
-            self._newest = None
-
-    def _work(self) -> None:
-        request: _Request | None = None
-        while True:
-            with self._changing:
-                if self._newest is None or self._newest is request:
-                    self._working = False
-                    return
-                request = self._newest
-            self._answer(request)
+        self._requests.forget()
 
     def _answer(self, request: _Request) -> None:
         for query in self.queries(request.x, request.width_px):
@@ -121,14 +104,14 @@ class VisibleRange:
                 table = query.collect()
             except WhimbrelError:
                 return  # the lines of the whole run stay
-            if self._newest is not request:
+            if not self._requests.wanted(request):
                 return
             drawn = lines_of_range(Result(table, (len(table),)), self.columns, self._style)
             if drawn is not None:
                 self._change(partial(self._show, request, drawn))
 
     def _show(self, request: _Request, drawn: Lines) -> None:
-        if self._newest is request:
+        if self._requests.wanted(request):
             request.show(request.x, drawn)
 
     def queries(self, x: Extent, width_px: int) -> Iterator[Stream]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import panel as pn
 
-from whimbrel_workbench.frames import PLAIN, Picture, Style
+from whimbrel_workbench.frames import PLAIN, Picture, ScopeFrame, Style
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.lines import ShowRange
 from whimbrel_workbench.frames.mark import Mark
@@ -39,6 +39,8 @@ class Host:
     zoom_to : callable, optional
         Called with a range of the time axis to which a reader zoomed, the pixels for it, and what shows its lines; with
         no range when the reader returns. None where only all of the result can be shown.
+    read_samples : callable, optional
+        Called with a picture, a visible range whose samples are no longer in memory, and what draws it again.
     """
 
     style: Style = PLAIN
@@ -48,6 +50,7 @@ class Host:
     picking: str = "for its source events"
     stretches: bool = False
     zoom_to: Callable[[Extent | None, int, ShowRange], None] | None = None
+    read_samples: Callable[[ScopeFrame, Extent, Callable[[], None]], None] | None = None
 
 
 NOBODY: Final = Host()

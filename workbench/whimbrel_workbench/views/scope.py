@@ -62,6 +62,10 @@ class ScopeView(ZoomedChart[ScopeFrame]):
         super().draw(picture)
         self._bands.draw(picture.channels)
 
+    @property
+    def _signal(self) -> ScopeFrame:
+        return self._picture
+
     def _axes(self, picture: ScopeFrame) -> ChartAxes:
         return ChartAxes(picture.x, bands(picture.channels), (time_label(picture), ""),
                          self._style.height or height_px(picture.channels))

@@ -10,6 +10,7 @@ import panel as pn
 from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LinearColorMapper, Range1d
 from numpy.typing import NDArray
 
+from whimbrel_workbench.frames import ScopeFrame
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.spectrum_columns import Levels, SpectrumColumns
@@ -69,6 +70,14 @@ class SpectrogramView(ZoomedChart[Spectrogram]):
         self._note: Text = page_html("", CSS)
         self._panel = pn.Column(self._panel, self._note, margin=0, sizing_mode="stretch_width")
         self.draw(picture)
+
+    @property
+    def _signal(self) -> ScopeFrame:
+        return self._picture.scope
+
+    def _draw_again(self) -> None:
+        self._columns = SpectrumColumns(self._picture.channel)
+        super()._draw_again()
 
     def _axes(self, picture: Spectrogram) -> ChartAxes:
         return ChartAxes(picture.x, Extent(0.0, picture.per_s / 2), (time_label(picture), picture.frequency))

@@ -14,6 +14,9 @@ from whimbrel_workbench.frames.sample_axis import SampleAxis
 from whimbrel_workbench.frames.sample_trace import SampleTrace
 from whimbrel_workbench.frames.scope import ScopeChannel, ScopeFrame
 
+MAX_READ: Final = 2_000_000
+"""So many samples are read again at most."""
+
 SINGLE_PX: Final = 2
 """Samples that are farther apart are drawn one by one."""
 
@@ -56,6 +59,16 @@ def numbers_in_sight(channel: ScopeChannel, x: Extent) -> tuple[int, int]:
         return first, first
     return (first if x.low <= begin else max(first, channel.axis.first_at(x.low) - 1),
             stop if x.high >= end else min(stop, channel.axis.first_at(x.high) + 2))
+
+
+def dropped(picture: ScopeFrame, x: Extent) -> bool:
+    """Whether a range lacks values that can be read again, and is short enough for that."""
+    if picture.store.read is None:
+        return False
+    with picture.store.lock:
+        ranges = [(channel, *numbers_in_sight(channel, x)) for channel in picture.channels]
+        samples = sum(stop - first for _, first, stop in ranges)
+        return samples <= MAX_READ and any(channel.trace.dropped(first, stop) for channel, first, stop in ranges)
 
 
 def _of_channel(channel: ScopeChannel, x: Extent, width_px: int) -> VisibleSamples:

@@ -9,13 +9,14 @@ from typing import Generic, TypeVar
 import panel as pn
 from bokeh.plotting import figure
 
-from whimbrel_workbench.frames import Style
+from whimbrel_workbench.frames import ScopeFrame, Style
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.views.chart import name_axes
 from whimbrel_workbench.views.contract import Host
 from whimbrel_workbench.views.follow_axes import FollowAxes
 from whimbrel_workbench.views.selection import Selection
 from whimbrel_workbench.views.viewport import Viewport
+from whimbrel_workbench.views.visible_samples import dropped
 
 Drawn = TypeVar("Drawn")
 
@@ -94,5 +95,18 @@ class ZoomedChart(ABC, Generic[Drawn]):
         """Draw what is visible of the picture."""
 
     def _look_closer(self) -> None:
+        with self._host.changing():
+            self._draw_window()
+        scope, held = self._signal, self._viewport.held
+        if scope is not None and held is not None and self._host.read_samples is not None and dropped(scope, held[0]):
+            self._host.read_samples(scope, held[0], self._draw_again)
+
+    @property
+    def _signal(self) -> ScopeFrame | None:
+        """The samples that are drawn, if they may have to be read again."""
+        return None
+
+    def _draw_again(self) -> None:
+        """Draw what is visible, of which more is known now."""
         with self._host.changing():
             self._draw_window()
