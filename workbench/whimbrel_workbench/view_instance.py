@@ -12,7 +12,7 @@ from whimbrel_workbench.controls import Gesture, Toolbar, Transport
 from whimbrel_workbench.details import EstimateControls, RunDetails
 from whimbrel_workbench.frames import Frame
 from whimbrel_workbench.sessions import ENDED, AnyRun, LiveSession
-from whimbrel_workbench.sessions.sample_ranges import SampleRanges
+from whimbrel_workbench.sessions.dropped_samples import DroppedSamples
 from whimbrel_workbench.sessions.visible_range import ZoomedLines, can_be_asked
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import Host, still_html
@@ -55,7 +55,7 @@ class ViewInstance:
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else replace(
             host, stretches=feed.of_samples)
         if feed.of_samples:
-            host = replace(host, read_samples=SampleRanges(self._change).read)
+            host = replace(host, read_samples=DroppedSamples(self._change).read)
         if can_be_asked(feed.written):
             host = replace(host, zoom_to=ZoomedLines(feed, self._change).zoom_to)
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)

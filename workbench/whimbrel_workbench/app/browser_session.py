@@ -22,7 +22,7 @@ from whimbrel_workbench.frames import Frame, Picture
 from whimbrel_workbench.frames.key_filter import Chosen, narrowed, on_one_axis, sharing, values_of
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.sessions import source_facts
-from whimbrel_workbench.sessions.sample_ranges import SampleRanges
+from whimbrel_workbench.sessions.dropped_samples import DroppedSamples
 from whimbrel_workbench.sessions.visible_range import ZoomedLines, can_be_asked
 from whimbrel_workbench.view_panel import ViewPanel
 from whimbrel_workbench.views import NOBODY, Host, View
@@ -84,7 +84,7 @@ class BrowserSession:
         """The host of a view. Every reader may zoom: then the newest range of this page is evaluated."""
         host, feed = self._controls.host(name) if self._controls else NOBODY, self._shared.feeds[name]
         if feed.of_samples:
-            host = replace(host, read_samples=SampleRanges(self._document.add_next_tick_callback).read)
+            host = replace(host, read_samples=DroppedSamples(self._document.add_next_tick_callback).read)
         if not can_be_asked(feed.written):
             return host
         return replace(host, zoom_to=ZoomedLines(feed, self._document.add_next_tick_callback).zoom_to)

@@ -33,6 +33,7 @@ from whimbrel_workbench.frames.events import LineageEvents
 from whimbrel_workbench.frames.mark import Mark, row_of
 from whimbrel_workbench.frames.options import check_redraws
 from whimbrel_workbench.frames.trigger import SignalPicture
+from whimbrel_workbench.sessions.dropped_samples import UnreadSamples
 from whimbrel_workbench.sessions.latency_run import LatencyRun
 from whimbrel_workbench.sessions.lateness import latencies_of
 from whimbrel_workbench.sessions.lineage import source_events
@@ -41,7 +42,6 @@ from whimbrel_workbench.sessions.progressive_run import ProgressiveRun
 from whimbrel_workbench.sessions.replay_controller import ReplayController, playback_of
 from whimbrel_workbench.sessions.result_shape import columns_and_keys, frame_builder
 from whimbrel_workbench.sessions.run_status import failure_of, progressive_status_of, status_of
-from whimbrel_workbench.sessions.sample_ranges import UnreadSamples
 from whimbrel_workbench.sessions.shared_clocks import SharedClocks
 from whimbrel_workbench.sessions.start_queries import start_together
 from whimbrel_workbench.sessions.time_span_check import several_times

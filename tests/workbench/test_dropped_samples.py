@@ -15,8 +15,8 @@ from whimbrel_workbench.frames import Options, Result, ScopeFrame
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.sample_trace import SampleTrace
 from whimbrel_workbench.sessions import LiveSession
+from whimbrel_workbench.sessions.dropped_samples import DroppedSamples
 from whimbrel_workbench.sessions.result_shape import frame_builder
-from whimbrel_workbench.sessions.sample_ranges import SampleRanges
 from whimbrel_workbench.views import NOBODY, view_of
 from whimbrel_workbench.views.visible_samples import dropped, visible_samples
 
@@ -87,7 +87,7 @@ def test_dropped_values_of_a_range_come_back_and_stay_while_others_are_dropped()
     [before] = visible_samples(picture, x, 4_000)
     assert before.coarse
     shown: list[bool] = []
-    SampleRanges(lambda show: show()).read(picture, x, lambda: shown.append(True))
+    DroppedSamples(lambda show: show()).read(picture, x, lambda: shown.append(True))
     deadline = time.monotonic() + 30
     while not shown and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -27,7 +27,7 @@ class _Request:
     show: Callable[[], None]
 
 
-class SampleRanges:
+class DroppedSamples:
     """Reads samples whose values are no longer in memory, where a reader of one page looks. The newest range wins.
 
     Parameters
