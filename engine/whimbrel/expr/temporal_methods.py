@@ -72,7 +72,7 @@ class TemporalMethods:
 
     def past(self, back: Duration | None = None, *, rows: int | None = None,
              ahead: Duration = 0,  # word allowed: as in the method `ahead`
-             min_rows: int = 0) -> Expr:
+             min_rows: int = 1) -> Expr:
         """Aggregates of the window that ends at the time.
 
         It has the events that are active in ``(t - back, t + ahead]``, or the last `rows` events. An event that lasts
@@ -85,7 +85,7 @@ class TemporalMethods:
         rows : int
             Number of events, instead of `back`. The last one has started at the time or before it.
         min_rows : int
-            Fewest events for a value; otherwise it is null.
+            Fewest events for a value, at least 1; otherwise it is null.
 
         Examples
         --------

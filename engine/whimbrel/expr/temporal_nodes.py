@@ -146,7 +146,7 @@ class Past(WindowValue):
     @property
     def call(self) -> str:
         ahead = f", ahead={self.later!r}" if self.later else ""
-        return f"past({self.back!r}{ahead}{f', min_rows={self.min_rows}' if self.min_rows else ''})"
+        return f"past({self.back!r}{ahead}{f', min_rows={self.min_rows}' if self.min_rows != 1 else ''})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +158,7 @@ class PastRows(WindowValue):
 
     @property
     def call(self) -> str:
-        return f"past(rows={self.rows}{f', min_rows={self.min_rows}' if self.min_rows else ''})"
+        return f"past(rows={self.rows}{f', min_rows={self.min_rows}' if self.min_rows != 1 else ''})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -47,8 +47,11 @@ class Node:
         if isinstance(self.op, Source):
             disorder = self.op.disorder
             in_order = not self.op.edges and disorder.partition is None and disorder.reorder_latency == 0
-            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=self.op.sampling,
-                              apart=None if self.op.sampling is None else self.op.sampling.apart,
+            sampling = self.op.sampling
+            if sampling is not None and disorder.late != "raise":  # late samples are left out, or have another time
+                sampling = None if disorder.late == "adjust" else sampling.with_gaps()
+            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=sampling,
+                              apart=None if sampling is None else sampling.apart,
                               points=self.op.longest == 1 and not self.op.edges,
                               named_unit=unit_in_name(self.op.time) if self.op.schema.unit is None else None)
         known = [node.properties for node in self._inputs_with("properties")]

@@ -17,7 +17,7 @@ from whimbrel.operators import Between, GroupAggregate, Resample, Select, SetDur
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.plan_nodes import after, until_next, until_start
+from whimbrel.stream.plan_nodes import after, as_samples, until_next, until_start
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.sample_filters import polyphase
 from whimbrel.stream.temporal_columns import TemporalParts
@@ -107,4 +107,5 @@ def resample(node: Node, keys: Keys, period: Duration | Rate, how: ResampleMetho
     windows = after(operators.tumbling_window, node, period, offset=offset)
     measures = tuple((name, mean(Col(name))) for name in columns)
     means = Node(GroupAggregate(keys=columns_of_keys(names), measures=measures), (windows,))
-    return Node(Select(columns=columns_of_keys(node.schema.names)), (means,))
+    means = Node(Select(columns=columns_of_keys(node.schema.names)), (means,))
+    return as_samples(means, names, ticks, grid_offset(period, unit, offset, where=where))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from whimbrel import operators
+from whimbrel.clock import quote_ticks
 from whimbrel.expr import Col, Expr
-from whimbrel.operators import Select
+from whimbrel.operators import AlignSamples, Select
 from whimbrel.plan import Node, Operator, Operators
 
 
@@ -33,6 +36,12 @@ def joined_by(build: Callable[..., Operators], left: Node, right: Node, *argumen
     return Node(made, (left, right))
 
 
+def matched_by_time(rows: Node, values: Node, keys: Sequence[str]) -> Node:
+    """Each row with the latest value of its key, of which one starts at a time."""
+    made = operators.asof_join(rows.schema, values.schema, on=list(keys) or None)
+    return Node(replace(made, keeps_rows=True), (rows, values))
+
+
 def until_next(node: Node, events: Node, keys: list[str]) -> Node:
     """Each value until the next event of its key; the newest one has no known end."""
     return until_start(after(operators.set_duration, node, None), events, keys)
@@ -41,6 +50,17 @@ def until_next(node: Node, events: Node, keys: list[str]) -> Node:
 def until_start(node: Node, events: Node, keys: list[str]) -> Node:
     """Each value until an event of its key starts, or it ends before that."""
     return joined_by(operators.clip_at, node, events, keys or None)
+
+
+def as_samples(node: Node, keys: Sequence[str], period: int, offset: int) -> Node:
+    """Events at multiples of a period, at most one of each key, as samples of which some may be missing."""
+    if node.properties.sampling is not None:
+        return node
+    unit, phase = node.schema.unit, offset % period
+    per = [f"per={list(keys)!r}"] if keys else []
+    shown = ", ".join((f"periodic={quote_ticks(period, unit)}", "gaps=True", *per))
+    return Node(AlignSamples(period=Fraction(period), phase=phase, gaps=True, per=frozenset(keys), options=shown,
+                             unit=unit), (node,))
 
 
 def with_keys(node: Node, keys: list[str]) -> Node:

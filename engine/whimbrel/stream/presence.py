@@ -74,7 +74,7 @@ def _never_null(part: Temporal) -> Temporal:
             value = when(reduce(and_, conditions)).then(Lit(True)).otherwise(None) if conditions else Lit(True)
             return replace(part, of=value)
         case Past() | PastRows():
-            return replace(part, of=count(), min_rows=0)
+            return replace(part, of=count(), min_rows=1)
         case WindowValue():
             return replace(part, of=count())
     return SoFar(count())  # a recurrence has a value from the first event on

@@ -37,10 +37,12 @@ def check_part(part: Temporal, schema: Schema) -> None:
             if offset_ticks(back, schema.unit, part) + offset_ticks(later, schema.unit, part) == 0:
                 raise PlanError("past() needs a window that is longer than 0.", where=where,
                                 hint='Use a duration, such as past("20m").')
-            _check_count(least, 0, "min_rows must be a number", where, "Use min_rows=10.")
+            _check_count(least, 1, "min_rows must be a number", where,
+                         "Use min_rows=10, or remove it.")
         case PastRows(rows=rows, min_rows=least):
             _check_count(rows, 1, "rows must be a number", where, "Use past(rows=10).")
-            _check_count(least, 0, "min_rows must be a number", where, "Use min_rows=10.")
+            _check_count(least, 1, "min_rows must be a number", where,
+                         "Use min_rows=10, or remove it.")
             if least > rows:
                 raise PlanError(f"min_rows must be at most rows, got min_rows={least} of rows={rows}.", where=where,
                                 hint="Use a smaller min_rows: no window has more rows.")

@@ -36,7 +36,16 @@ from whimbrel.operators import Assume, Join, Select, TemporalColumns, Where
 from whimbrel.plan import Aggregate, Node, NonOverlapping, Operator
 from whimbrel.stream.aggregates import count
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.plan_nodes import after, joined, joined_by, kept_columns, selected, until_next, with_keys
+from whimbrel.stream.plan_nodes import (
+    after,
+    joined,
+    joined_by,
+    kept_columns,
+    matched_by_time,
+    selected,
+    until_next,
+    with_keys,
+)
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.sample_filters import with_fir
@@ -176,7 +185,7 @@ class TemporalParts:
                 results, _ = self._aggregates(part)
                 aggregates = (each for each in reduced_in(results) if isinstance(each, Aggregate))
                 if all(can_fold(each, self.out.schema) for each in aggregates):
-                    return WindowFold(self._window(part), results, max(1, getattr(part, "min_rows", 1))), 0
+                    return WindowFold(self._window(part), results, getattr(part, "min_rows", 1)), 0
         return None
 
     def _window(self, part: WindowValue) -> TimeWindow | RowWindow | CellWindow:
@@ -202,7 +211,7 @@ class TemporalParts:
         return column
 
     def _add(self, part: Temporal) -> Col:
-        (there, value), on = self.at_any_time(part), self.keys or None
+        there, value = self.at_any_time(part)
         column = self._new(part.show())
         there = selected(there, {**self._kept_keys, column.name: value})
         if self._points:
@@ -212,7 +221,7 @@ class TemporalParts:
             return column
         end = self._new("end of the value")
         there = after(operators.with_columns, there, **{end.name: end_time()})
-        matched = joined_by(operators.asof_join, self.out, there, on=on)
+        matched = matched_by_time(self.out, there, self.keys)
         active = when(end.is_null() | (end > start_time())).then(column).otherwise(None)
         self.out = selected(matched, {**kept_columns(self.out), column.name: active})
         return column
@@ -295,7 +304,7 @@ class TemporalParts:
 
 
 def _of_enough(results: Expr, min_rows: int) -> Expr:
-    return when(count() >= min_rows).then(results).otherwise(None) if min_rows else results
+    return when(count() >= min_rows).then(results).otherwise(None) if min_rows > 1 else results
 
 
 def _one_at_a_time(node: Node, keys: list[str], asked: str) -> Node:

@@ -83,8 +83,8 @@ class FunctionsOfTime:
             "polyphase" filters samples, as ``assume(rate=...)`` declares them, and keeps the time of sample 0. See
             :class:`whimbrel.operators.PolyphaseResample`. The others read the samples around each multiple.
             "hold" is the last sample, "nearest" the nearer one (the earlier one of two). "linear" is on the line
-            between the two samples, of columns of numbers. "mean" is the mean of the samples in ``[t, t + period)``,
-            and there is no event where there is none.
+            between the two samples; what is no number has the value of the last one. "mean" is the mean of the samples
+            in ``[t, t + period)``, for numbers only. There is no event where there is no sample, and it takes no limit.
         limit : str, timedelta or int (ticks), optional
             Most time from a sample to a value; with "linear", between two samples: farther apart, values are null. A
             stream with a feed needs a limit. Without one, events go from the first to the last sample of each key.

@@ -15,7 +15,7 @@ from whimbrel.expr.temporal_nodes import PastRows, Recurrence, SoFar, Temporal, 
 from whimbrel.expr.temporal_parts import parts_by_text
 from whimbrel.operators import Chop, OverTime, Select, TemporalSamples
 from whimbrel.plan import Node
-from whimbrel.stream.plan_nodes import after, joined, joined_by, with_keys
+from whimbrel.stream.plan_nodes import after, as_samples, joined, matched_by_time, with_keys
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.temporal.bounds import presence_of
 from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns
@@ -67,7 +67,8 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
             rows = Node(TemporalSamples(parts=ReadColumns(read), keys=keys), (together, parts.out))
     assert rows is not None
     for there in endless:  # what begins and never ends has the value of its latest change
-        rows = joined_by(operators.asof_join, rows, there, on=parts.keys or None)
+        rows = matched_by_time(rows, there, keys)
+    rows = as_samples(rows, keys, ticks, op.offset)
     kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())
     return Node(Select(columns=(*kept, *shown)), (rows,))
@@ -109,5 +110,7 @@ def sampled(node: Node, every: Duration, where: str) -> Node:
     pieces = after(operators.chop, node, every)
     assert isinstance(pieces.op, Chop)
     pieces = Node(replace(pieces.op, asked=where), pieces.inputs)
-    since = start_time().cast(int) - grid_offset(every, unit)
-    return after(operators.set_duration, after(operators.where, pieces, since % ticks == 0), every)
+    offset, apart = grid_offset(every, unit), node.properties.apart
+    since = start_time().cast(int) - offset
+    found = after(operators.set_duration, after(operators.where, pieces, since % ticks == 0), every)
+    return found if apart is None else as_samples(found, sorted(apart.per), ticks, offset)

@@ -45,6 +45,8 @@ QUERIES = {
     "pan_tompkins_expression": expressions.pan_tompkins(REGULAR.select(x=col.y)),
     "trading_expression": expressions.crossing(REGULAR.select(x=col.y)),
     "fraud_expression": expressions.fraud(KEYED.select("key", x=col.y), key="key"),
+    "changes_joined": log().hold(limit=3).over_time(m=wb.mean(col.y).past(6)).cross_join(
+        log().hold(limit=5).over_time(s=wb.sum(col.x).past(4)), where=col.m > col.s),
     "scan_expression": log().select(z=wb.sum(col.y).so_far(reset=col.x > 1)),
     "scores_periodic": REGULAR.cross_join(REGULAR.tumbling_window(50).aggregate(m=wb.mean(col.y)), allow_lookahead=True)
     .select(z=col.y - col.m),

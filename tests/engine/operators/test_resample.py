@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def drawn_samples(drawn: random.Random, *, keys: bool) -> list[Event]:
         time = drawn.randint(-20, 5)
         for _ in range(drawn.randint(1, 25)):
             lasts = drawn.choice([1, 1, 3])
-            out.append((time, time + lasts, {"x": drawn.choice([None, *range(9)]), "k": key}))
+            out.append((time, time + lasts, {"x": drawn.choice([None, *range(9)]), "s": drawn.choice([None, "u", "v"]),
+                                                 "k": key}))
             time += lasts + drawn.choice([0, 0, 1, 6, 40])
     if keys:  # events without a key may overlap
         return sorted(out, key=lambda event: event[0])
@@ -50,11 +52,12 @@ def test_values_are_as_the_oracle_says(seed: int, keys: bool, how: Any) -> None:
     table = pa.table({"at": pa.array([start for start, _, _ in events], pa.int64()),
                       "until": pa.array([end for _, end, _ in events], pa.int64()),
                       "x": pa.array([row["x"] for _, _, row in events], pa.int64()),
+                      "s": pa.array([row["s"] for _, _, row in events], pa.string()),
                       "k": pa.array([row["k"] for _, _, row in events], pa.string())})
-    stream = wb.from_arrow(table, time="at", end="until").select("x", *(["k"] if keys else []))
+    stream = wb.from_arrow(table, time="at", end="until").select("x", "s", *(["k"] if keys else []))
     stream = stream.group_by("k") if keys else stream
     if not keys:
-        events = [(start, end, {"x": row["x"]}) for start, end, row in events]
+        events = [(start, end, {"x": row["x"], "s": row["s"]}) for start, end, row in events]
     expected = oracle.resample(events, period, how, limit=limit, offset=offset, keys=["k"] if keys else [])
     rows = stream.resample(period, how=how, limit=limit, offset=offset).collect().to_pylist()
     given = [(row.pop("start"), row.pop("end"), row) for row in rows]
@@ -183,18 +186,30 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a period in words": ({"period": "5ms", "how": "hold"}, "integer times", "ticks"),
     "a long limit": ({"how": "hold", "limit": 2**62}, "limit must be at most", "shorter"),
     "a mean with a limit": ({"how": "mean", "limit": 3}, "takes no limit", "Remove limit="),
-    "text on a line": ({"how": "linear"}, "needs columns of numbers, got 's' of type string", 'select("x")'),
+    "a decimal on a line": ({"how": "linear", "s": [Decimal(1), Decimal(2)]}, "gives float64, but 's' has the type",
+                            'with_columns(s=col.s.cast("float64"))'),
     "a mean of text": ({"how": "mean"}, "needs columns of numbers, got 's' of type string", 'select("x")'),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_argument_is_refused_before_any_row(name: str) -> None:
-    options, words, hint = WRONG[name]
+    options, words, hint = dict(WRONG[name][0]), *WRONG[name][1:]
     with pytest.raises(WhimbrelError) as failed:
-        signal([0, 1], s=["a", "b"]).resample(**{"period": 5, **options})
+        signal([0, 1], s=options.pop("s", ["a", "b"])).resample(**{"period": 5, **options})
     assert words in str(failed.value)
     assert hint in str(failed.value)
+
+
+def test_on_a_line_what_is_no_number_has_the_value_of_the_last_sample() -> None:
+    """The log as it was read, with its measured times, a text and a flag."""
+    at = [np.datetime64("2024-01-01T00:00:00.000", "ms") + np.timedelta64(each, "ms") for each in (0, 10, 60)]
+    log = wb.from_arrow({"t": at, "x": [0, 2, 4], "s": ["a", "b", None], "f": [True, False, True]}, time="t")
+    rows = log.resample("5ms", how="linear", limit="20ms").collect().to_pylist()
+    assert [(row["x"], row["s"], row["f"]) for row in rows[:4]] == [
+        (0.0, "a", True), (1.0, "a", True), (2.0, "b", False), (None, None, None)]
+    assert rows[-1] == rows[-1] | {"x": None, "s": None}
+    assert rows[1]["t"] == rows[0]["t"]
 
 
 def test_a_feed_needs_a_limit() -> None:

@@ -24,10 +24,10 @@ def drawn_presence(drawn: random.Random, depth: int) -> tuple[Any, oracle.At]:
             return col.x, oracle.column(lambda _: True)
         case "past":
             back, ahead = drawn.randint(1, 9), drawn.choice([0, 0, 4])
-            return of.past(back, ahead=ahead, min_rows=drawn.choice([0, 3])), oracle.past(len, back, ahead)
+            return of.past(back, ahead=ahead, min_rows=drawn.choice([1, 3])), oracle.past(len, back, ahead)
         case "rows":
             rows = drawn.randint(1, 6)
-            return of.past(rows=rows, min_rows=drawn.choice([0, min(3, rows)])), oracle.past_rows(len, rows)
+            return of.past(rows=rows, min_rows=drawn.choice([1, min(3, rows)])), oracle.past_rows(len, rows)
         case "cell":
             size = drawn.randint(1, 12)
             return of.cell(size, offset=3), oracle.cell(len, size, 3)

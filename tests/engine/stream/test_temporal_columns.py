@@ -54,12 +54,12 @@ def drawn_part(drawn: random.Random, depth: int) -> Pair:
             return col.x, oracle.column(lambda row: row["x"])
         case "past":
             of, means = drawn.choice(FOLDS)
-            back, ahead, least = drawn.randint(1, 20), drawn.choice([0, 0, 4]), drawn.choice([0, 0, 3])
+            back, ahead, least = drawn.randint(1, 20), drawn.choice([0, 0, 4]), drawn.choice([1, 1, 3])
             return of.past(back, ahead=ahead, min_rows=least), oracle.past(means, back, ahead, least)
         case "rows":
             of, means = drawn.choice(FOLDS)
             rows = drawn.randint(1, 6)
-            least = drawn.choice([0, 0, min(3, rows)])
+            least = drawn.choice([1, 1, min(3, rows)])
             return of.past(rows=rows, min_rows=least), oracle.past_rows(means, rows, least)
         case "cell":
             of, means = drawn.choice(FOLDS)
@@ -197,7 +197,10 @@ WRONG = {
     "negative ahead": (lambda: col.x.ahead(-3), "must not be negative, got -3", "Use ago() for the other direction."),
     "an empty window": (lambda: wb.sum(col.x).past(0), "needs a window that is longer than 0", 'past("20m")'),
     "an empty window before": (lambda: wb.sum(col.x).past(0).ago(1), "needs a window that is longer than 0", "past("),
-    "no number": (lambda: wb.sum(col.x).past(3, min_rows="a"), "min_rows must be a number of at least 0, got 'a'", ""),
+    "no number": (lambda: wb.sum(col.x).past(3, min_rows="a"), "min_rows must be a number of at least 1, got 'a'", ""),
+    "no rows in a window": (lambda: wb.sum(col.x).past(3, min_rows=0), "min_rows must be a number of at least 1, got 0",
+                            "Use min_rows=10, or remove it."),
+    "no rows of some": (lambda: wb.sum(col.x).past(rows=3, min_rows=0), "of at least 1, got 0", "Use min_rows=10"),
     "a bound of a window": (lambda: (wb.sum(col.x) + wb.window_start()).past(2), "window_start() is none", ""),
     "too far": (lambda: col.x.ago(2**63 - 1), "is too long", "Use a shorter duration"),
     "too long": (lambda: wb.sum(col.x).past(2**63 - 1), "is too long", "so_far()"),

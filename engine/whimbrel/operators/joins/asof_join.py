@@ -11,7 +11,7 @@ from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel
 from whimbrel.kernels.primitives.joins import asof
 from whimbrel.operators.joins.asof_kernel import AsofKernel
-from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs
+from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, has_one_partner, key_pairs
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent, later
 
 __all__ = ["Direction"]
@@ -48,6 +48,8 @@ class AsofJoin(Operator):
         Whether an equal start does not match.
     nulls_equal : bool
         Whether a null key matches a null key. Without it a null key matches nothing.
+    keeps_rows : bool
+        Each left event is known to have at most one match.
     suffix : str
         Added to right columns whose name the left has too.
     unit : {"s", "ms", "us", "ns"} or None
@@ -82,6 +84,7 @@ class AsofJoin(Operator):
     direction: Direction = "backward"
     strict: bool = False
     nulls_equal: bool = False
+    keeps_rows: bool = False
     suffix: str = "_right"
     unit: TickUnit = None
 
@@ -97,11 +100,13 @@ class AsofJoin(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         left, backward = upstream[0], self.direction == "backward"
+        single = self.keeps_rows or has_one_partner(upstream[1], self.on, nulls_equal=self.nulls_equal)
         time_grid = left.time_grid
         if time_grid is not None and not backward and (self.tolerance is None or self.tolerance >= time_grid.hop):
             time_grid = None  # it looks further ahead than to the next point
         return replace(left, intervals_only=True, causal=all(known.causal for known in upstream) and backward,
-                       time_grid=time_grid, starts_only=False, packed=True, apart=left.no_period())
+                       time_grid=time_grid, starts_only=False, packed=True, apart=left.no_period() if single else None,
+                       sampling=left.sampling if single else None)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -10,7 +10,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.joins.join_kernel import JoinKernel
-from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs, traced
+from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, has_one_partner, key_pairs, traced
 from whimbrel.plan import HIDDEN, Exact, KnownInput, LineageRequest, Operator, Properties, Reach, Sampling, fluent
 
 __all__ = ["How"]
@@ -106,8 +106,7 @@ class Join(Operator):
         """Left points stay samples where each has at most one partner: then it gives one row, or none."""
         if self.keeps_rows:
             return left.sampling
-        one_partner = right.apart is not None and right.apart.per <= {theirs for _, theirs in self.on}
-        if not one_partner or not (left.points or left.duration == 1):
+        if not has_one_partner(right, self.on, nulls_equal=self.nulls_equal) or not (left.points or left.duration == 1):
             return None
         return {"left": left.sampling, "inner": left.with_missing_samples()}.get(self.how)
 

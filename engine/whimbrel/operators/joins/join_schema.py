@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import ExpressionError, PlanError, SchemaError
 from whimbrel.expr import Binary, Col, Condition, Expr, check_key, columns_of, lifetime_of, substitute, trace, type_of
-from whimbrel.plan import LineageRequest
+from whimbrel.plan import LineageRequest, Properties
 
 __all__ = ["On"]
 
@@ -18,6 +18,13 @@ On = str | Sequence[str] | Mapping[str, str]
 """Key columns: names on both sides, or left names with right ones."""
 
 Pairs = tuple[tuple[str, str], ...]
+
+
+def has_one_partner(right: Properties, on: Pairs, *, nulls_equal: bool) -> bool:
+    """Whether at most one right event with the keys of a left one is active at any time, or starts then."""
+    if right.apart is None or not right.apart.per <= {theirs for _, theirs in on}:
+        return False
+    return right.apart.declared or not (nulls_equal and on)  # else events without a key were not checked
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Extend(Operator):
         known = upstream[0]
         duration = None if known.duration is None or known.duration + self.by <= 0 else known.duration + self.by
         return Properties(duration=duration, causal=known.causal and self.by >= 0, packed=known.packed,
-                          sampling=known.sampling)
+                          sampling=known.sampling if self.by >= 0 else known.with_missing_samples())
 
     def reach(self, *inputs: Reach) -> Reach | None:
         longest = inputs[0].longest

@@ -56,7 +56,8 @@ class Resample(Operator):
         Ticks from one grid point to the next.
     how : {"hold", "nearest", "linear"}
         "hold" is the last sample. "nearest" is the nearer one, and the earlier one of two. "linear" is on the line
-        between the two samples: null if they are more than `limit` apart, or one of them is null.
+        between the two samples: null if they are more than `limit` apart, or one of them is null. Columns that are no
+        numbers then have the value of the last sample.
     limit : int, optional
         Most ticks from a sample to a value; with "linear", between two samples. None: from the first to the last sample
         of each key, which needs a bounded stream.
@@ -106,9 +107,10 @@ class Resample(Operator):
     def _type_on_line(self, field: Field) -> pa.DataType:
         if pa.types.is_integer(field.type):
             return pa.float64()
-        if not pa.types.is_float32(field.type) and not pa.types.is_float64(field.type):
-            raise SchemaError(f'how="linear" needs columns of numbers, got {field.name!r} of type {field.type}.',
-                              where=self.show(), hint='Select the numbers first: select("x").resample(...).')
+        if pa.types.is_decimal(field.type):
+            raise SchemaError(f'how="linear" gives float64, but {field.name!r} has the type {field.type}.',
+                              where=self.show(), hint=f'Cast it first: with_columns({field.name}='
+                              f'col.{field.name}.cast("float64")).')
         return field.type
 
     def properties(self, *upstream: Properties) -> Properties:

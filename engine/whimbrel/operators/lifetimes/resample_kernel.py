@@ -197,6 +197,8 @@ class ResampleKernel(Kernel):
     def _on_line(self, column: Column, type_: pa.DataType, left: Array, right: Array, age: Array,
                  apart: Array) -> Column:
         known = right >= 0
+        if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+            return column.take_or_null(np.where(known, left, 0), known)
         valid = column.validity()[left] & column.validity()[right] & known
         values, out = np.asarray(column.values), np.empty(len(left))
         low, high = (frozen(values[rows].astype(np.float64)) for rows in (left, right))

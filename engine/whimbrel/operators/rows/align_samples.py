@@ -24,6 +24,7 @@ from whimbrel.plan import (
     Properties,
     Reach,
     Sampling,
+    TimeGrid,
     earlier,
     later,
 )
@@ -102,6 +103,10 @@ class AlignSamples(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
         sampling = Sampling(self.period, self.phase, self.per, self.gaps)
+        whole = not self.jitter and self.period.denominator == 1
+        if whole and self.phase is not None and known.time_grid is not None and known.time_grid.on(
+                TimeGrid(self.period.numerator, self.phase)):  # each row is at its sample
+            return replace(known, packed=True, apart=sampling.apart, sampling=sampling)
         return Properties(intervals_only=known.intervals_only, duration=self.duration(known.duration),
                           causal=known.causal, starts_only=known.starts_only, points=known.points,
                           apart=sampling.apart, sampling=sampling)

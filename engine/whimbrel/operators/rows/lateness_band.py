@@ -62,7 +62,8 @@ class LatenessBand(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(upstream[0], packed=False, in_order=False)
+        return replace(upstream[0], packed=False, in_order=False, apart=upstream[0].no_period(),
+                       sampling=upstream[0].with_missing_samples())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from whimbrel.batch import Schema
 from whimbrel.clock import TickUnit, quote_ticks
@@ -15,6 +16,7 @@ from whimbrel.plan import (
     Operator,
     Properties,
     Reach,
+    Sampling,
     TimeGrid,
     later,
 )
@@ -95,7 +97,9 @@ class OverTime(Operator):
         return Properties(intervals_only=self.every > 0, duration=self.every or None,
                           causal=upstream[0].causal and not lookahead,
                           time_grid=TimeGrid(self.every, self.offset) if self.every and not lookahead else None,
-                          apart=NonOverlapping(frozenset(self.keys), declared=False))
+                          apart=NonOverlapping(frozenset(self.keys), declared=False),
+                          sampling=Sampling(Fraction(self.every), self.offset, frozenset(self.keys)) if self.every
+                          else None)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         bounds, longest = self._bounds, self._longest(inputs[0].longest)

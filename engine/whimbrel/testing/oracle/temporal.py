@@ -163,7 +163,8 @@ def resample(facts: Iterable[Event], period: int, how: str, *, limit: int | None
              keys: Sequence[str] = ()) -> list[Event]:
     """One event at each multiple of a period, for each key: "never extrapolated; null across more than `limit`".
 
-    The last sample is at most `limit` old; without a limit, times are between the first and the last sample.
+    The last sample is at most `limit` old; without a limit, times are between the first and the last sample. On a line,
+    what is no number has the value of the last sample.
     """
     by_key: dict[Any, list[Event]] = {}
     for event in sorted(facts, key=lambda event: event[0]):
@@ -209,7 +210,11 @@ def _at_grid_point(how: str, time: int, before: list[Event], after: list[Event],
     def on_line(name: str) -> Any:
         if name in keys:
             return low[name]
-        if high is None or None in (low[name], high[name]) or (limit is not None and end - start > limit):
+        if high is None or (limit is not None and end - start > limit):
+            return None
+        if not all(isinstance(each[name], int | float | None) for each in (low, high)) or isinstance(low[name], bool):
+            return low[name]  # no number
+        if None in (low[name], high[name]):
             return None
         if start == end:
             return float(low[name])
