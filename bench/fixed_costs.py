@@ -13,11 +13,11 @@ import pyarrow as pa
 
 import whimbrel as wb
 from bench.figure import Figure
+from bench.pass_through import passed_through
 from whimbrel import Stream, col
-from whimbrel.batch import Batch, Schema
-from whimbrel.kernels import Kernel, Stateless, wait_for_compiler
+from whimbrel.kernels import wait_for_compiler
 from whimbrel.optimize import optimize_together
-from whimbrel.plan import Node, Operator
+from whimbrel.plan import Node
 from whimbrel.run import Pipeline
 from whimbrel.run.execution import Execution
 
@@ -52,28 +52,8 @@ def _five_steps(log: Stream) -> Stream:
             .select("z"))
 
 
-class _PassThrough(Operator):
-    """An operator that gives the rows it takes."""
-
-    def schema(self, *upstream: Schema) -> Schema:
-        return upstream[0]
-
-    def kernel(self, *upstream: Schema) -> Kernel:
-        return _PassThroughKernel()
-
-    def show(self) -> str:
-        return "pass_through()"
-
-
-class _PassThroughKernel(Stateless):
-    def apply(self, batch: Batch) -> Batch:
-        return batch
-
-
 def _passing(node: Node) -> Node:
-    for _ in range(OPERATORS):
-        node = Node(_PassThrough(), (node,))
-    return node
+    return passed_through(node, OPERATORS)
 
 
 def _filters(node: Node) -> Node:

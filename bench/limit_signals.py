@@ -44,3 +44,41 @@ def loud_windows_of_floats(samples: Array, size: int, deviation: float, mean: fl
         kept[found] = window
         found += squares / size > deviation * deviation and center < mean
     return kept[:found]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def triggered(scores: Array, times: Array, deviations: float, forget: float, startup: int, hold: int,
+              limit: int) -> tuple[Array, Array]:
+    """First and last score of each range that is so many deviations above the running mean (CFAR).
+
+    The mean and the variance stand still in a range. After `limit` ticks they begin again.
+    """
+    first, last = np.empty(len(scores), np.int64), np.empty(len(scores), np.int64)
+    found, seen, quiet = 0, 0, 0
+    mean, variance, inside = 0.0, 0.0, False
+    for at in range(len(scores)):
+        value = np.float64(scores[at])
+        if inside and times[at] - times[first[found]] >= limit:
+            found, inside, seen = found + 1, False, 0
+        high = value > mean + deviations * np.sqrt(variance)
+        if inside:
+            if high:
+                last[found], quiet = at, 0
+                continue
+            quiet += 1
+            if quiet <= hold:
+                continue
+            found, inside = found + 1, False
+        elif high and seen >= startup:
+            first[found], last[found], quiet, inside = at, at, 0, True
+            continue
+        if seen == 0:
+            mean, variance = value, 0.0
+        else:
+            weight = max(1.0 - forget, 1.0 / (seen + 1))
+            change = value - mean
+            mean += weight * change
+            variance = (1.0 - weight) * (variance + weight * change * change)
+        seen += 1
+    found += inside
+    return first[:found], last[:found]

@@ -57,6 +57,11 @@ class SampleBlocks:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays if array.strides[0])
 
+    @property
+    def longest(self) -> int:
+        """Samples of the longest array that takes memory."""
+        return max((len(array) for array in self.arrays if array.strides[0]), default=0)
+
     @staticmethod
     def concat(parts: Sequence[SampleBlocks]) -> tuple[SampleBlocks, list[int]]:
         """All blocks, and how far positions of each part move. Arrays that end one and begin the next are shared."""
@@ -137,6 +142,19 @@ class SampleBlocks:
             missing = missing[missing[:, 0] < missing[:, 1]] - start
         return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]), missing)
 
+    def around(self, start: int, stop: int) -> tuple[SampleBlocks, int]:
+        """The blocks that have samples from one position to another, whole, and where these begin in them."""
+        if start >= stop:
+            return SampleBlocks.of(np.empty(0, self.dtype)), 0
+        low, high = int(self.bounds.searchsorted(start, "right")) - 1, int(self.bounds.searchsorted(stop, "left"))
+        if high - low == len(self.arrays):
+            return self, start
+        first, missing = int(self.bounds[low]), self.missing
+        if len(missing):
+            missing = np.clip(missing, first, self.bounds[high]) - first
+            missing = missing[missing[:, 0] < missing[:, 1]]
+        return SampleBlocks(self.arrays[low:high], self.bounds[low:high + 1] - first, missing), start - first
+
     def filled(self, value: Any) -> SampleBlocks:
         """The same blocks with a number in place of missing samples; only blocks with such samples are copied."""
         arrays = []
@@ -151,26 +169,6 @@ class SampleBlocks:
                     array[start:stop] = value
             arrays.append(array)
         return SampleBlocks.of(*arrays)
-
-    def pinned(self, position: Integers, size: Integers) -> bool:
-        """Whether rows cover less than a quarter of the memory of the blocks."""
-        if not len(position):
-            return self.nbytes > 0
-        first, stop, _ = _covered(position, size)
-        return int((stop - first).sum()) * self.dtype.itemsize * _PINNED_SHARE < self.nbytes
-
-    def copied(self, position: Integers, size: Integers) -> tuple[SampleBlocks, Integers]:
-        """Only what rows cover, in memory of its own, and where the rows are then."""
-        if not len(position):
-            return SampleBlocks.of(np.empty(0, self.dtype)), position
-        first, stop, which = _covered(position, size)
-        offsets = np.append(0, np.cumsum(stop - first))
-        missing = self.missing
-        if len(missing):
-            parts = [self.between(one, other) for one, other in zip(first.tolist(), stop.tolist(), strict=True)]
-            missing = np.concatenate([part.missing + by for part, by in zip(parts, offsets.tolist(), strict=False)])
-        return (SampleBlocks.of(self.values(first, stop - first), missing=missing),
-                position - first[which] + offsets[which])
 
     def missing_between(self, start: Integers, stop: Integers) -> Integers:
         """How many samples are missing from each position to another."""
@@ -201,18 +199,20 @@ class SampleBlocks:
         first = np.minimum(np.searchsorted(self.bounds, position, "right") - 1, len(self.arrays) - 1)
         return np.where(position + size <= self.bounds[first + 1], first, -1)
 
-    def values(self, position: Integers, size: Integers) -> Array:
-        """The samples of rows, one row after the other: a view where they lie so. Missing ones are arbitrary."""
+    def values(self, position: Integers, size: Integers, *, compact: bool = False) -> Array:
+        """The samples of rows, one row after the other: a view where they lie so. Missing ones are arbitrary.
+
+        With `compact`, a view of less than a quarter of a block is copied: a few samples must not keep many.
+        """
         whole = int(size.sum())
         if not whole:
             return np.empty(0, self.dtype)
-        if (position[1:] == position[:-1] + size[:-1]).all():
-            block = int(self.block_of(position[:1], np.array([whole]))[0])
-            if block >= 0:
-                first = int(position[0] - self.bounds[block])
-                return self.arrays[block][first:first + whole]
-        if whole >= _LONG_ROW * len(position):
-            return np.concatenate(list(self._slices(position, size)))
+        continued = (position[1:] == position[:-1] + size[:-1]).all()
+        if continued or whole >= _LONG_ROW * len(position):
+            parts = self.slices(position, size)
+            if len(parts) == 1 and compact and whole * _PINNED_SHARE < self.longest:
+                return parts[0].copy()
+            return joined(parts)
         offsets = np.cumsum(size) - size
         positions = np.repeat(position - offsets, size) + np.arange(whole)
         low, high = int(position.min()), int((position + size).max())
@@ -220,35 +220,37 @@ class SampleBlocks:
         everything = near.arrays[0] if len(near.arrays) == 1 else np.concatenate(near.arrays)
         return np.asarray(everything[positions - low])
 
-    def _slices(self, position: Integers, size: Integers) -> Iterator[Array]:
-        """The samples of rows as they lie in the arrays."""
-        block = self.block_of(position, size)
-        for number, at, length, offset in zip(block.tolist(), position.tolist(), size.tolist(),
-                                              (position - self.bounds[block]).tolist(), strict=True):
-            if number >= 0:
-                yield self.arrays[number][offset:offset + length]
-            else:
-                yield from self.between(at, at + length).arrays
+    def slices(self, position: Integers, size: Integers) -> list[Array]:
+        """The samples of rows, one row after the other, as they lie in the arrays."""
+        begins = np.append(True, position[1:] != position[:-1] + size[:-1]).nonzero()[0]  # of rows that continue none
+        starts, lengths = position[begins], np.add.reduceat(size, begins)
+        blocks, bounds, found = self.bounds.searchsorted(starts, "right") - 1, self.bounds.tolist(), list[Array]()
+        for start, length, first in zip(starts.tolist(), lengths.tolist(), blocks.tolist(), strict=True):
+            block, stop = first, start + length
+            while length and bounds[block] < stop:
+                found.append(self.arrays[block][max(0, start - bounds[block]):stop - bounds[block]])
+                block += 1
+        return [part for part in found if len(part)]
 
     def matrix(self, position: Integers, size: int) -> Array:
         """Rows of one size as an array (rows, size): a view where they lie evenly in one block."""
         rows = len(position)
-        sizes = np.full(rows, size)
         lost = self.missing_between(position, position + size) if len(self.missing) else None
         if lost is not None and lost.any():
             return self._with_nan(position, size, lost)
         if not rows or not size:
             return np.empty((rows, size), self.dtype)
-        steps = np.diff(position)
-        hop = int(steps[0]) if rows > 1 else size
-        block = self.block_of(position, sizes)
-        if block[0] >= 0 and (block == block[0]).all():
-            array, local = self.arrays[int(block[0])], position - self.bounds[block[0]]
+        low, high = int(position.min()), int(position.max())
+        block = int(self.bounds.searchsorted(low, "right")) - 1
+        if block < len(self.arrays) and high + size <= self.bounds[block + 1]:
+            array, first = self.arrays[block], int(self.bounds[block])
+            steps = position[1:] - position[:-1]
+            hop = int(steps[0]) if rows > 1 else size
             if hop >= 0 and (steps == hop).all():
                 stride = array.strides[0]
-                return as_strided(array[int(local[0]):], (rows, size), (hop * stride, stride), writeable=False)
-            return _read_only(sliding_window_view(array, size)[local])
-        return _read_only(self.values(position, sizes).reshape(rows, size))
+                return as_strided(array[low - first:], (rows, size), (hop * stride, stride), writeable=False)
+            return _read_only(sliding_window_view(array, size)[position - first])
+        return _read_only(self.values(position, np.full(rows, size)).reshape(rows, size))
 
     def _with_nan(self, position: Integers, size: int, lost: Integers) -> Array:
         dtype = self.dtype if self.dtype.kind in "fc" else np.dtype(np.float64)
@@ -260,23 +262,17 @@ class SampleBlocks:
         return _read_only(out)
 
 
+def joined(parts: Sequence[Array]) -> Array:
+    """Arrays end to end: the array itself, if there is one only."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def _shared(before: Sequence[Array], after: Sequence[Array]) -> int:
     """How many arrays end the one and begin the other."""
     for count in range(min(len(before), len(after)), 0, -1):
         if all(one is other for one, other in zip(before[-count:], after[:count], strict=True)):
             return count
     return 0
-
-
-def _covered(position: Integers, size: Integers) -> tuple[Integers, Integers, Integers]:
-    """The ranges that rows cover together: where each begins and ends, and in which one each row is."""
-    order = np.argsort(position, kind="stable")
-    start, stop = position[order], np.maximum.accumulate((position + size)[order])
-    begins = np.append(True, start[1:] > stop[:-1])
-    firsts = np.flatnonzero(begins)
-    which = np.empty(len(position), np.int64)
-    which[order] = np.cumsum(begins) - 1
-    return start[firsts], stop[np.append(firsts[1:], len(start)) - 1], which
 
 
 def _read_only(array: Array) -> Array:

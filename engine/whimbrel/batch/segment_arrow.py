@@ -20,15 +20,16 @@ _INT64 = np.dtype(np.int64)
 def segments_to_arrow(segments: Segments) -> pa.ExtensionArray:
     """Segments as an Arrow array; without a copy where each row begins where the one before it ends.
 
-    Rows that cover less than a quarter of their blocks are copied.
+    Rows that cover less than a quarter of their block are copied.
     """
-    segments = segments.compact()
-    type_, size = segments.type, segments.size
+    type_, size, position = segments.type, segments.size, segments.position
     if segments.valid is not None:
         size = np.where(segments.valid, size, 0)
-    position = np.where(size > 0, segments.position, _nearest(segments.position, size))
-    offsets = np.append(0, np.cumsum(size))
-    samples = _samples_to_arrow(type_.samples, segments.blocks.values(position, size),
+    if not size.all():
+        position = np.where(size > 0, position, _nearest(position, size))
+    offsets = np.zeros(len(size) + 1, np.int64)
+    np.cumsum(size, out=offsets[1:])
+    samples = _samples_to_arrow(type_.samples, segments.blocks.values(position, size, compact=True),
                                 _runs(segments.blocks, position, size, offsets))
     lists = pa.ListArray.from_arrays(_int32(offsets), samples)
     validity = None if segments.valid is None else packed_bits(segments.valid)

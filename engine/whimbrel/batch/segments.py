@@ -62,8 +62,8 @@ class Segments:
     size: Integers
     position: Integers
     valid: Array | None = None
-    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What functions have computed of these rows."""
+    memo: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
+    """What functions have computed of these rows, one number a row."""
 
     @staticmethod
     def over(type_: SegmentType, samples: Array, first: int, index: Integers, size: Integers | int) -> Segments:
@@ -118,9 +118,11 @@ class Segments:
                        position=np.where(valid, self.position[rows], 0), valid=valid)
 
     def with_rows(self, rows: Any) -> Segments:
-        """Other rows of the same blocks: those at these positions, or of a slice."""
-        return replace(self, index=self.index[rows], size=self.size[rows], position=self.position[rows],
-                       valid=None if self.valid is None else self.valid[rows])
+        """Other rows of the same blocks: those at these positions, or of a slice; with what is known of them."""
+        found = Segments(self.type, self.blocks, self.index[rows], self.size[rows], self.position[rows],
+                         None if self.valid is None else self.valid[rows])
+        found.memo.update((name, values[rows]) for name, values in self.memo.items())
+        return found
 
     def part(self, start: Integers, size: Integers) -> Segments:
         """Of each row the samples from a number within it, so many; cut to what the row has."""
@@ -167,14 +169,11 @@ class Segments:
         if len(self.blocks.arrays) < _MANY_BLOCKS:
             return self
         blocks, position = self.blocks.used(self.position, self.size)
-        return replace(self, blocks=blocks, position=position)
-
-    def compact(self) -> Segments:
-        """Copied, if the rows cover less than a quarter of their blocks: a few samples must not keep many."""
-        if not self.blocks.pinned(self.position, self.size):
+        if blocks is self.blocks:
             return self
-        blocks, position = self.blocks.copied(self.position, self.size)
-        return replace(self, blocks=blocks, position=position)
+        found = replace(self, blocks=blocks, position=position)
+        found.memo.update(self.memo)
+        return found
 
     def missing(self) -> Integers:
         """How many samples of each row are missing."""
@@ -192,6 +191,9 @@ class Segments:
         Rows that lie in several blocks are copied into one array.
         """
         position, size = self.position[rows], self.size[rows]
+        if len(self.blocks.arrays) == 1:
+            yield rows, self.blocks.arrays[0], position
+            return
         block = self.blocks.block_of(position, size)
         for number in np.unique(block).tolist():
             mine = np.flatnonzero(block == number)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import lcm
 from numbers import Rational
 
@@ -95,6 +95,11 @@ class Timebase:
         start, step, parts = self._ratio
         return _in_range(-((start - int(time) * parts) // step), "sample number", f"tick {time}")
 
+    def nearest_time(self, sample: int) -> int:
+        """The tick of a sample, or the end of time that is nearest to it."""
+        start, step, parts = self._ratio
+        return max(MIN_TIME + 1, min(INF - 1, (start + sample * step) // parts))
+
     def times(self, samples: Integers) -> Integers:
         """The ticks of an array of samples."""
         _check_ends(self.time, samples)
@@ -115,7 +120,7 @@ class Timebase:
         late, early = self.times(after) - times, times - self.times(after - 1)
         return np.where(early < late, after - 1, after), np.minimum(early, late)
 
-    @cached_property
+    @functools.cached_property
     def _ratio(self) -> tuple[int, int, int]:
         """The integers `a`, `b` and `d`."""
         parts = lcm(self.period.denominator, self.phase.denominator)
@@ -135,8 +140,7 @@ def _floor_ratio(values: Integers, start: int, step: int, parts: int) -> Integer
     With ``values = whole * parts + rest`` the result is ``whole * step`` and the share of the rest. Sums and products
     that leave int64 wrap around and come back, as the result is in its range; only the last quotient must be exact.
     """
-    start_whole, start_rest = divmod(start, parts)
-    step_whole, step_rest = divmod(step, parts)
+    step_whole, step_rest, start_whole, start_rest, step_wrapped = _quotients(start, step, parts)
     if parts >= _DIVISORS or (step_rest >= _QUOTIENTS and parts * (step_rest + 1) > INF):
         return np.array([(start + value * step) // parts for value in values.tolist()], np.int64)
     whole, rest = np.divmod(values, parts)
@@ -146,7 +150,14 @@ def _floor_ratio(values: Integers, start: int, step: int, parts: int) -> Integer
     else:
         share = (rest * (step_rest / parts)).astype(np.int64)  # an estimate, which the remainder corrects
         share += (numerator - share * parts) // parts
-    return whole * _wrapped(step) + rest * _wrapped(step_whole) + share + _wrapped(start_whole)
+    return whole * step_wrapped + rest * step_whole + share + start_whole
+
+
+@functools.lru_cache(maxsize=1024)
+def _quotients(start: int, step: int, parts: int) -> tuple[np.int64, int, np.int64, int, np.int64]:
+    """Wholes and rests of the step and the start, and the step: what a product may leave out wraps."""
+    (step_whole, step_rest), (start_whole, start_rest) = divmod(step, parts), divmod(start, parts)
+    return _wrapped(step_whole), step_rest, _wrapped(start_whole), start_rest, _wrapped(step)
 
 
 def _check_ends(convert: Callable[[int], int], values: Integers) -> None:

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch
 from whimbrel.clock import INF
 from whimbrel.disorder.arrival_buffer import Arrivals
 from whimbrel.disorder.sorted_runs import SortedRuns
-from whimbrel.kernels import forced_tier, time_order
+from whimbrel.kernels import ascends, forced_tier, time_order
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +56,9 @@ class Sorter:
             return []
         if time == INF:
             return self._all()
+        if self._is_one_batch(time):
+            self.fresh = []
+            return self.arrivals.take_all(None)
         numbers = self._cut(time)
         out = self.arrivals.take(numbers) if len(numbers) else []
         if self.arrivals.held_rows > 2 * self.rows + _SLACK_ROWS:
@@ -65,6 +68,13 @@ class Sorter:
             if self.rows:
                 self.runs.insert(self.arrivals.times(), self.arrivals.numbers())
         return out
+
+    def _is_one_batch(self, time: int) -> bool:
+        """Whether all rows that wait are one batch, in order and up to a time."""
+        if len(self.fresh) != 1 or self.runs.rows:
+            return False
+        times = self.fresh[0][0]
+        return len(times) == self.rows and bool(times[0] <= times[-1] <= time) and ascends(times)
 
     def _cut(self, time: int) -> Array:
         """The numbers of all rows up to a time, in order."""

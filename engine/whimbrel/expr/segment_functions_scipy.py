@@ -61,12 +61,17 @@ def wavelet(windows: Array, *, wavelet: str, level: int, part: str, where: str) 
                           hint="Use one of pywt.wavelist(kind='discrete').") from None
     deepest = pywt.dwt_max_level(windows.shape[1], known.dec_len)
     if level > deepest:
-        raise KernelError(f"level must be at most {deepest} for windows of {windows.shape[1]} samples, got {level}.",
-                          where=where, hint="Use a lower level, or longer windows.")
+        raise level_too_deep(level, deepest, windows.shape[1], where)
     values, detail = _floats(windows), None
     for _ in range(level):
         values, detail = pywt.dwt(values, known, axis=1)
     return np.asarray(detail if part == "detail" else values)
+
+
+def level_too_deep(level: int, deepest: int, size: int, where: str) -> KernelError:
+    """The error for a level that windows are too short for."""
+    return KernelError(f"level must be at most {deepest} for windows of {size} samples, got {level}.", where=where,
+                       hint="Use a lower level, or longer windows.")
 
 
 def lag(first: Array, second: Array, *, limit: int | None, period: float) -> Array:

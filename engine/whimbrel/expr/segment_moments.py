@@ -25,8 +25,7 @@ def moment(segments: Segments, name: str) -> Array:
     """One number for each row; of rows without samples, or with missing ones, it says nothing."""
     if name not in segments.memo:
         _COMPUTE[name](segments)
-    found: Array = segments.memo[name]
-    return found
+    return segments.memo[name]
 
 
 def complete(segments: Segments) -> Array:
@@ -36,8 +35,7 @@ def complete(segments: Segments) -> Array:
         if len(segments.blocks.missing):
             there &= segments.missing() == 0
         segments.memo["complete"] = there if segments.valid is None else there & segments.valid
-    found: Array = segments.memo["complete"]
-    return found
+    return segments.memo["complete"]
 
 
 def crossings(segments: Segments, level: float) -> Array:
@@ -48,6 +46,11 @@ def crossings(segments: Segments, level: float) -> Array:
 def _looped(segments: Segments, loop: Callable[..., Any], outputs: tuple[tuple[Any, Any], ...],
             *given: Any) -> list[Array]:
     """What a loop over windows writes; arrays that are given to it have one number for each row."""
+    if len(segments.blocks.arrays) == 1 and complete(segments).all():
+        out = [np.empty(len(segments), dtype) for dtype, _ in outputs]
+        loop(frozen(segments.blocks.arrays[0]), frozen(segments.position), frozen(segments.size),
+             *(frozen(each) if isinstance(each, np.ndarray) else each for each in given), *out)
+        return out
     out = [np.full(len(segments), value, dtype) for dtype, value in outputs]
     for rows, array, start in segments.in_arrays(np.flatnonzero(complete(segments))):
         parts = [np.empty(len(rows), each.dtype) for each in out]
@@ -62,31 +65,22 @@ def _sums(segments: Segments) -> None:
     dtype, memo = segments.dtype, segments.memo
     longest = int(segments.size.max()) if len(segments) else 0
     if dtype.kind in "iu" and 2 * 8 * dtype.itemsize + longest.bit_length() <= _SHORT_BITS:
-        total, squares = _looped(segments, _integer_sums, ((np.int64, 0), (np.int64, 0)))
-        memo["exact"] = total, squares
-        memo["total"], memo["energy"] = total.astype(np.float64), squares.astype(np.float64)
+        memo["exact_total"], memo["energy"], memo["second"] = _looped(
+            segments, _integer_sums, ((np.int64, 0), (np.float64, 0), (np.float64, 0)))
+        memo["total"] = memo["exact_total"].astype(np.float64)
     else:
         memo["total"], memo["energy"] = _looped(segments, _float_sums, ((np.float64, 0), (np.float64, 0)))
+
+
+def _mean(segments: Segments) -> None:
     with np.errstate(all="ignore"):
-        memo["mean"] = memo["total"] / segments.size
+        segments.memo["mean"] = moment(segments, "total") / segments.size
 
 
 def _second(segments: Segments) -> None:
     mean = moment(segments, "mean")
-    if "exact" in segments.memo:  # integers: n * squares - total**2 is exact, and of one sign
-        total, squares = segments.memo["exact"]
-        with np.errstate(all="ignore"):
-            segments.memo["second"] = _exact_second(segments.size, total, squares)
-    else:
+    if "second" not in segments.memo:  # sums of integers have it already
         segments.memo["second"], = _looped(segments, _central_sums, ((np.float64, 0),), mean)
-
-
-def _exact_second(size: Array, total: Array, squares: Array) -> Array:
-    """``squares - total**2 / size``, by the whole part of the mean, so that no product leaves int64."""
-    whole = total // np.maximum(size, 1)
-    rest = total - whole * size
-    centered = squares - whole * (total + rest)  # sum of (x - whole)**2
-    return centered - rest.astype(np.float64) * rest / np.maximum(size, 1)
 
 
 def _fourth(segments: Segments) -> None:
@@ -106,6 +100,6 @@ def _offset(name: str) -> Callable[[Segments], None]:
 
 
 _COMPUTE: dict[str, Callable[[Segments], None]] = {
-    "total": _sums, "mean": _sums, "energy": _sums, "second": _second, "fourth": _fourth, "min": _ends, "max": _ends,
+    "total": _sums, "mean": _mean, "energy": _sums, "second": _second, "fourth": _fourth, "min": _ends, "max": _ends,
     "argmin": _offset("min"), "argmax": _offset("max"),
 }

@@ -12,6 +12,7 @@ import pyarrow as pa
 from whimbrel.batch import Column, SampleBlocks, Segments, SegmentType, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr.nodes import Call
+from whimbrel.expr.segment_haar import NAMES, haar
 from whimbrel.expr.segment_moments import complete, crossings, moment
 from whimbrel.expr.segment_types import lag_limit, sample_rate
 from whimbrel.expr.value import PRESENT, Scope, Value
@@ -41,8 +42,7 @@ def segment_value(expr: Call, args: Sequence[Value], result: pa.DataType, scope:
         case "sum":
             return _sum(expr, x, result, scope)
         case "mean" | "std" | "rms" | "energy" | "kurtosis" | "crest":
-            with np.errstate(all="ignore"):
-                return _floats(x, _STATISTICS[name](x))
+            return _floats(x, _STATISTICS[name](x))
         case "apply":
             return _array_function(expr, inputs, result, scope)
         case "majority":
@@ -67,6 +67,8 @@ def segment_value(expr: Call, args: Sequence[Value], result: pa.DataType, scope:
         case "envelope":
             return _mapped(inputs, result, transforms.envelope)
     wavelet, level, kind = expr.options
+    if wavelet in NAMES and not len(x.blocks.missing) and isinstance(result, SegmentType):
+        return Value(result, haar(x, result, level=level, part=kind, where=expr.show()))
     return _mapped(inputs, result, partial(transforms.wavelet, wavelet=wavelet, level=level, part=kind,
                                            where=expr.show()), stride=2 ** level)
 
@@ -93,8 +95,10 @@ def _numbers(type_: pa.DataType, data: Array, valid: Array) -> Value:
 
 def _floats(x: Segments, data: Array) -> Value:
     """Floats of rows: NaN where a sample is missing, null for rows without samples."""
-    lost = ~complete(x)
-    return _numbers(pa.float64(), np.where(lost, np.nan, data) if lost.any() else data, x.validity() & (x.size > 0))
+    there = complete(x)
+    if there.all():
+        return Value(pa.float64(), data)
+    return _numbers(pa.float64(), np.where(there, data, np.nan), x.validity() & (x.size > 0))
 
 
 def _of_samples(result: pa.DataType, data: Array, x: Segments) -> Value:
@@ -109,8 +113,8 @@ def _sum(expr: Call, x: Segments, result: pa.DataType, scope: Scope) -> Value:
     total = moment(x, "total")
     if pa.types.is_floating(result):
         return _floats(x, total)
-    if "exact" in x.memo:
-        return _numbers(result, x.memo["exact"][0], complete(x))
+    if "exact_total" in x.memo:
+        return _numbers(result, x.memo["exact_total"], complete(x))
     sums = np.array([sum(int(value) for value in x.samples(row).tolist()) if there else 0
                      for row, there in enumerate(complete(x).tolist())], object)
     bad = np.array([not -2**63 <= each < 2**63 for each in sums.tolist()], np.bool_)
@@ -173,10 +177,11 @@ def _mapped(inputs: Sequence[Segments], result: pa.DataType, function: Callable[
     `stride` is how many samples of the input one of the output stands for, where the result is a segment.
     """
     rows, sizes = len(inputs[0]), [x.size for x in inputs]
-    valid = np.logical_and.reduce([x.validity() & (x.size > 0) for x in inputs])
+    valid = np.logical_and.reduce([complete(x) if not len(x.blocks.missing) else x.validity() & (x.size > 0)
+                                   for x in inputs])
     parts = list[tuple[Array, Array]]()
     for some in _alike(sizes, valid):
-        parts.append((some, function(*(x.with_rows(some).matrix() for x in inputs))))
+        parts.append((some, function(*(x.blocks.matrix(x.position[some], int(x.size[some[0]])) for x in inputs))))
     if isinstance(result, SegmentType):
         return Value(result, _as_segments(result, inputs[0], parts, valid, stride))
     if pa.types.is_list(result):
@@ -192,7 +197,7 @@ def _alike(sizes: Sequence[Array], valid: Array) -> Iterator[Array]:
     there = np.flatnonzero(valid)
     if not len(there):
         return
-    if all((size[there] == size[there[0]]).all() for size in sizes):  # as windows of one size are
+    if len(there) == len(valid) and all(int(size.min()) == int(size.max()) for size in sizes):  # as windows mostly are
         groups = [(int(sizes[0][there[0]]), there)]
     else:
         kinds, kind = np.unique(np.stack([size[there] for size in sizes], axis=1), axis=0, return_inverse=True)
@@ -243,12 +248,21 @@ def _majority(*windows: Array) -> Array:
         raise KernelError("majority() cannot vote on missing samples.", where="majority()",
                           hint="Remove such ranges with where(col.x.seg.missing() == 0).")
     words = [np.ascontiguousarray(each).view(f"u{dtype.itemsize}") for each in windows]
-    out = np.zeros_like(words[0])
-    for bit in range(8 * dtype.itemsize):
-        mask = words[0].dtype.type(1 << bit)
-        votes = np.sum([(word & mask) != 0 for word in words], axis=0)
-        out |= np.where(2 * votes > len(words), mask, words[0].dtype.type(0))
-    return out.view(dtype)
+    counts = list[Array]()  # of set bits, one binary digit in each array
+    for word in words:
+        carry = word
+        for digit, count in enumerate(counts):
+            counts[digit], carry = count ^ carry, count & carry
+        if len(counts) < len(words).bit_length():
+            counts.append(carry)
+    most = np.zeros_like(words[0])
+    ties = ~most
+    for digit in reversed(range(len(counts))):  # more than a half, from the highest digit on
+        if len(words) // 2 >> digit & 1:
+            ties = ties & counts[digit]
+        else:
+            most, ties = most | (ties & counts[digit]), ties & ~counts[digit]
+    return most.view(dtype)
 
 
 def _correlation(first: Array, second: Array) -> Array:

@@ -11,12 +11,13 @@ import pytest
 import pywt
 import scipy.signal
 import scipy.stats
+from numpy.lib.stride_tricks import sliding_window_view
 
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.batch import Column, Segments, SegmentType
 from whimbrel.errors import ExpressionError, KernelError, MissingExtraError, WhimbrelError
-from whimbrel.expr.segment_moments import moment
+from whimbrel.expr.segment_moments import complete, moment
 from whimbrel.testing import check_blocks
 
 SIZE, HOP = 64, 48
@@ -123,7 +124,12 @@ def test_moments_of_a_window_are_computed_once() -> None:
     assert moment(segments, "mean") is moment(segments, "mean")
     moment(segments, "second")
     assert {"total", "mean", "energy", "second"} <= segments.memo.keys()
-    assert segments.slice(0, 3).memo == {}
+    for rows in (segments.slice(2, 5), segments.take(np.array([7, 0, 7]))):
+        assert rows.memo
+        anew = Segments(rows.type, rows.blocks, rows.index, rows.size, rows.position)
+        for name, values in rows.memo.items():
+            assert np.array_equal(values, moment(anew, name) if name != "complete" else complete(anew)), name
+    assert segments.part(np.zeros(10, np.int64), segments.size - 1).memo == {}
 
 
 def test_nan_and_nulls() -> None:
@@ -189,7 +195,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("importlib.import_module", absent)
     with pytest.raises(MissingExtraError, match="wavelet\\(\\) needs PyWavelets") as found:
-        WINDOWS.select(y=seg.wavelet("haar")).collect()
+        WINDOWS.select(y=seg.wavelet("db4")).collect()
     assert found.value.hint == "pip install 'whimbrel[signals]'"
 
 
@@ -205,3 +211,20 @@ def test_columns_of_segments_go_through_expressions() -> None:
                                                 .otherwise(col.x))
     assert kept.collect()["x"].equals(kept.collect()["y"])
     assert isinstance(Column.nulls(kept.schema.type_of("x"), 2).values, Segments)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+@pytest.mark.parametrize("size", [16, 17, 30, 101])
+@pytest.mark.parametrize("part", ["detail", "approximation"])
+def test_the_haar_wavelet_has_the_bits_of_pywavelets(dtype: str, size: int, part: str) -> None:
+    samples = np.random.default_rng(size).normal(size=10 * size).astype(dtype)
+    samples[3:40] = -0.0
+    for level in range(1, 5):
+        windows = signal(samples).rewindow(size, size // 2).select(d=seg.wavelet("haar", level=level, part=part))
+        ours = windows.collect()["d"].to_pylist()
+        cut = sliding_window_view(samples, size)[::size // 2]
+        approximation = detail = cut.astype("float32" if dtype == "float32" else "float64")
+        for _ in range(level):
+            approximation, detail = pywt.dwt(approximation, "haar", axis=1)
+        theirs = detail if part == "detail" else approximation
+        assert np.array([row["samples"] for row in ours], theirs.dtype).tobytes() == theirs.tobytes()

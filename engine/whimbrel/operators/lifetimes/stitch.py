@@ -105,12 +105,14 @@ class StitchKernel(Kernel):
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         rows = self._complete(watermark)
-        if len(rows):
-            rows = self._fused(rows)
-        rows = Batch.concat([self.open, rows])
+        rows = self._fused(rows) if len(rows) else self.open
         goes_on = (rows.other >= watermark) & (rows.other != INF)
-        self.done.add(rows.take(np.flatnonzero(~goes_on)))
-        self.open = rows.take(np.flatnonzero(goes_on))
+        if goes_on.any():
+            self.done.add(rows.take(np.flatnonzero(~goes_on)))
+            self.open = rows.take(np.flatnonzero(goes_on))
+        else:
+            self.done.add(rows)
+            self.open = rows.slice(0, 0)
         self.watermark = min(watermark, int(self.open.sync.min())) if len(self.open) else watermark
         return self.done.release(self.watermark)
 
@@ -125,13 +127,15 @@ class StitchKernel(Kernel):
         rows = Batch.concat(self.waiting)
         cut = int(np.searchsorted(rows.sync, before, "left"))
         self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
-        rows = rows.slice(0, cut)
+        rows = rows if cut == len(rows) else rows.slice(0, cut)
+        if (rows.sync[1:] > rows.sync[:-1]).all():
+            return rows
         return rows.take(np.lexsort((rows.other, rows.sync)))
 
     def _fused(self, new: Batch) -> Batch:
         """What the open chains and these rows make together; no chain is open any more."""
         begin = len(self.open)
-        rows = Batch.concat([self.open, new])
+        rows = Batch.concat([self.open, new]) if begin else new
         self.open = rows.slice(0, 0)
         if len(self.keys) > max(_MIN_KEYS, 4 * len(rows)):
             self.keys = KeyTable(self.types)  # most of the payloads in it are long gone

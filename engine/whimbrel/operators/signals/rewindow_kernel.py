@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Pulse, Schema, Segments, SegmentType, frozen
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.operators.signals.sampling import by_key, first_timebase, numbered_runs
+from whimbrel.operators.signals.sampling import Integers, by_key, first_timebase, numbered_runs
 from whimbrel.operators.signals.signal_windows import ENDLESS, SignalWindows, WindowRule, Windows
 from whimbrel.plan import Sampling
 
@@ -67,18 +67,16 @@ class RewindowKernel(Kernel):
         """The windows that samples of one signal complete."""
         if key not in self.signals:
             timebase = first_timebase(batch if isinstance(batch.times, Pulse) else batch.compact(), self.sampling)
-            self.signals[key] = self._signal(timebase.phase)
+            self.signals[key] = SignalWindows(self.rule, self.types, timebase)
         signal = self.signals[key]
         runs = numbered_runs(batch, signal.timebase, self.where)
         batch = batch.compact()
         signal.buffer.add(*runs, [batch.column(name) for name in self.channels], self.where)
         return self._windows(key, signal, signal.complete())
 
-    def _signal(self, zero: Fraction) -> SignalWindows:
-        return SignalWindows(self.rule, self.types, self.sampling.period, zero)
-
     def restore_state(self, parts: dict[str, Any]) -> None:
-        self.signals = {key: self._signal(Fraction()) for key in parts["signals"]}
+        timebase = Timebase(self.sampling.period, Fraction(), "")
+        self.signals = {key: SignalWindows(self.rule, self.types, timebase) for key in parts["signals"]}
         super().restore_state(parts)
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
@@ -94,11 +92,8 @@ class RewindowKernel(Kernel):
             return []
         cuts = signal.buffer.cut(index, size)
         signal.forget()
-        ends = index + size
-        timebase, hop = signal.timebase, self.rule.hop
-        start, stop = (ends, ends + hop) if self.at_end else (index, ends)
         columns: list[Column] = []
-        filled = np.zeros(len(index), np.int64)
+        filled = np.zeros(0 if self.fill is None else len(index), np.int64)
         channels = iter(zip(cuts, self.fill or [None] * len(cuts), strict=True))
         for field in self.output:
             if field.name in self.columns:
@@ -112,9 +107,22 @@ class RewindowKernel(Kernel):
                 columns.append(Column(field.type, segments))
             else:
                 columns.append(Column(pa.int64(), filled))
-        batch = Batch(self.output, frozen(timebase.times(start)), frozen(timebase.times(stop)), tuple(columns))
+        batch = Batch(self.output, *self._lifetimes(signal.timebase, index, size), tuple(columns))
         rows = max(1, _PORTION_SAMPLES // int(size.max()))
+        if rows >= len(batch):
+            return [batch]
         return [batch.slice(first, min(first + rows, len(batch))) for first in range(0, len(batch), rows)]
+
+    def _lifetimes(self, timebase: Timebase, index: Integers, size: Integers) -> tuple[Integers, Integers]:
+        """Starts and ends of windows."""
+        hop, ends = self.rule.hop, index + size
+        if self.at_end:
+            return frozen(timebase.times(ends)), frozen(timebase.times(ends + hop))
+        adjacent = hop == self.rule.size == int(size.min()) and int(ends[-1] - index[0]) == hop * len(index)
+        if adjacent:  # each ends where the next one starts
+            times = frozen(timebase.times(np.append(index, ends[-1])))
+            return times[:-1], times[1:]
+        return frozen(timebase.times(index)), frozen(timebase.times(ends))
 
     def _give(self, parts: list[list[Batch]]) -> list[Batch]:
         """Rows of one signal are in order; those of several are sorted."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Column, Field, Pulse, Schema, Segments, SegmentType, frozen
+from whimbrel.batch.sample_blocks import joined
 from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.disorder import Sorter
 from whimbrel.errors import KernelError, SchemaError
@@ -73,6 +74,10 @@ class SegmentSamples(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         longest = inputs[0].longest  # a sample is that of the first segment that has it
         return None if longest is None else inputs[0].wider(longest, 0, 1)
+
+    def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
+        segments = {field.name for field in upstream[0] if isinstance(field.type, SegmentType)}
+        return (wanted.union(self.keys, segments),)  # a sample is there if any channel has it
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
@@ -147,14 +152,53 @@ class SamplesKernel(Kernel):
                                   where=self.where, hint="Select one of them.")
         base = Timebase(self.period, Fraction(), "")
         zero = batch.sync - base.times(index)
-        until = np.maximum.accumulate(np.append(self.given.get(key, MIN_TIME), zero + base.times(index + size)))
+        ends = zero + base.times(index + size)
+        if batch.sync[0] >= self.given.get(key, MIN_TIME) and (batch.sync[1:] >= ends[:-1]).all():  # none overlap
+            self.given[key] = int(ends[-1])
+            rows = np.flatnonzero(size)
+            return self._given(batch, rows, np.zeros(len(rows), np.int64), size[rows], index[rows], zero[rows])
+        until = np.maximum.accumulate(np.append(self.given.get(key, MIN_TIME), ends))
         self.given[key] = int(until[-1])
         begin = np.maximum(index, base.first_samples(np.maximum(until[:-1], batch.sync) - zero))
         count = np.maximum(0, index + size - begin)
         rows = np.flatnonzero(count)
-        if not len(rows):
+        return self._given(batch, rows, begin[rows] - index[rows], count[rows], begin[rows], zero[rows])
+
+    def _given(self, batch: Batch, *part: Integers) -> list[Batch]:
+        """Samples of rows: how many of each are left out at its start, how many are given, and their numbers."""
+        if not len(part[0]):
             return []
-        return self._rows(batch, rows, begin[rows] - index[rows], count[rows], begin[rows], zero[rows])
+        whole = not self.columns and not any(len(batch.column(name).segments.blocks.missing) for name in self.channels)
+        return (self._runs(batch, *part) if whole else None) or self._rows(batch, *part)
+
+    def _runs(self, batch: Batch, rows: Integers, skipped: Integers, count: Integers, begin: Integers,
+              zero: Integers) -> list[Batch] | None:
+        """A batch for each run of samples, without times, if none is missing and there are not many runs."""
+        starts = np.append(0, np.flatnonzero(begin[1:] != begin[:-1] + count[:-1]) + 1)
+        samples = np.add.reduceat(count, starts)
+        if (zero != zero[0]).any() or _many(len(starts), int(samples.sum())):
+            return None
+        timebase, made = Timebase(self.period, Fraction(int(zero[0])), ""), list[Batch]()
+        stops = np.append(starts[1:], len(rows))
+        channels = [batch.column(name).segments for name in self.channels]
+        for start, stop, many, first in zip(starts.tolist(), stops.tolist(), samples.tolist(), begin[starts].tolist(),
+                                            strict=True):
+            own = slice(start, stop)
+            pieces = [segments.blocks.slices(segments.position[rows[own]] + skipped[own], count[own])
+                      for segments in channels]
+            alike = all(list(map(len, piece)) == list(map(len, pieces[0])) for piece in pieces[1:])
+            if not alike or _many(len(pieces[0]), many):
+                pieces = [[joined(piece)] for piece in pieces]
+            others = {field.name: _repeated(batch.column(field.name), rows[own], count[own]) for field in self.output
+                      if field.name not in self.channels}
+            offset = 0
+            for parts in zip(*pieces, strict=True):
+                values, after = dict(zip(self.channels, parts, strict=True)), offset + len(parts[0])
+                columns = tuple(Column(field.type, values[field.name]) if field.name in values else
+                                others[field.name].slice(offset, after) for field in self.output)
+                made.append(Batch(self.output, Pulse(timebase, first + offset, after - offset), 1, columns))
+                offset = after
+        return made
 
     def _rows(self, batch: Batch, rows: Integers, skipped: Integers, count: Integers, begin: Integers,
               zero: Integers) -> list[Batch]:
@@ -179,18 +223,29 @@ class SamplesKernel(Kernel):
     def _on_timebase(self, out: Batch, numbers: Integers, zeros: Integers) -> list[Batch]:
         """A batch for each run of samples, without times, if there are not many."""
         _, rows, count = runs_of_numbers(numbers)
-        if self.columns or (zeros != zeros[0]).any() or (len(rows) > _FEW_RUNS and len(out) < _LONG_RUN * len(rows)):
+        if self.columns or (zeros != zeros[0]).any() or _many(len(rows), len(out)):
             return [out]
         timebase = Timebase(self.period, Fraction(int(zeros[0])), "")
         return [out.slice(row, row + many).having(sync=Pulse(timebase, int(numbers[row]), many))
                 for row, many in zip(rows.tolist(), count.tolist(), strict=True)]
 
 
+def _repeated(column: Column, rows: Integers, count: Integers) -> Column:
+    """Each of these rows, so many times."""
+    if not column.fixed:
+        return column.take(np.repeat(rows, count))
+    valid = None if column.valid is None else np.repeat(column.valid[rows], count)
+    return Column(column.type, np.repeat(column.values[rows], count), valid)
+
+
+def _many(runs: int, samples: int) -> bool:
+    return runs > _FEW_RUNS and samples < _LONG_RUN * runs
+
+
 def _flat(field: Field, part: Segments) -> Column:
     """The samples of all rows, one row after the other."""
     values = part.blocks.values(part.position, part.size)
-    lost = part.missing()
-    if not lost.any():
+    if not len(part.blocks.missing) or not (lost := part.missing()).any():
         return Column(field.type, values)
     valid = np.ones(len(values), np.bool_)
     offsets = np.cumsum(part.size) - part.size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Field, Pulse, Schema, SegmentType, sample_dtype
 from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.errors import KernelError, PlanError, SchemaError
+from whimbrel.kernels.state import restore_attributes
 from whimbrel.operators.rows.assumption_errors import shown_time
 from whimbrel.plan import Properties, Sampling
 
@@ -54,19 +56,20 @@ def timebase_from(period: Fraction, numerator: int, denominator: int) -> Timebas
 class TimedSignal:
     """A signal, whose state has the time of its sample 0 in integers."""
 
-    def __init__(self, period: Fraction, zero: Fraction) -> None:
-        self.period = period
-        self.zero = zero.as_integer_ratio()
+    def __init__(self, timebase: Timebase) -> None:
+        self.timebase = timebase
+        self.zero = timebase.phase.as_integer_ratio()
 
-    @property
-    def timebase(self) -> Timebase:
-        return timebase_from(self.period, *self.zero)
+    def restore_state(self, parts: dict[str, Any]) -> None:
+        restore_attributes(self, parts)
+        self.timebase = timebase_from(self.timebase.period, *self.zero)
 
 
 def first_timebase(batch: Batch, sampling: Sampling) -> Timebase:
     """The timebase of a signal, of which these are the first rows."""
     if isinstance(batch.times, Pulse) and not sampling.per:
-        return batch.times.timebase
+        found = batch.times.timebase
+        return found if found.period == sampling.period else Timebase(sampling.period, found.phase, "")
     zero = batch.time(0) if sampling.phase is None else sampling.phase
     return Timebase(sampling.period, Fraction(zero), "")
 
@@ -93,8 +96,10 @@ def first_samples(timebase: Timebase, times: Integers | int) -> Integers:
     """The first sample at or after each time; the ends of time count as times that are far from any sample."""
     far = 2 * int(timebase.period) + 2
     low, high, phase = MIN_TIME + far, INF - far, int(timebase.phase)
-    clipped = np.clip(np.atleast_1d(times), max(low, low + phase), min(high, high + phase))
-    return np.asarray(timebase.first_samples(clipped).reshape(np.shape(times)))
+    low, high = max(low, low + phase), min(high, high + phase)
+    if isinstance(times, int | np.integer):
+        return np.asarray(timebase.first_sample(min(max(int(times), low), high)))
+    return timebase.first_samples(np.minimum(np.maximum(times, low), high))
 
 
 def sample_numbers(batch: Batch, timebase: Timebase, where: str) -> Integers:

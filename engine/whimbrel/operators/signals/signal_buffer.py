@@ -48,6 +48,24 @@ class SignalBuffer:
 
     def add(self, first: Integers, rows: Integers, count: Integers, columns: Sequence[Column], where: str) -> None:
         """Take in runs of samples: their first numbers, the rows at which they begin in the columns, how many."""
+        begin, last = int(first[0]), int(first[-1] + count[-1])
+        continues = len(first) == 1 and (begin == self.stop or not self.started)
+        if not continues:
+            self._find_gaps(first, count, where)
+        channels = []
+        for number, (type_, column) in enumerate(zip(self.types, columns, strict=True)):
+            blocks = SampleBlocks.of(np.asarray(column.values), missing=runs_of(column.valid))
+            new = Segments(type_, blocks, first, count, rows)
+            if continues:
+                channels.append(Column(type_, self._continued(number, new)))
+            else:
+                held = [self.channels[number].segments] if self.started else []
+                channels.append(Column(type_, Segments.concat([*held, new]).fused(np.array([0]))))
+        if not self.started:
+            self.begin, self.started = begin, True
+        self.channels, self.stop = channels, last
+
+    def _find_gaps(self, first: Integers, count: Integers, where: str) -> None:
         before = np.append(self.stop if self.started else first[0], (first + count)[:-1])
         if (first < before).any():
             number = int(first[np.argmax(first < before)])
@@ -55,18 +73,21 @@ class SignalBuffer:
                               hint="Name the key of the signals in assume(rate=..., per=...).")
         lost = first > before
         self.gaps = np.concatenate([self.gaps, np.stack([before[lost], first[lost]], axis=1)])
-        channels = []
-        for number, (type_, column) in enumerate(zip(self.types, columns, strict=True)):
-            blocks = SampleBlocks.of(np.asarray(column.values), missing=runs_of(column.valid))
-            new = Segments(type_, blocks, first, count, rows)
-            held = [self.channels[number].segments] if self.started else []
-            channels.append(Column(type_, Segments.concat([*held, new]).fused(np.array([0]))))
-        if not self.started:
-            self.begin, self.started = int(first[0]), True
-        self.channels, self.stop = channels, int(first[-1] + count[-1])
+
+    def _continued(self, channel: int, new: Segments) -> Segments:
+        """The samples of a channel, and those that follow them at once."""
+        if not self.started or self.begin == self.stop:
+            return new
+        held = self.channels[channel].segments
+        if int(held.stop[0]) != int(held.blocks.bounds[-1]) or int(new.position[0]):
+            return Segments.concat([held, new]).fused(np.array([0]))
+        return Segments(new.type, SampleBlocks.joined([held.blocks, new.blocks]), held.index, held.size + new.size,
+                        held.position)
 
     def runs(self) -> tuple[Integers, Integers]:
         """Where runs without a gap begin and end."""
+        if not len(self.gaps):
+            return np.array([self.begin]), np.array([self.stop])
         return np.append(self.begin, self.gaps[:, 1]), np.append(self.gaps[:, 0], self.stop)
 
     def cut(self, index: Integers, size: Integers) -> list[Segments]:
@@ -92,9 +113,11 @@ class SignalBuffer:
         channels = []
         for channel in self.channels:
             held = channel.segments
-            rest = held.part(np.array([number - self.begin]), held.size)
-            blocks, position = rest.blocks.used(rest.position, rest.size)
-            channels.append(Column(channel.type, Segments(rest.type, blocks, rest.index, rest.size, position)))
+            start = int(held.position[0]) + number - self.begin
+            blocks, start = held.blocks.around(start, start + self.stop - number)
+            channels.append(Column(channel.type, Segments(held.type, blocks, np.array([number]),
+                                                          np.array([self.stop - number]), np.array([start]))))
         self.channels, self.begin = channels, number
-        gaps = np.maximum(self.gaps, number)
-        self.gaps = gaps[gaps[:, 0] < gaps[:, 1]]
+        if len(self.gaps):
+            gaps = np.maximum(self.gaps, number)
+            self.gaps = gaps[gaps[:, 0] < gaps[:, 1]]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from fractions import Fraction
 
 import numpy as np
 
 from whimbrel.batch import SegmentType
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.operators.signals.sampling import Integers, TimedSignal, first_samples
 from whimbrel.operators.signals.signal_buffer import SignalBuffer
 
@@ -41,8 +40,8 @@ class SignalWindows(TimedSignal):
         Windows that were left out because they touch a gap.
     """
 
-    def __init__(self, rule: WindowRule, types: list[SegmentType], period: Fraction, zero: Fraction) -> None:
-        super().__init__(period, zero)
+    def __init__(self, rule: WindowRule, types: list[SegmentType], timebase: Timebase) -> None:
+        super().__init__(timebase)
         self.rule = rule
         self.buffer = SignalBuffer(types)
         self.next, self.origin, self.left_out = -ENDLESS, 0, 0
@@ -67,10 +66,14 @@ class SignalWindows(TimedSignal):
 
     def _without_gaps(self, first: Integers, stop: Integers) -> Windows:
         hop, size = self.rule.hop, self.rule.size
+        if len(first) == 1:
+            lowest = -(-max(self.buffer.begin, self.next) // hop)
+            after = max(lowest, (self.buffer.stop - size) // hop + 1)
+            self.next = after * hop
+            return self._whole(np.arange(lowest * hop, self.next, hop))
         low = -(-np.maximum(first, self.next) // hop)
         high = (stop - size) // hop
-        if len(first) > 1:
-            self._count_left_out(first, stop, low, high)
+        self._count_left_out(first, stop, low, high)
         index = _ranges(low, high) * hop
         self.next = max(int(low[-1]), int(high[-1]) + 1) * hop
         return self._whole(index)
@@ -122,7 +125,7 @@ class SignalWindows(TimedSignal):
         """The short window at the end of a run that no sample can continue."""
         buffer, rule = self.buffer, self.rule
         none = np.empty(0, np.int64)
-        over = watermark == INF or (rule.gaps == "split" and watermark > self._time(buffer.stop))
+        over = watermark == INF or (rule.gaps == "split" and watermark > self.timebase.nearest_time(buffer.stop))
         if not over or not rule.keep_short or not buffer.started:
             return none, none
         after, stop = np.array([self.next]), np.array([buffer.stop])
@@ -150,11 +153,7 @@ class SignalWindows(TimedSignal):
             number = max(self.next, coming - rule.size + 1)
         if at_end:
             number = min(number + rule.size, buffer.stop if rule.keep_short else number + rule.size)
-        return min(watermark, self._time(number))
-
-    def _time(self, number: int) -> int:
-        step, phase = self.timebase.period, self.timebase.phase
-        return int(max(MIN_TIME + 1, min(INF - 1, (phase + number * step + Fraction(1, 2)) // 1)))
+        return min(watermark, self.timebase.nearest_time(number))
 
 
 def _remainders(after: Integers, stop: Integers, covered: Integers) -> Windows:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Column, Pulse, Schema, SegmentType, elapsed, frozen
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.disorder import Sorter
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Kernel, KeyTable
@@ -31,8 +31,8 @@ _EVENTS, _SIGNALS = 0, 1
 class HeldSignal(TimedSignal):
     """The samples of a signal that events may ask for."""
 
-    def __init__(self, types: list[SegmentType], period: Fraction, zero: Fraction) -> None:
-        super().__init__(period, zero)
+    def __init__(self, types: list[SegmentType], timebase: Timebase) -> None:
+        super().__init__(timebase)
         self.buffer = SignalBuffer(types)
 
     def fork(self) -> HeldSignal:
@@ -107,7 +107,7 @@ class SyncKernel(Kernel):
     def _take_in(self, key: int, batch: Batch) -> None:
         if key not in self.signals:
             timebase = first_timebase(batch if isinstance(batch.times, Pulse) else batch.compact(), self.sampling)
-            self.signals[key] = HeldSignal(self.types, self.sampling.period, timebase.phase)
+            self.signals[key] = HeldSignal(self.types, timebase)
         signal = self.signals[key]
         runs = numbered_runs(batch, signal.timebase, self.where)
         batch = batch.compact()
@@ -116,33 +116,46 @@ class SyncKernel(Kernel):
             signal.buffer.drop_before(signal.buffer.stop)
 
     def restore_state(self, parts: dict[str, Any]) -> None:
-        self.signals = {key: HeldSignal(self.types, self.sampling.period, Fraction()) for key in parts["signals"]}
+        timebase = Timebase(self.sampling.period, Fraction(), "")
+        self.signals = {key: HeldSignal(self.types, timebase) for key in parts["signals"]}
         super().restore_state(parts)
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermarks[port] = watermark
-        ready = self.waiting.other <= self.watermarks[_SIGNALS]
-        if ready.any():
-            rows = self.waiting.take(np.flatnonzero(ready))
-            self.waiting = self.waiting.take(np.flatnonzero(~ready))
-            for key, events in by_key(self._ids(rows), rows):
-                if key in self.signals:
-                    self.done.add(self._with_samples(self.signals[key], events))
+        found = self._ready()
         needed = self.watermarks[_EVENTS]
         needed = needed if needed in (INF, MIN_TIME) else max(MIN_TIME, needed - self.before)
         if len(self.waiting):
             needed = min(needed, int(self.waiting.sync.min()))
         self._forget(needed)
         self.watermark = needed
+        for rows in found:
+            self.done.add(rows)
         return self.done.release(needed if needed in (INF, MIN_TIME) else needed - 1)
+
+    def _ready(self) -> list[Batch]:
+        """Events of which no further sample can come, by signal."""
+        ready = self.waiting.other <= self.watermarks[_SIGNALS]
+        count = int(np.count_nonzero(ready))
+        if not count:
+            return []
+        rows = self.waiting
+        if count < len(rows):
+            rows, self.waiting = rows.take(np.flatnonzero(ready)), rows.take(np.flatnonzero(~ready))
+        else:
+            self.waiting = rows.slice(0, 0)
+        parts = by_key(self._ids(rows), rows) if self.columns else [(0, rows)]
+        return [self._with_samples(self.signals[key], events) for key, events in parts if key in self.signals]
 
     def _with_samples(self, signal: HeldSignal, events: Batch) -> Batch:
         """Events with the samples in their ranges."""
         first, stop = (first_samples(signal.timebase, times) for times in (events.sync, events.other))
         there = _samples_between(signal.buffer, first, stop)
-        kept = np.flatnonzero((there == stop - first) & (there > 0) if self.skip else there > 0)
-        self.left_out += int(np.count_nonzero(there)) - len(kept)
-        events, first, stop = events.take(kept), first[kept], stop[kept]
+        kept = (there == stop - first) & (there > 0) if self.skip else there > 0
+        if not kept.all():
+            rows = np.flatnonzero(kept)
+            self.left_out += int(np.count_nonzero(there)) - len(rows)
+            events, first, stop = events.take(rows), first[rows], stop[rows]
         cuts = signal.buffer.cut(first, stop - first)
         channels = dict(zip(self.channels, cuts, strict=True))
         columns = tuple(Column(field.type, channels[field.name]) if field.name in channels
@@ -158,6 +171,8 @@ class SyncKernel(Kernel):
 
 def _samples_between(buffer: SignalBuffer, first: Integers, stop: Integers) -> Integers:
     """How many samples are there from one number to before another."""
+    if not len(buffer.gaps):
+        return np.maximum(0, np.minimum(stop, buffer.stop) - np.maximum(first, buffer.begin))
     begins, ends = buffer.runs()
     lengths = np.append(0, np.cumsum(ends - begins))
 

@@ -118,21 +118,24 @@ class ZipKernel(Kernel):
         self.types = [pa.int64(), pa.int64(), *(left.type_of(name) for name in keys)]
         self.theirs = [name for name in right.names if name not in keys]
         self.sides = [Batch.empty(left), Batch.empty(right)]
+        self.fresh: list[list[Batch]] = [[], []]
         self.watermarks = [MIN_TIME, MIN_TIME]
 
     @property
     def buffered_rows(self) -> int:
-        return sum(map(len, self.sides))
+        return sum(map(len, self.sides)) + sum(len(batch) for batches in self.fresh for batch in batches)
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        self.sides[port] = Batch.concat([self.sides[port], batch.compact()])
+        self.fresh[port].append(batch.compact())
         return []
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermarks[port] = watermark
         self.watermark = min(self.watermarks)
         rows = []
-        for side, held in enumerate(self.sides):
+        for side, fresh in enumerate(self.fresh):
+            waiting = [self.sides[side]] if len(self.sides[side]) or not fresh else []
+            held, self.fresh[side] = Batch.concat([*waiting, *fresh]), []
             cut = len(held) if self.watermark == INF else int(np.searchsorted(held.sync, self.watermark, "left"))
             rows.append(held.slice(0, cut))
             self.sides[side] = held.slice(cut, len(held))

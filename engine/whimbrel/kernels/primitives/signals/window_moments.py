@@ -12,17 +12,21 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def integer_sums(values: Array, start: Array, size: Array, total: Array, squares: Array) -> None:
-    """Exact sums of short integers and of their squares.
+def integer_sums(values: Array, start: Array, size: Array, total: Array, squares: Array, second: Array) -> None:
+    """Exact sums of short integers, of their squares, and of their squared distances from the mean.
+
+    The last is ``squares - total**2 / size``, by the whole part of the mean, so that no product leaves int64.
 
     Parameters
     ----------
     values : array of integers
         At most 32 bits, and so few in a window that sums of squares fit in int64.
     start, size : array of int64
-        Where each window begins in the values, and how many it has.
-    total, squares : array of int64
-        For results.
+        Where each window begins in the values, and how many it has: at least one.
+    total : array of int64
+        For the sums.
+    squares, second : array of float64
+        For the other results.
     """
     for row in range(start.shape[0]):
         window = values[start[row]:start[row] + size[row]]
@@ -31,7 +35,11 @@ def integer_sums(values: Array, start: Array, size: Array, total: Array, squares
             wide = np.int64(value)
             one += wide
             two += wide * wide
-        total[row], squares[row] = one, two
+        whole = one // size[row]
+        rest = one - whole * size[row]
+        centered = two - whole * (one + rest)  # sum of (x - whole)**2
+        total[row], squares[row] = one, np.float64(two)
+        second[row] = np.float64(centered) - np.float64(rest) * np.float64(rest) / np.float64(size[row])
 
 
 def float_sums(values: Array, start: Array, size: Array, total: Array, squares: Array) -> None:
