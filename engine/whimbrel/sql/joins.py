@@ -213,7 +213,7 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
         return both, 0, (left, right, False)
     names = [next((f"{each.source}.{each.name}" if each.source else each.name for each in side.columns
                    if each.column in side.times), "time") for side in (left, right)]
-    what, hint = refusal("join without times", left=names[0], right=names[1])
+    what, hint = refusal("join without times", left=names[0], right=names[1].removeprefix("(subquery) "))
     raise binder.text.error(what, join, hint)
 
 

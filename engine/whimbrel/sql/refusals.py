@@ -22,7 +22,7 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "lost order": ("{text} repeats, so it closes no group.", "Group by {epoch} too."),
     "endless aggregate": (
         "The aggregate of a stream has no end.",
-        "Add GROUP BY with an epoch, such as {epoch}, or use HOLD(t) for totals since the beginning."),
+        "Add GROUP BY with an epoch, such as {epoch}, or use HOLD(t) for totals so far."),
     "endless distinct": ("DISTINCT of a stream has no end.", "Use it over a window, such as TUMBLE, or over HOLD(t)."),
     "hop without group": ("The rows of HOP are in several windows, and only GROUP BY tells them apart.",
                           "Add GROUP BY window_start, window_end."),
@@ -43,7 +43,7 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
                           "Use QUALIFY {name}() OVER (...) <= n over a window or a table."),
     "random": ("{name} gives other values in each run.", "Use a column of the stream."),
     "closing": ("CLOSING_WHEN needs running aggregates, which this version does not have.",
-                "Use SESSION for groups that end after inactivity, or HOLD(t) for totals since the beginning."),
+                "Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far."),
     "manual join": ("{name} is not part of the language.", "Use {use}."),
     "pattern": ("MATCH_RECOGNIZE is not part of the language.", "Use .detect(...) of the stream in Python."),
 }

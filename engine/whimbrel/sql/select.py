@@ -15,14 +15,14 @@ from whimbrel.sql.epochs import epoch_of
 from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.grouping import grouped
 from whimbrel.sql.join_conditions import conjuncts
-from whimbrel.sql.over import has_window, over_columns, qualified
+from whimbrel.sql.over import has_window, numbers_outside, over_columns, qualified
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.select_list import Item, items_of
 from whimbrel.sql.set_operations import distinct
-from whimbrel.sql.subqueries import filtered
+from whimbrel.sql.subqueries import filtered, one_values
 from whimbrel.sql.values import one_row
 
 Query = Callable[[Any, Binder], SqlRelation]
@@ -43,6 +43,7 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
             raise binder.text.error(refusal("empty")[0], node, refusal("empty")[1])
         relation = one_row(binder)
     else:
+        where = numbers_outside(node, where)
         relation, where = from_clause(node, where, binder, query)
     relation = filtered(relation, where, binder, query)
     items = items_of(node, relation, binder)
@@ -51,9 +52,9 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
     if is_grouped:
         result = grouped(node, items, relation, binder)
         if node.args.get("qualify") is not None:
-            result = qualified(node.args["qualify"].this, result, binder)
+            result = qualified(node.args["qualify"].this, result, items, binder)
     else:
-        result = projected(node, items, relation, binder)
+        result = projected(node, items, relation, binder, query)
     if node.args.get("distinct") is not None:
         if node.args["distinct"].args.get("on") is not None:
             raise binder.text.error("DISTINCT ON is not part of the language.", node.args["distinct"],
@@ -62,13 +63,15 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
     return result
 
 
-def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRelation:
+def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binder, query: Query) -> SqlRelation:
     """The columns of a SELECT without groups."""
     relation = tumbled(items, relation, binder)
     qualify = node.args.get("qualify")
     names: dict[int, str] = {}
     if any(has_window(item.node) for item in items) or qualify is not None:
         relation, names = over_columns(items, None if qualify is None else qualify.this, relation, binder)
+    relation, values = one_values(relation, [item.node for item in items], binder, query)
+    names |= values
     scope = row_scope(relation, binder, names)
     columns: dict[str, Expr] = {}
     times: dict[str, int] = {}

@@ -1,27 +1,178 @@
-"""Bind WHERE, with its subqueries."""
+"""Bind WHERE, with its subqueries: EXISTS, IN, and comparisons with one value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
+from sqlglot import exp
+
+from whimbrel.expr import Col, Expr
+from whimbrel.sql.aggregates import has_aggregate
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.from_clause import from_clause
+from whimbrel.sql.join_conditions import conjuncts, sort_conditions
+from whimbrel.sql.joins import JoinKind, related
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scalars import condition
-from whimbrel.sql.scope import NameScope
+from whimbrel.sql.scope import NameScope, matching
 
 Query = Callable[[Any, Binder], SqlRelation]
 
 
 def filtered(relation: SqlRelation, conditions: list[Any], binder: Binder, query: Query) -> SqlRelation:
     """The rows for which every condition is true."""
-    scope = NameScope(binder, relation)
-    plain = [condition(each, scope) for each in conditions]
-    if not plain:
-        return relation
-    both = plain[0]
-    for each in plain[1:]:
-        both = both & each
-    stream = binder.step(conditions[0], lambda: relation.stream.where(both))
-    return replace(relation, stream=stream)
+    plain = [each for each in conditions if not _has_subquery(each)]
+    if plain:
+        scope = NameScope(binder, relation)
+        both = reduce(and_, [condition(each, scope) for each in plain])
+        relation = relation.after(binder.step(plain[0], lambda: relation.stream.where(both)))
+    for each in conditions:
+        if _has_subquery(each):
+            relation = _with_subquery(relation, each, binder, query)
+    return relation
+
+
+def _has_subquery(node: Any) -> bool:
+    return node.find(exp.Query) is not None
+
+
+def _with_subquery(relation: SqlRelation, node: Any, binder: Binder, query: Query) -> SqlRelation:
+    """The rows for which a condition with a subquery is true."""
+    negated = False
+    while isinstance(node, exp.Paren | exp.Not):
+        negated ^= isinstance(node, exp.Not)
+        node = node.this
+    if isinstance(node, exp.Exists):
+        return _existing(relation, node.this, [], node, binder, query, exists="ANTI" if negated else "SEMI")
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        return _in(relation, node, binder, query, negated=negated)
+    inner = exp.Not(this=node) if negated else node
+    widened, names = one_values(relation, [inner], binder, query)
+    found = condition(inner, NameScope(binder, widened, _columns(names)))
+    kept: dict[str, Expr] = {name: Col(name) for name in relation.stream.schema.names}
+    return relation.after(binder.step(node, lambda: widened.stream.where(found).select(**kept)))
+
+
+def _columns(names: dict[int, str]) -> Callable[[Any], Expr | None]:
+    def special(node: Any) -> Expr | None:
+        return Col(names[id(node)]) if id(node) in names else None
+
+    return special
+
+
+def one_values(relation: SqlRelation, nodes: list[Any], binder: Binder,
+               query: Query) -> tuple[SqlRelation, dict[int, str]]:
+    """The relation with a column for each subquery that is one value, and their names."""
+    names: dict[int, str] = {}
+    for node in nodes:
+        for part in node.walk(prune=lambda each: isinstance(each, exp.Query)):
+            if not isinstance(part, exp.Query):
+                continue
+            select = part.this if isinstance(part, exp.Subquery) else part
+            if isinstance(part.parent, exp.Exists | exp.In) or not _is_one_row(select, binder):
+                raise binder.text.error("A subquery as a value must be an aggregate without GROUP BY.", part,
+                                        "Use max or any_value, or EXISTS and IN as conditions joined by AND.")
+            value = query(select, binder)
+            if value.lives not in ("always", "lasting"):
+                raise binder.text.error("A subquery as a value needs a table, or HOLD or SLIDE.", part,
+                                        "Join with the query instead.")
+            name = f"_value{len(names) + 1}"
+            one = binder.step(part, lambda value=value, name=name: value.stream.select(  # type: ignore[misc]
+                **{name: Col(value.columns[0].column)}))
+            before = relation
+            relation = relation.after(binder.step(
+                part, lambda before=before, one=one: before.stream.cross_join(one, how="left")))  # type: ignore[misc]
+            names[id(part)] = name
+    return relation, names
+
+
+def _is_one_row(node: Any, binder: Binder) -> bool:
+    from whimbrel.sql.values import one_row
+
+    if not isinstance(node, exp.Select) or node.args.get("group") is not None or len(node.expressions) != 1:
+        return False
+    scope = NameScope(binder, one_row(binder))
+    return node.args.get("from_") is None or has_aggregate(node.expressions[0].unalias(), scope)
+
+
+def _in(relation: SqlRelation, node: Any, binder: Binder, query: Query, *, negated: bool) -> SqlRelation:
+    """Rows whose value is in a subquery; with NOT, null in the list or the value is no answer."""
+    select = node.args["query"]
+    select = select.this if isinstance(select, exp.Subquery) else select
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+        raise binder.text.error("IN needs a subquery of one column.", node, "Select one column.")
+    value = node.this
+    if not negated:
+        return _existing(relation, select, [(exp.EQ, value)], node, binder, query, exists="SEMI")
+    relation = _existing(relation, select, [(exp.EQ, value)], node, binder, query, exists="ANTI")
+    return _existing(relation, select, [(None, value)], node, binder, query, exists="ANTI")
+
+
+def _existing(relation: SqlRelation, select: Any, compared: list[tuple[Any, Any]], node: Any, binder: Binder,
+              query: Query, *, exists: str) -> SqlRelation:
+    """Rows with a partner in a subquery, or without one; its conditions may name columns of the rows."""
+    if isinstance(select, exp.Subquery):
+        select = select.this
+    simple = isinstance(select, exp.Select) and not any(
+        select.args.get(key) for key in ("group", "having", "qualify", "limit", "with_")) and not any(
+        has_aggregate(each, NameScope(binder, relation)) for each in select.expressions)
+    correlated: list[Any] = []
+    if simple and select.args.get("from_") is not None:
+        where = conjuncts(select.args["where"].this) if select.args.get("where") is not None else []
+        inner, where = from_clause(select, where, binder, query)
+        correlated = [_qualified(each, inner) for each in where if _names_outer(each, inner, relation)]
+        inner = filtered(inner, [each for each in where if not _names_outer(each, inner, relation)], binder, query)
+        item = select.expressions[0].unalias()
+    else:
+        inner = query(select, binder)
+        item = exp.Column(this=exp.to_identifier(inner.columns[0].name, quoted=True))
+    correlated, item = [_inside(each, inner) for each in correlated], _inside(_qualified(item, inner), inner)
+    inner = replace(inner, columns=tuple(replace(each, source=_source(each.source)) for each in inner.columns))
+    for kind, value in compared:
+        outer = _qualified(value, relation)
+        if kind is not None:
+            correlated.append(kind(this=outer.copy(), expression=item.copy()))
+        else:
+            nulls = [exp.Is(this=each.copy(), expression=exp.Null()) for each in (outer, item)]
+            correlated.append(exp.Or(this=nulls[0], expression=nulls[1]))
+    left = relation if all(relation.sources) else replace(
+        relation, columns=tuple(replace(each, source=each.source or "(rows)") for each in relation.columns))
+    found = sort_conditions(correlated, left, inner, binder)
+    joined = related(left, inner, found, JoinKind(exists=exists), node, binder)
+    return relation.after(joined.stream)
+
+
+def _source(name: str) -> str:
+    """The name of a table of a subquery, which no table outside has."""
+    return f"(subquery) {name}"
+
+
+def _inside(node: Any, inner: SqlRelation) -> Any:
+    """A condition whose columns of the subquery have the names of its tables there."""
+    node = node.copy()
+    for column in list(node.find_all(exp.Column)):
+        found = matching(inner, column.name, column.table)
+        if found and not column.find_ancestor(exp.Query):
+            column.set("table", exp.to_identifier(_source(found[0].source), quoted=True))
+    return node
+
+
+def _names_outer(node: Any, inner: SqlRelation, outer: SqlRelation) -> bool:
+    """Whether a condition names a column of the rows outside."""
+    return any(not matching(inner, column.name, column.table) and matching(outer, column.name, column.table)
+               for column in node.find_all(exp.Column))
+
+
+def _qualified(node: Any, relation: SqlRelation) -> Any:
+    """A copy whose plain names are those of a relation, if it has them."""
+    node = node.copy()
+    for column in list(node.find_all(exp.Column)):
+        if not column.table and not column.find_ancestor(exp.Query):
+            found = matching(relation, column.name)
+            if len(found) == 1 and found[0].source:
+                column.set("table", exp.to_identifier(found[0].source, quoted=True))
+    return node

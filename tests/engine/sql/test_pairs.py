@@ -124,6 +124,23 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "an as-of join": (
         "SELECT * FROM bids a ASOF LEFT JOIN bids b USING (k, ts)",
         lambda: BIDS.asof_join(BIDS, on="k")),
+    "a range of time": (
+        ("SELECT *, avg(price) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING "
+         "AND CURRENT ROW) AS m FROM bids"),
+        lambda: BIDS.join(BIDS.set_duration(61).group_by("k").aggregate(_over1=wb.mean(col.price)), "k",
+                          nulls_equal=True).select("ts", "k", "price", m=col._over1)),
+    "the value before": (
+        "SELECT k, ts, lag(price) OVER (PARTITION BY k ORDER BY ts) AS before FROM bids",
+        lambda: BIDS.asof_join(BIDS.select("k", _over1=col.price), on="k", strict=True, nulls_equal=True).select(
+            "k", "ts", before=col._over1)),
+    "the largest of a window": (
+        ("SELECT k, m, count(*) AS n FROM bids GROUP BY k, date_trunc('minute', ts) AS m "
+         "QUALIFY rank() OVER (PARTITION BY m ORDER BY avg(price) DESC) <= 1").replace("avg(price)", "count(*)"),
+        lambda: BIDS.tumbling_window("1m").group_by("k").aggregate(m=wb.window_start(), n=wb.count())
+        .group_by("m").top_k(1, col.n.cast("int64").fill_null(-(2**63 - 1)), rank="_rank").select("k", "m", "n")),
+    "rows with a partner": (
+        "SELECT * FROM TCP WHERE EXISTS (SELECT 1 FROM TCP b WHERE b.destIP = TCP.srcIP AND b.time = TCP.time)",
+        lambda: TCP.semi_join(TCP, {"srcIP": "destIP"})),
     "a comma join": (
         "SELECT a.time FROM TCP a, TCP b WHERE a.time = b.time AND a.len < b.len AND a.protocol = 6",
         lambda: TCP.cross_join(TCP, where=col.len < col.len_right).where(col.protocol == 6).select("time")),

@@ -81,6 +81,35 @@ QUERIES = [
     "SELECT * FROM (SELECT k, count(*) n FROM a GROUP BY k) JOIN (SELECT k, sum(y) s FROM b GROUP BY k) USING (k)",
 ]
 
+QUERIES += [
+    "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND y > 10)",
+    "SELECT x FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
+    "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM b WHERE y > 10 AND x < 3)",
+    "SELECT x FROM a WHERE EXISTS (SELECT 1 FROM none)",
+    "SELECT x FROM a WHERE NOT EXISTS (SELECT 1 FROM none)",
+    "SELECT x FROM a WHERE k IN (SELECT k FROM b)",
+    "SELECT x FROM a WHERE k IN (SELECT k FROM a WHERE x > 1)",
+    "SELECT x FROM a WHERE k NOT IN (SELECT k FROM b)",
+    "SELECT x FROM a WHERE k NOT IN (SELECT k FROM b WHERE k IS NOT NULL)",
+    "SELECT x FROM a WHERE k NOT IN (SELECT k FROM none)",
+    "SELECT x FROM a WHERE NOT k IN (SELECT k FROM b WHERE y < 15)",
+    "SELECT x FROM a WHERE x IN (SELECT count(*) FROM b GROUP BY k)",
+    "SELECT x FROM a WHERE x IN (SELECT max(y) / 10 FROM b)".replace(" / 10", " - 38"),
+    "SELECT x FROM a WHERE x NOT IN (SELECT y FROM b WHERE b.k = a.k)",
+    "SELECT x FROM a WHERE x > (SELECT avg(x) FROM a)",
+    "SELECT x FROM a WHERE x = (SELECT max(x) FROM a WHERE x < 3) OR x IS NULL",
+    "SELECT x - (SELECT min(x) FROM a) AS d FROM a",
+    "SELECT x FROM a WHERE x > (SELECT max(x) FROM none)",
+    "SELECT k, x, sum(x) OVER (PARTITION BY k) AS s FROM a",
+    "SELECT k, x, count(*) OVER () AS n, max(x) OVER () AS m FROM a",
+    "SELECT k, x FROM a QUALIFY row_number() OVER (PARTITION BY k ORDER BY x DESC) = 1 AND k = 'b'",
+    "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x) AS r FROM a QUALIFY r <= 1",
+    "SELECT x FROM (SELECT x, rank() OVER (ORDER BY x DESC) AS r FROM a WHERE x IS NOT NULL) WHERE r <= 2",
+    "SELECT x FROM (SELECT x, row_number() OVER (ORDER BY f) AS r FROM a) WHERE r < 4",
+    "SELECT k, count(*) AS n FROM a GROUP BY k QUALIFY rank() OVER (ORDER BY count(*) DESC) = 1",
+    "SELECT k, x FROM a QUALIFY x = max(x) OVER (PARTITION BY k)",
+]
+
 
 def multiset(rows: list[dict[str, Any]]) -> Counter[tuple[object, ...]]:
     return Counter(tuple(float(value) if isinstance(value, int) and not isinstance(value, bool) else value
