@@ -1,4 +1,4 @@
-"""Bind OVER and QUALIFY: frames of time, earlier values, and numbers with a bound."""
+"""Bind OVER and QUALIFY."""
 
 from __future__ import annotations
 

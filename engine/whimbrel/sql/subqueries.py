@@ -1,4 +1,4 @@
-"""Bind WHERE, with its subqueries: EXISTS, IN, and comparisons with one value."""
+"""Bind WHERE with its subqueries."""
 
 from __future__ import annotations
 
