@@ -63,7 +63,8 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
     window = _window(node, keys, epochs, relation, binder)
     stream = binder.step(node, lambda: window(relation.stream))
     plain = {key.name: key.value for key in keys if key.kind == "plain" and key.value is not None}
-    inside = replace(scope, special=_special(keys, items, scope, relation))
+    types = {key.name: scope.type_of(key.value, key.node) for key in keys if key.value is not None}
+    inside = replace(scope, special=_special(keys, items, scope, relation), types=types)
     results = {item.name: scalar(item.node, inside) for item in items}
     having = None if node.args.get("having") is None else condition(
         node.args["having"].this, replace(inside, special=_special(keys, items, scope, relation, aliases=True)))
@@ -225,14 +226,19 @@ def _text_span(node: Any) -> tuple[int, int]:
     return start, stop + (1 if isinstance(node, exp.Func) else 0)
 
 
+def _bare(node: Any) -> Any:
+    """An expression without the parentheses around it."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
 def _same(one: Any, other: Any, relation: SqlRelation) -> bool:
     """Whether two nodes are the same expression."""
     if isinstance(one, exp.Column) and isinstance(other, exp.Column):
         mine, theirs = (matching(relation, each.name, each.table) for each in (one, other))
         return (mine == theirs and bool(mine)) or (not mine and not theirs and one.name.lower() == other.name.lower())
-    while isinstance(one, exp.Paren):
-        one = one.this
-    return bool(one == other)
+    return bool(_bare(one) == _bare(other))
 
 
 def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: SqlRelation, *,

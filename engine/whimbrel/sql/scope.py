@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,14 +31,14 @@ class NameScope:
     relation : SqlRelation
     special : callable
         node -> its expression where a clause gives it another meaning, such as the key of a group; else None.
-    aliases : mapping
-        Names of the SELECT list, for clauses that may use them.
+    types : mapping of str to pyarrow.DataType
+        Types of further columns, such as the keys of groups.
     """
 
     binder: Binder
     relation: SqlRelation
     special: Callable[[Any], Expr | None] = _nothing
-    aliases: dict[str, Any] = field(default_factory=dict)
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     def column(self, node: Any) -> Expr:
         """The expression of a column."""
@@ -72,15 +72,17 @@ class NameScope:
 
     def _with_reduced(self, expr: Expr) -> Any:
         schema = self.relation.stream.schema
-        fields = {}
+        fields = dict(self.types)
         for part in reduced_parts(expr):
             if isinstance(part, Aggregate):
                 inner = None if part.expr is None else type_of(part.expr, schema)
                 fields[part.show()] = part.result_type(inner)
             else:
                 fields[part.show()] = schema.time_type
-        more = tuple(Field(name, type_) for name, type_ in fields.items() if name not in schema)
-        return replace(schema, fields=(*schema.fields, *more)) if more else schema
+        if not fields:
+            return schema
+        kept = tuple(each for each in schema.fields if each.name not in fields)
+        return replace(schema, fields=(*kept, *(Field(name, type_) for name, type_ in fields.items())))
 
 
 def matching(relation: SqlRelation, name: str, source: str = "") -> list[SqlColumn]:

@@ -1,0 +1,264 @@
+"""Texts that are refused, with the whole error: clauses, names and expressions."""
+
+from __future__ import annotations
+
+REFUSED: dict[str, tuple[str, str]] = {
+    'window time': ("SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)", """
+A window needs the event time of its stream.
+  where: line 1: SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)
+                                            ^^^^^
+  hint:  Use the ordered attribute: ts.
+"""),
+    'window size': ("SELECT * FROM TUMBLE(TCP, time, INTERVAL '1' MINUTE)", """
+Times of this stream are integers, so durations are integers too.
+  where: line 1: SELECT * FROM TUMBLE(TCP, time, INTERVAL '1' MINUTE)
+                                                          ^^^
+  hint:  Write the number of ticks.
+"""),
+    'window of a table': ('SELECT * FROM HOLD(hosts)', """
+HOLD needs a stream, and the rows of a table hold at all times.
+  where: line 1: SELECT * FROM HOLD(hosts)
+                               ^^^^^^^^^^
+  hint:  Pass a stream: wb.from_arrow(table, time="...").
+"""),
+    'cumulate': ("SELECT 1 FROM CUMULATE(bids, ts, INTERVAL '40' SECOND, INTERVAL '1' MINUTE)", """
+The size of CUMULATE must be a multiple of its step.
+  where: line 1: SELECT 1 FROM CUMULATE(bids, ts, INTERVAL '40' SECOND, INTERVAL '1' MINUTE)
+                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Change one of the two.
+"""),
+    'argument': ("SELECT * FROM TUMBLE(DATA => TABLE bids, SIZZE => INTERVAL '1' MINUTE)", """
+TUMBLE has no argument 'SIZZE' here.
+  where: line 1: FROM TUMBLE(DATA => TABLE bids, SIZZE => INTERVAL '1' MINUTE)
+                                                                   ^^^
+  hint:  Use DATA, TIMECOL, SIZE, OFFSET.
+"""),
+    'session key': ("SELECT window_end FROM SESSION(TABLE bids PARTITION BY k, gap => INTERVAL '1' DAY) GROUP BY 1", """
+'k' partitions the sessions, so it must be a key.
+  where: line 1: PARTITION BY k, gap => INTERVAL '1' DAY) GROUP BY 1
+                                                                   ^
+  hint:  Add k to GROUP BY.
+"""),
+    'columns of a union': ('SELECT time, len FROM TCP UNION ALL SELECT time FROM TCP', """
+UNION needs as many columns on both sides, got 2 and 1.
+  where: line 1: SELECT time, len FROM TCP UNION ALL SELECT time FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Select the same columns on both sides.
+"""),
+    'types of a union': ('SELECT len FROM TCP UNION ALL SELECT srcIP FROM TCP', """
+Columns 'len' have types without a common one: int64 and string.
+  where: line 1: SELECT len FROM TCP UNION ALL SELECT srcIP FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side.
+"""),
+    'except all': ('SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts', """
+EXCEPT ALL is not part of the language.
+  where: line 1: SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use EXCEPT.
+"""),
+    'merge': ('MERGE a.len : b.len FROM TCP a, TCP b', """
+'len' is not the event time of its stream.
+  where: line 1: MERGE a.len : b.len FROM TCP a, TCP b
+                       ^^^^^
+  hint:  Use the ordered attribute: time.
+"""),
+    'outer join within a time': ('SELECT a.len FROM TCP a LEFT JOIN TCP b ON b.time BETWEEN a.time AND a.time + 60', """
+An outer, semi or anti join between times is not part of the language.
+  where: line 1: SELECT a.len FROM TCP a LEFT JOIN TCP b ON b.time BETWEEN a.time AND a.time + 60
+                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Join in an epoch, such as a.ts/60 = b.ts/60, or use JOIN.
+"""),
+    'natural join': ('SELECT * FROM hosts a NATURAL JOIN hosts b', """
+NATURAL JOIN is not part of the language.
+  where: line 1: SELECT * FROM hosts a NATURAL JOIN hosts b
+                                                    ^^^^^^^
+  hint:  Name the columns with USING.
+"""),
+    'no condition': ('SELECT * FROM hosts a JOIN hosts b', """
+This join has no condition.
+  where: line 1: SELECT * FROM hosts a JOIN hosts b
+                                            ^^^^^^^
+  hint:  Add ON or USING, or use CROSS JOIN.
+"""),
+    'lateral': ('SELECT * FROM hosts a, LATERAL (SELECT 1) b', """
+This form of LATERAL or UNNEST is not part of the language.
+  where: line 1: SELECT * FROM hosts a, LATERAL (SELECT 1) b
+                                                        ^^^^
+  hint:  Use CROSS JOIN UNNEST(list) AS u(x).
+"""),
+    'pivot': ("SELECT * FROM hosts PIVOT (sum(rank) FOR ip IN ('a', 'b'))", """
+PIVOT is not part of the language here.
+  where: line 1: SELECT * FROM hosts PIVOT (sum(rank) FOR ip IN ('a', 'b'))
+                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out.
+"""),
+    'recursive': ('WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r', """
+WITH RECURSIVE is not part of the language.
+  where: line 1: WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r
+                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave RECURSIVE out.
+"""),
+    'distinct on': ('SELECT DISTINCT ON (ip) * FROM hosts', """
+DISTINCT ON is not part of the language.
+  where: line 1: SELECT DISTINCT ON (ip) * FROM hosts
+                                     ^^
+  hint:  Use QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) = 1.
+"""),
+    'rollup': ('SELECT ip, count(*) FROM hosts GROUP BY ROLLUP (ip)', """
+CUBE, ROLLUP and GROUPING SETS are not part of the language.
+  where: line 1: SELECT ip, count(*) FROM hosts GROUP BY ROLLUP (ip)
+                                                                 ^^
+  hint:  Use UNION ALL of several GROUP BY.
+"""),
+    'syntax': ('SELECT time,\n  len +\nFROM TCP WHERE', """
+The query cannot be read from 'FROM' on.
+  where: line 3: FROM TCP WHERE
+                 ^^^^
+  hint:  Check the words before it: a comma, a parenthesis or a keyword may be missing.
+"""),
+    'quote': ("SELECT 'abc", """
+The text cannot be read.
+  where: line 1: SELECT 'abc
+                        ^
+  hint:  Close quotes and comments.
+"""),
+    'type': ('SELECT CAST(len AS JSON) FROM TCP', """
+There is no type JSON.
+  where: line 1: SELECT CAST(len AS JSON) FROM TCP
+                             ^^^
+  hint:  Use BIGINT, DOUBLE, VARCHAR, BOOLEAN, DATE, TIMESTAMP or DECIMAL.
+"""),
+    'interval': ("SELECT ts + INTERVAL 'soon' FROM bids", """
+Cannot read the interval 'soon'.
+  where: line 1: SELECT ts + INTERVAL 'soon' FROM bids
+                                      ^^^^^^
+  hint:  Use INTERVAL '5' MINUTE.
+"""),
+    'interval unit': ("SELECT ts + INTERVAL '1' FORTNIGHT FROM bids", """
+There is no unit 'FORTNIGHT' of intervals.
+  where: line 1: SELECT ts + INTERVAL '1' FORTNIGHT FROM bids
+                                      ^^^
+  hint:  Use WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND or MICROSECOND.
+"""),
+    'emit': ('SELECT * FROM TCP EMIT CHANGES', """
+EMIT must name latencies, or FINAL.
+  where: line 1: SELECT * FROM TCP EMIT CHANGES
+                                   ^^^^^^^^^^^^
+  hint:  Use EMIT AT '1s', '1m'.
+"""),
+    'order by': ('SELECT ip FROM hosts ORDER BY rank', """
+ORDER BY needs a column of the result.
+  where: line 1: SELECT ip FROM hosts ORDER BY rank
+                                               ^^^^
+  hint:  Put it in the SELECT list.
+"""),
+    'values': ("SELECT * FROM (VALUES (1), ('a')) AS v(x)", """
+A column of VALUES must have one type.
+  where: line 1: SELECT * FROM (VALUES (1), ('a')) AS v(x)
+                                        ^^^^^^^^^^^^^^^^^
+  hint:  Use values of one type.
+"""),
+    'array': ('SELECT unnest(len) FROM TCP', """
+There is no function 'unnest'.
+  where: line 1: SELECT unnest(len) FROM TCP
+                        ^^^^^^^^^^
+  hint:  Pass it: wb.sql(..., functions={...}).
+"""),
+    'in subquery or': ('SELECT * FROM hosts WHERE rank = 1 OR ip IN (SELECT ip FROM hosts)', """
+A subquery as a value must be an aggregate without GROUP BY.
+  where: line 1: LECT * FROM hosts WHERE rank = 1 OR ip IN (SELECT ip FROM hosts)
+                                                                   ^^^^^^^^^^^^^
+  hint:  Use max or any_value, or EXISTS and IN as conditions joined by AND.
+"""),
+    'rows frame': ('SELECT sum(price) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bids', """
+ROWS counts rows, and rows of the same time have no order.
+  where: line 1: SELECT sum(price) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW.
+"""),
+    'following': ('SELECT max(k) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM bids', """
+A frame that ends after the current row looks ahead.
+  where: line 1: SELECT max(k) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  End the frame at CURRENT ROW.
+"""),
+    'lead': ('SELECT lead(price) OVER (ORDER BY ts) FROM bids', """
+LEAD looks ahead.
+  where: line 1: SELECT lead(price) OVER (ORDER BY ts) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use LAG.
+"""),
+    'unbounded numbers': ('SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts', """
+row_number numbers every row, so every row of the stream would be kept.
+  where: line 1: SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use QUALIFY row_number() OVER (...) <= n over a window or a table.
+"""),
+    'numbers of a stream': ('SELECT * FROM bids QUALIFY rank() OVER (PARTITION BY k ORDER BY price) <= 3', """
+rank numbers every row, so every row of the stream would be kept.
+  where: line 1: SELECT * FROM bids QUALIFY rank() OVER (PARTITION BY k ORDER BY price) <= 3
+                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use QUALIFY rank() OVER (...) <= n over a window or a table.
+"""),
+    'over a stream': ('SELECT sum(price) OVER (PARTITION BY k) FROM bids', """
+The aggregate of a stream has no end.
+  where: line 1: SELECT sum(price) OVER (PARTITION BY k) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Add GROUP BY with an epoch, such as date_trunc('minute', ts) AS minute, or use HOLD(t) for totals so far.
+"""),
+    'order of over': ('SELECT sum(price) OVER (ORDER BY price) FROM bids', """
+ORDER BY in OVER needs the event time of a stream, ascending.
+  where: line 1: SELECT sum(price) OVER (ORDER BY price) FROM bids
+                                                  ^^^^^
+  hint:  Use the ordered attribute: ts.
+"""),
+    'order by a text': ('SELECT * FROM hosts QUALIFY rank() OVER (ORDER BY ip) <= 3', """
+Numbers need an order by a number or a time, got string.
+  where: line 1: SELECT * FROM hosts QUALIFY rank() OVER (ORDER BY ip) <= 3
+                                                                   ^^
+  hint:  Order by a number or a time.
+"""),
+    'two lags': ('SELECT lag(price, 2) OVER (ORDER BY ts) FROM bids', """
+LAG looks one row back.
+  where: line 1: SELECT lag(price, 2) OVER (ORDER BY ts) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use an offset of 1.
+"""),
+    'value of many rows': ('SELECT * FROM hosts WHERE rank = (SELECT rank FROM hosts)', """
+A subquery as a value must be an aggregate without GROUP BY.
+  where: line 1: SELECT * FROM hosts WHERE rank = (SELECT rank FROM hosts)
+                                                          ^^^^^^^^^^^^^^^
+  hint:  Use max or any_value, or EXISTS and IN as conditions joined by AND.
+"""),
+    'exists of a stream': ('SELECT * FROM TCP WHERE EXISTS (SELECT 1 FROM bids)', """
+This join relates no times, so each row would wait for its partner without end.
+  where: line 1: SELECT * FROM TCP WHERE EXISTS (SELECT 1 FROM bids)
+                                                        ^^^^^^^^^^^
+  hint:  Add a condition on times, such as TCP.time = bids.ts or BETWEEN, use ASOF JOIN, or pass one side as a table.
+"""),
+    'columns of in': ('SELECT * FROM hosts WHERE rank IN (SELECT * FROM hosts)', """
+* must stand alone in the SELECT list, or in count(*).
+  where: line 1: SELECT * FROM hosts WHERE rank IN (SELECT * FROM hosts)
+                                                           ^
+  hint:  Name a column.
+"""),
+    'struct': ("SELECT {'a': 1}", """
+There is no function 'struct'.
+  where: line 1: SELECT {'a': 1}
+                              ^
+  hint:  Use product.
+"""),
+    'long text': ('SELECT time, srcIP, destIP, protocol, len, time + len, time + len + protocol, nothing FROM TCP', """
+There is no column 'nothing'.
+  where: line 1: protocol, len, time + len, time + len + protocol, nothing FROM TCP
+                                                                   ^^^^^^^
+  hint:  Use one of the columns time, srcIP, destIP, protocol, len, fin.
+"""),
+    'quantify': ('SELECT * FROM hosts WHERE rank > ALL (SELECT 1)', """
+This expression is not part of the language: ALL (SELECT 1).
+  where: line 1: SELECT * FROM hosts WHERE rank > ALL (SELECT 1)
+                                                              ^
+  hint:  Use the functions of the page on SQL.
+"""),
+}

@@ -1,0 +1,263 @@
+"""Texts that are refused, with the whole error: statements, times and joins."""
+
+from __future__ import annotations
+
+REFUSED: dict[str, tuple[str, str]] = {
+    'statement': ('VACUUM TCP', """
+This statement is not part of the language: VACUUM TCP.
+  where: line 1: VACUUM TCP
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'insert': ('INSERT INTO TCP VALUES (1)', """
+This statement is not part of the language: INSERT INTO TCP VALUES (1).
+  where: line 1: INSERT INTO TCP VALUES (1)
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'create function': ('CREATE FUNCTION f AS 1', """
+This statement is not part of the language: CREATE FUNCTION f AS 1.
+  where: line 1: CREATE FUNCTION f AS 1
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'set': ('SET x = 1', """
+This statement is not part of the language: SET x = 1.
+  where: line 1: SET x = 1
+                 ^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'pragma': ('PRAGMA threads', """
+This statement is not part of the language: PRAGMA threads.
+  where: line 1: PRAGMA threads
+                 ^^^^^^
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+"""),
+    'empty': ('  -- nothing', """
+The text has no query.
+  where: wb.sql(...)
+  hint:  Write a query, such as SELECT x FROM log.
+"""),
+    'several': ('SELECT 1; SELECT 2', """
+wb.sql needs one query, got 2.
+  where: line 1: SELECT 1; SELECT 2
+                                  ^
+  hint:  Use wb.sql.script for several.
+"""),
+    'explain': ('EXPLAIN SELECT * FROM TCP', """
+wb.sql gives a stream, and EXPLAIN gives a text.
+  where: line 1: EXPLAIN SELECT * FROM TCP
+                                ^^^^^^^^^^
+  hint:  Use wb.sql(...).explain(), or wb.sql.script.
+"""),
+    'copy': ("COPY TCP TO 'x.csv'", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: COPY TCP TO 'x.csv'
+                 ^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'attach': ("ATTACH 'x.db'", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: ATTACH 'x.db'
+                 ^^^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'file function': ("SELECT * FROM read_csv('x.csv')", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: SELECT * FROM read_csv('x.csv')
+                               ^^^^^^^^^^^^^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'file name': ("SELECT * FROM 'x.parquet'", """
+SQL reads the streams that it is given. It opens no files.
+  where: line 1: SELECT * FROM 'x.parquet'
+                               ^^^^^^^^^^^
+  hint:  Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").
+"""),
+    'sample': ('SELECT * FROM TCP TABLESAMPLE 10 PERCENT', """
+TABLESAMPLE is not part of the language here.
+  where: line 1: SELECT * FROM TCP TABLESAMPLE 10 PERCENT
+                               ^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out.
+"""),
+    'expression': ('SELECT len[1] FROM TCP', """
+This expression is not part of the language: len[1].
+  where: line 1: SELECT len[1] FROM TCP
+                        ^^^^^
+  hint:  Use the functions of the page on SQL.
+"""),
+    'wall clock': ('SELECT *\nFROM TCP\nWHERE time > now()', """
+now() is another value in each run, so a backtest would differ from a live run.
+  where: line 3: WHERE time > now()
+                              ^^^
+  hint:  Use the event time, or SLIDE(t, INTERVAL '1' HOUR) for the last hour.
+"""),
+    'current date': ('SELECT current_date', """
+current_date() is another value in each run, so a backtest would differ from a live run.
+  where: line 1: SELECT current_date
+                 ^
+  hint:  Use the event time, or SLIDE(t, INTERVAL '1' HOUR) for the last hour.
+"""),
+    'random': ('SELECT random() FROM TCP', """
+rand() gives other values in each run.
+  where: line 1: SELECT random() FROM TCP
+                        ^^^^^^
+  hint:  Use a column of the stream.
+"""),
+    'group without epoch': ('SELECT srcIP, count(*)\nFROM TCP\nGROUP BY srcIP, destIP', """
+Nothing in GROUP BY follows an ordered attribute, so no group is ever complete.
+  where: line 3: GROUP BY srcIP, destIP
+                          ^^^^^^^^^^^^^
+  hint:  Add an epoch, such as time/60 AS tb, or a window; ordered here: time (increasing).
+"""),
+    'lost order': ('SELECT hour(ts), count(*) FROM bids GROUP BY hour(ts)', """
+hour(ts) repeats, so it closes no group.
+  where: line 1: SELECT hour(ts), count(*) FROM bids GROUP BY hour(ts)
+                                                              ^^^^^^^
+  hint:  Group by date_trunc('minute', ts) AS minute too.
+"""),
+    'modulo': ('SELECT count(*) FROM TCP GROUP BY time % 60', """
+time % 60 repeats, so it closes no group.
+  where: line 1: SELECT count(*) FROM TCP GROUP BY time % 60
+                                                   ^^^^^^^^^
+  hint:  Group by time/60 AS tb too.
+"""),
+    'endless aggregate': ('SELECT sum(len) FROM TCP', """
+The aggregate of a stream has no end.
+  where: line 1: SELECT sum(len) FROM TCP
+                        ^^^^^^^
+  hint:  Add GROUP BY with an epoch, such as time/60 AS tb, or use HOLD(t) for totals so far.
+"""),
+    'endless distinct': ('SELECT DISTINCT srcIP FROM TCP', """
+DISTINCT of a stream has no end.
+  where: line 1: SELECT DISTINCT srcIP FROM TCP
+                 ^
+  hint:  Use it over a window, such as TUMBLE, or over HOLD(t).
+"""),
+    'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)", """
+The rows of HOP are in several windows, and only GROUP BY tells them apart.
+  where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)
+                        ^^^^^^^^^^^^
+  hint:  Add GROUP BY window_start, window_end.
+"""),
+    'window not grouped': ("SELECT k, count(*) FROM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k", """
+This GROUP BY does not name its window, so no group is ever complete.
+  where: line 1: OM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k
+                                                                   ^
+  hint:  Add window_start to GROUP BY.
+"""),
+    'month': ("SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)", """
+A month has no fixed length.
+  where: line 1: SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)
+                                                    ^^^
+  hint:  Use days, such as INTERVAL '30' DAY.
+"""),
+    'order inside': ('SELECT * FROM (SELECT * FROM TCP ORDER BY len LIMIT 3)', """
+Rows of a stream are in the order of time. ORDER BY and LIMIT work on the collected result only.
+  where: line 1: SELECT * FROM (SELECT * FROM TCP ORDER BY len LIMIT 3)
+                                                           ^^^
+  hint:  Use QUALIFY row_number() OVER (... ORDER BY x DESC) <= n within a window.
+"""),
+    'limit': ('SELECT * FROM TCP LIMIT 3', """
+LIMIT without ORDER BY gives other rows in each run.
+  where: line 1: SELECT * FROM TCP LIMIT 3
+                                         ^
+  hint:  Add ORDER BY.
+"""),
+    'join without times': ('SELECT a.len FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP', """
+This join relates no times, so each row would wait for its partner without end.
+  where: line 1: SELECT a.len FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP
+                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Add a condition on times, such as a.time = b.time or BETWEEN, use ASOF JOIN, or pass one side as a table.
+"""),
+    'closing': ('SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0', """
+CLOSING_WHEN needs running aggregates, which this version does not have.
+  where: line 1: SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0
+                                                           ^^^^^^^^^^^^
+  hint:  Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far.
+"""),
+    'manual join': ('SELECT R.a OUTER_JOIN FROM R, S', """
+OUTER_JOIN is not part of the language.
+  where: line 1: SELECT R.a OUTER_JOIN FROM R, S
+                            ^^^^^^^^^^
+  hint:  Use FULL JOIN ... ON.
+"""),
+    'pattern': ('SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)', """
+MATCH_RECOGNIZE is not part of the language.
+  where: line 1: SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
+                                    ^^^^^^^^^^^^^^^
+  hint:  Use .detect(...) of the stream in Python.
+"""),
+    'column': ('SELECT sorceIP, srcip FROM TCP', """
+There is no column 'sorceIP'.
+  where: line 1: SELECT sorceIP, srcip FROM TCP
+                        ^^^^^^^
+  hint:  Use 'srcIP'; the columns are time, srcIP, destIP, protocol, len, fin.
+"""),
+    'table': ('SELECT * FROM tpc', """
+There is no table 'tpc'.
+  where: line 1: SELECT * FROM tpc
+                               ^^^
+  hint:  Use one of the tables TCP, bids, hosts.
+"""),
+    'function': ('SELECT cuont(len) FROM TCP', """
+There is no function 'cuont'.
+  where: line 1: SELECT cuont(len) FROM TCP
+                        ^^^^^^^^^
+  hint:  Use count.
+"""),
+    'ambiguous': ('SELECT len FROM TCP a JOIN TCP b ON a.time = b.time', """
+The column 'len' is ambiguous: a.len, b.len.
+  where: line 1: SELECT len FROM TCP a JOIN TCP b ON a.time = b.time
+                        ^^^
+  hint:  Write a.len.
+"""),
+    'other table': ('SELECT c.len FROM TCP a', """
+There is no table 'c' here.
+  where: line 1: SELECT c.len FROM TCP a
+                        ^^^^^
+  hint:  Use one of the tables a.
+"""),
+    'not grouped': ('SELECT tb, len FROM TCP GROUP BY time/60 AS tb', """
+'len' must stand in GROUP BY or in an aggregate.
+  where: line 1: SELECT tb, len FROM TCP GROUP BY time/60 AS tb
+                            ^^^
+  hint:  Use any_value(len), or add it to GROUP BY.
+"""),
+    'nested aggregate': ('SELECT tb, sum(max(len)) FROM TCP GROUP BY time/60 AS tb', """
+An aggregate cannot have an aggregate in it.
+  where: line 1: SELECT tb, sum(max(len)) FROM TCP GROUP BY time/60 AS tb
+                            ^^^^^^^^^^^
+  hint:  Use a subquery.
+"""),
+    'aggregate in where': ('SELECT * FROM TCP WHERE sum(len) > 1', """
+An aggregate is not allowed here.
+  where: line 1: SELECT * FROM TCP WHERE sum(len) > 1
+                                         ^^^^^^^
+  hint:  Use HAVING, or a subquery.
+"""),
+    'types': ('SELECT len + srcIP FROM TCP', """
+'+' cannot take int64 and string.
+  where: line 1: SELECT len + srcIP FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side, such as CAST(x AS DOUBLE).
+"""),
+    'condition': ('SELECT * FROM TCP WHERE len', """
+A condition must be true or false, got int64.
+  where: line 1: SELECT * FROM TCP WHERE len
+                                         ^^^
+  hint:  Compare it with a value.
+"""),
+    'like': ('SELECT * FROM TCP WHERE srcIP LIKE destIP', """
+LIKE needs a literal text as its pattern.
+  where: line 1: SELECT * FROM TCP WHERE srcIP LIKE destIP
+                                         ^^^^^^^^^^^^^^^^^
+  hint:  Use contains(x, 'text').
+"""),
+    'parameter': ('SELECT $limit FROM TCP', """
+The parameter 'limit' has no value.
+  where: line 1: SELECT $limit FROM TCP
+                        ^^^^^^
+  hint:  Pass it: wb.sql(..., parameters={'limit': ...}).
+"""),
+}
