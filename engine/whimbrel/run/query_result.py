@@ -19,7 +19,7 @@ from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.kernels import ascends, ordered
 from whimbrel.operators import Ingest, LatenessBand, LateRows
-from whimbrel.operators.rows.block_samples import BlockSamplesKernel
+from whimbrel.operators.rows.block_samples_kernel import BlockSamplesKernel
 from whimbrel.operators.rows.late_rows import LateKernel
 from whimbrel.operators.rows.lateness_band import BandKernel
 from whimbrel.operators.signals.rewindow_kernel import RewindowKernel

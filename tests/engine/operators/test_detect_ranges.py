@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from tests.laws.test_signals import DETECTORS, stream
 from whimbrel import col
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.kernels import tier
+from whimbrel.operators import AlignSamples
+from whimbrel.plan import Node, Sampling
 from whimbrel.testing import Query
 
 
@@ -45,6 +48,33 @@ def test_a_gap_and_nan_end_a_range() -> None:
     gap = wb.from_arrow({"at": [0, 1, 3, 4], "x": [5, 5, 5, 0]}, time="at").assume(periodic=1, gaps=True)
     assert spans(gap.above(col.x, 4, hold=9)) == [(0, 2, 2), (3, 4, 1)]
     assert spans(signal([5.0, float("nan"), 5.0]).above(col.x, 4, hold=9)) == [(0, 1, 1), (2, 3, 1)]
+
+
+LEVELS = [0, 0, 9, 9, None, 9, 0, 9]
+
+
+@pytest.mark.parametrize("period", [5, Fraction(50, 9)])
+@pytest.mark.parametrize("hop", [2, 3])
+def test_a_window_that_was_left_out_ends_a_range(hop: int, period: Fraction) -> None:
+    """Values of windows are samples of a lower rate, and windows at gaps are missing samples."""
+    values = np.repeat([-1 if level is None else level for level in LEVELS], hop)
+    times = [int(number * period + Fraction(1, 2)) for number in range(len(values))]
+    rows = wb.from_arrow({"at": [times[number] for number in np.flatnonzero(values >= 0)],
+                          "x": values[values >= 0]}, time="at").drop("at")
+    node = AlignSamples(period=Fraction(period), gaps=True, jitter=1)
+    windows = wb.Stream(Node(node, (rows.node,))).rewindow(2, hop).select(m=col.x.seg.mean())
+    assert windows.node.properties.sampling == Sampling(period * hop)
+    assert [row["samples"] for row in windows.above(col.m, on=5).collect().to_pylist()] == [2, 1, 1]
+    steps = windows.with_columns(d=wb.iir(col.m, b=[1], a=[1, -1])).collect()["d"].to_pylist()
+    assert steps == [0, 0, 9, 18, 9, 9, 18]
+
+
+def test_values_of_windows_have_the_keys_of_their_signals() -> None:
+    rows = {"at": [number for number in range(16) for _ in "ab"], "k": ["a", "b"] * 16,
+            "x": [9 if number in (4, 5, 6, 7) and key == "a" else 1 for number in range(16) for key in "ab"]}
+    signals = wb.from_arrow(rows, time="at").drop("at").assume(periodic=1, per="k")
+    loud = signals.rewindow(2).select("k", m=col.x.seg.max()).above(col.m, on=5)
+    assert loud.collect().to_pylist() == [{"start": 4, "end": 8, "k": "a", "peak": 9.0, "samples": 2}]
 
 
 def test_a_stream_without_a_rate_has_ranges_up_to_the_ends_of_its_events() -> None:

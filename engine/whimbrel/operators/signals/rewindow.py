@@ -104,7 +104,14 @@ class Rewindow(Operator):
         overlap = self.size is not None and self.size > self.hop and self.label == "start"
         return Properties(duration=int(lasts * period) if fixed and lasts else None,
                           causal=upstream[0].causal and self.label == "end",
-                          apart=None if overlap else NonOverlapping(self.sampling.per))
+                          apart=None if overlap else NonOverlapping(self.sampling.per), sampling=self._windows())
+
+    def _windows(self) -> Sampling | None:
+        """Windows that are counted from sample 0 start at multiples of their hop, as samples of a lower rate do."""
+        if self.size is None or self.gaps == "split":
+            return None
+        phase = self.sampling.phase if self.label == "start" else None
+        return Sampling(self.hop * self.sampling.period, phase, self.sampling.per)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return ((wanted | self.sampling.per) - {FILLED} if self.gaps != "fill" else frozenset(upstream[0].names),)

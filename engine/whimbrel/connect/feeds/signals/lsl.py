@@ -14,7 +14,7 @@ from whimbrel.clock import Duration, Instant, TickUnit, parse_instant
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.signals.block_feed import BlockFeed
-from whimbrel.connect.feeds.signals.device_placement import DevicePlacement
+from whimbrel.connect.feeds.signals.device_sample_numbers import DeviceSampleNumbers
 from whimbrel.connect.signals.signal_files import distinct_labels, signal_library
 from whimbrel.connect.validation import check_name, checked_seconds
 from whimbrel.errors import SourceError
@@ -105,7 +105,7 @@ class _Inlet(Client):
         self._feed, self._inlet = feed, inlet
         self._zero: int | None = None if offset is None else offset["zero"]  # tick of sample 0
         known = {} if offset is None else {"zero_s": offset["zero_s"], "next": offset["next"]}
-        self._placed = DevicePlacement(feed.per_second, feed.step_s, **known)
+        self._numbers = DeviceSampleNumbers(feed.per_second, feed.step_s, **known)
         self._correction_s, self._correct_at = 0.0, 0.0
         self.lost: Counter[str] = Counter()
 
@@ -117,16 +117,16 @@ class _Inlet(Client):
         if monotonic() >= self._correct_at:
             self._correction_s = self._inlet.time_correction(_CORRECT_S)
             self._correct_at = monotonic() + _CORRECT_EVERY_S
-        feed, placed = self._feed, self._placed
+        feed, numbered = self._feed, self._numbers
         first_s = float(stamps[0]) + self._correction_s
         if self._zero is None:
             wall_s = time.time() - (feed.library.local_clock() - first_s)
             self._zero = feed.now(wall_s) if feed.start is None else feed.start
         first, lengths = self._pieces(stamps)
         at = feed.timebase(self._zero).times(first)
-        if placed.missing:
-            self.lost["samples are missing in the timestamps"] = placed.missing
-        return MessageBatch(feed.blocks_of(at, lengths, np.asarray(samples)), {"zero": self._zero, **placed.offset})
+        if numbered.missing:
+            self.lost["samples are missing in the timestamps"] = numbered.missing
+        return MessageBatch(feed.blocks_of(at, lengths, np.asarray(samples)), {"zero": self._zero, **numbered.offset})
 
     def _pieces(self, stamps: Any) -> tuple[Any, Any]:
         """First samples and lengths of pieces of a chunk, between two of which samples are missing."""
@@ -136,7 +136,7 @@ class _Inlet(Client):
         most = max(1, int(feed.step_s * float(feed.per_second) / 4))  # a long chunk drifts, too
         starts = np.unique(np.concatenate([np.arange(0, len(stamps), most), jumps]))
         lengths = np.diff(starts, append=len(stamps))
-        first = [self._placed.number(int(count), float(stamps[row]) + self._correction_s)
+        first = [self._numbers.number(int(count), float(stamps[row]) + self._correction_s)
                  for row, count in zip(starts, lengths, strict=True)]
         return np.array(first, np.int64), lengths
 

@@ -15,7 +15,7 @@ from whimbrel.clock import Instant, TickUnit, parse_instant
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.signals.block_feed import BlockFeed
-from whimbrel.connect.feeds.signals.device_placement import DevicePlacement
+from whimbrel.connect.feeds.signals.device_sample_numbers import DeviceSampleNumbers
 from whimbrel.connect.signals.signal_files import signal_library
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError
@@ -73,7 +73,7 @@ class _Microphone(Client):
     def __init__(self, feed: SoundCardFeed, offset: Mapping[str, Any] | None) -> None:
         self._feed = feed
         self._zero: int | None = None if offset is None else offset["zero"]
-        self._placed = DevicePlacement(feed.per_second, _STEP_S, None, 0 if offset is None else offset["next"])
+        self._numbers = DeviceSampleNumbers(feed.per_second, _STEP_S, None, 0 if offset is None else offset["next"])
         self._ready: queue.Queue[tuple[Any, float]] = queue.Queue(_MAX_WAITING)
         self.lost: Counter[str] = Counter()
         self._stream = feed.library.InputStream(
@@ -90,19 +90,19 @@ class _Microphone(Client):
             samples, at_s = self._ready.get(timeout=timeout_s)
         except queue.Empty:
             return None
-        feed, placed = self._feed, self._placed
-        if placed.zero_s is None:  # the clock of the device begins with each stream
+        feed, numbered = self._feed, self._numbers
+        if numbered.zero_s is None:  # the clock of the device begins with each stream
             now = feed.now(time.time() - len(samples) / float(feed.per_second))
             if self._zero is None:
                 self._zero = now if feed.start is None else feed.start
-            placed.next = max(placed.next, feed.timebase(self._zero).first_sample(now) if placed.next else 0)
-            placed.zero_s = at_s - float(placed.next / feed.per_second)
+            numbered.next = max(numbered.next, feed.timebase(self._zero).first_sample(now) if numbered.next else 0)
+            numbered.zero_s = at_s - float(numbered.next / feed.per_second)
         assert self._zero is not None
-        first = placed.number(len(samples), at_s)
-        if placed.missing:
-            self.lost["samples that the sound card lost"] = placed.missing
+        first = numbered.number(len(samples), at_s)
+        if numbered.missing:
+            self.lost["samples that the sound card lost"] = numbered.missing
         at = np.array([feed.timebase(self._zero).time(first)])
-        offset = {"zero": self._zero, **placed.offset}
+        offset = {"zero": self._zero, **numbered.offset}
         return MessageBatch(feed.blocks_of(at, np.array([len(samples)]), samples), offset)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass
-class DevicePlacement:
+class DeviceSampleNumbers:
     """Numbers the samples of a device.
 
     Samples are counted. If the time of the device is ahead of the count by more than `step_s`, samples are missing, and
@@ -27,8 +27,8 @@ class DevicePlacement:
 
     Examples
     --------
-    >>> placed = DevicePlacement(Fraction(100), 0.5)
-    >>> placed.number(10, 7.0), placed.number(10, 7.11), placed.number(10, 9.2), placed.missing
+    >>> numbered = DeviceSampleNumbers(Fraction(100), 0.5)
+    >>> numbered.number(10, 7.0), numbered.number(10, 7.11), numbered.number(10, 9.2), numbered.missing
     (0, 10, 220, 200)
     """
 
