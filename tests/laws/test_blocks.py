@@ -131,9 +131,8 @@ def _cut(begin: int, end: int, chance: random.Random) -> list[tuple[int, int]]:
 def test_operators_of_signals_are_here() -> None:
     """Each builder of an operator on signals is in a query."""
     package = "whimbrel.operators.signals"
-
     steps = {type(node.op).__module__ for query in QUERIES.values()
              for node in query(wb.from_samples({"x": np.ones(9), "y": np.ones(9)}, rate=1000)).node.walk()}
     assert {name for name in steps if name.startswith(package)} == {
-        f"{package}.{name}" for name in ("detect_ranges", "fir_filter", "polyphase", "process", "rewindow",
-                                                  "samples", "sync", "zip")}
+        f"{package}.{name}" for name in ("detect_ranges", "fir_filter", "polyphase", "process", "rewindow", "samples",
+                                         "sync", "zip")}

@@ -130,7 +130,8 @@ class _Signal:
         values = {name: array.take(taken) for name, array in arrays.items()}
         if keys:
             values["key"] = pa.array(np.repeat(np.array(keys, object), len(there))[order], pa.string())
-        schema = Schema(tuple(Field(name, array.type) for name, array in values.items()), None if rate is None else "ns")
+        fields = tuple(Field(name, array.type) for name, array in values.items())
+        schema = Schema(fields, None if rate is None else "ns")
         return _Signal(schema, times[order], [Column.from_arrow(array) for array in values.values()])
 
 
