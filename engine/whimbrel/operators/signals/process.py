@@ -64,8 +64,8 @@ class ProcessBlocks(Operator):
     Notes
     -----
     Blocks have any length: the function must give the same results for any cutting. ``testing.check_blocks`` checks
-    that. It runs once for each batch, key and run of samples. Shapes: one row out per row in, at once. State: that of the function, for each key. Source: XStream (ICDE
-    2008), section 3 (``iterate``).
+    that. The function runs once for each batch, key and run of samples. Shapes: one row out per row in, at once. State:
+    that of the function, for each key. Source: XStream (ICDE 2008), section 3 (``iterate``).
 
     Examples
     --------
