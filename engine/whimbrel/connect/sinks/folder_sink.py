@@ -10,11 +10,14 @@ from typing import IO, Any, Literal
 import pyarrow as pa
 
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.sinks.committed_files import check_kept, rows_files
+from whimbrel.connect.sinks.committed_files import check_kept, file_name, rows_files
 from whimbrel.connect.sinks.folder_lease import owned
 from whimbrel.connect.validation import check_path
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
+
+_MAX_ROWS = 1 << 20
+"""Rows of a file."""
 
 
 class FolderSink(Sink):
@@ -113,3 +116,57 @@ class FolderSink(Sink):
     def close(self) -> None:
         if self._owner is not None:
             self._owner.close()
+
+
+class BufferedFolderSink(FolderSink):
+    """Sink of files that are written whole, from rows that it buffers.
+
+    Parameters
+    ----------
+    folder : str or path
+    call : str
+        The function that users call, for errors.
+    """
+
+    def __init__(self, folder: FilePath, call: str) -> None:
+        super().__init__(folder, call)
+        self._parts: list[pa.RecordBatch] = []
+        self._buffered = 0
+
+    @abstractmethod
+    def write_file(self, path: Path, rows: pa.Table) -> None:
+        """Write a durable file of these rows.
+
+        Raises
+        ------
+        OSError
+        """
+
+    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+        self._parts, self._buffered = [], 0
+        super().open(schema, rows, token)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._parts.append(rows)
+        self._buffered += rows.num_rows
+        if self._buffered >= _MAX_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._buffered:
+            return
+        name = file_name(self._rows, self._rows + self._buffered)
+        try:
+            self.write_file(self.folder / f".{name}", pa.Table.from_batches(self._parts))
+        except OSError as error:
+            raise self._unwritten(error, f"Free some disk space. {self.again}") from error
+        self._written(name, self._buffered)
+        self._parts, self._buffered = [], 0
+
+    def prepare(self) -> Token:
+        self._write()
+        return super().prepare()
+
+    def close(self) -> None:
+        self._parts = []
+        super().close()

@@ -8,14 +8,12 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.sinks.committed_files import damage, file_name, write_rows
-from whimbrel.connect.sinks.folder_sink import FolderSink
+from whimbrel.connect.sinks.committed_files import damage, write_rows
+from whimbrel.connect.sinks.folder_sink import BufferedFolderSink
 from whimbrel.plan.sink import Token
 
-_MAX_ROWS = 1 << 20
 
-
-class ParquetSink(FolderSink):
+class ParquetSink(BufferedFolderSink):
     """Sink of Parquet files in a directory.
 
     Files of settled rows appear when they are complete and durable.
@@ -36,39 +34,14 @@ class ParquetSink(FolderSink):
 
     def __init__(self, folder: FilePath) -> None:
         super().__init__(folder, "sinks.parquet")
-        self._parts: list[pa.RecordBatch] = []
-        self._held = 0
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._schema = schema
-        self._parts, self._held = [], 0
         super().open(schema, rows, token)
 
-    def write(self, rows: pa.RecordBatch) -> None:
-        self._parts.append(rows)
-        self._held += rows.num_rows
-        if self._held >= _MAX_ROWS:
-            self._write()
-
-    def _write(self) -> None:
-        if not self._held:
-            return
-        name = file_name(self._rows, self._rows + self._held)
-        try:
-            write_rows(self.folder / f".{name}", pa.Table.from_batches(self._parts, self._schema))
-        except OSError as error:
-            raise self._unwritten(error, f"Free some disk space. {self.again}") from error
-        self._written(name, self._held)
-        self._parts, self._held = [], 0
-
-    def prepare(self) -> Token:
-        self._write()
-        return super().prepare()
+    def write_file(self, path: Path, rows: pa.Table) -> None:
+        write_rows(path, rows)
 
     def damage(self, path: Path, rows: int) -> str:
         why = damage(path, rows)
         return why or ("has other columns" if parquet.read_schema(path).names != self._schema.names else "")
-
-    def close(self) -> None:
-        self._parts = []
-        super().close()

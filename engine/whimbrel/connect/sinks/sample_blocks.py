@@ -12,8 +12,8 @@ from pyarrow import parquet
 
 from whimbrel.clock import Rate
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.sinks.committed_files import damage, file_name
-from whimbrel.connect.sinks.folder_sink import FolderSink
+from whimbrel.connect.sinks.committed_files import damage
+from whimbrel.connect.sinks.folder_sink import BufferedFolderSink
 from whimbrel.connect.sinks.sample_numbers import SampleNumbers
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, SinkError
@@ -22,10 +22,8 @@ from whimbrel.plan.sink import Token
 SAMPLES, BLOCK = b"whimbrel.samples", b"whimbrel.block"
 """Keys of a file's metadata: how many samples it has, and how many a block has at most."""
 
-_MAX_ROWS = 1 << 20
 
-
-class BlocksSink(FolderSink):
+class BlocksSink(BufferedFolderSink):
     """Sink of samples in Parquet files, with a row for each block.
 
     Columns are start, the time of the first sample, and a list of samples for each channel. A gap ends a block, so that
@@ -48,8 +46,6 @@ class BlocksSink(FolderSink):
             raise PlanError(f"block must be an integer of at least 1, got {block!r}.", where=self.where,
                             hint="Use for example block=16_384.")
         self.rate, self.block = rate, block
-        self._parts: list[pa.RecordBatch] = []
-        self._held = 0
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._numbers = SampleNumbers(schema, self.rate, self.where)
@@ -61,32 +57,16 @@ class BlocksSink(FolderSink):
                                 hint="Use .select(...) with the channels.")
         self._schema = pa.schema([schema.field("start"), *(pa.field(name, pa.list_(schema.field(name).type))
                                                             for name in self._channels)])
-        self._parts, self._held = [], 0
         super().open(schema, rows, token)
 
-    def write(self, rows: pa.RecordBatch) -> None:
-        self._parts.append(rows)
-        self._held += rows.num_rows
-        if self._held >= _MAX_ROWS:
-            self._write()
-
-    def _write(self) -> None:
-        if not self._held:
-            return
-        rows = pa.Table.from_batches(self._parts).combine_chunks().to_batches()[0]
-        name = file_name(self._rows, self._rows + self._held)
-        metadata = {SAMPLES: str(self._held), BLOCK: str(self.block)}
-        try:
-            with (self.folder / f".{name}").open("wb") as file:
-                table = pa.Table.from_batches([self._blocks(rows)]).replace_schema_metadata(metadata)
-                parquet.write_table(table, file, compression="zstd", use_dictionary=False,
-                                    column_encoding=self._encodings())
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise self._unwritten(error, f"Free some disk space. {self.again}") from error
-        self._written(name, self._held)
-        self._parts, self._held = [], 0
+    def write_file(self, path: Path, rows: pa.Table) -> None:
+        metadata = {SAMPLES: str(rows.num_rows), BLOCK: str(self.block)}
+        blocks = self._blocks(rows.combine_chunks().to_batches()[0])
+        with path.open("wb") as file:
+            parquet.write_table(pa.Table.from_batches([blocks]).replace_schema_metadata(metadata), file,
+                                compression="zstd", use_dictionary=False, column_encoding=self._encodings())
+            file.flush()
+            os.fsync(file.fileno())
 
     def _blocks(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """A row for each block; values are not copied."""
@@ -107,10 +87,6 @@ class BlocksSink(FolderSink):
                 packed[f"{name}.list.element"] = "BYTE_STREAM_SPLIT"
         return packed
 
-    def prepare(self) -> Token:
-        self._write()
-        return super().prepare()
-
     def damage(self, path: Path, rows: int) -> str:
         try:
             footer = parquet.read_metadata(path)
@@ -121,7 +97,3 @@ class BlocksSink(FolderSink):
             return f"has {known:,} samples"
         why = damage(path, footer.num_rows)
         return why or ("has other columns" if parquet.read_schema(path).names != self._schema.names else "")
-
-    def close(self) -> None:
-        self._parts = []
-        super().close()
