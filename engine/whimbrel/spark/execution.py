@@ -192,8 +192,10 @@ def _check_session(spark: SparkSession) -> None:
     except ImportError:
         raise MissingExtraError("pyspark", "spark", WHERE) from None
     if not isinstance(spark, Classic):
-        raise PlanError(f"spark must be a Spark session, got {type(spark).__name__}.", where=WHERE,
-                        hint="Use the session itself.")
+        connect = type(spark).__module__.startswith("pyspark.sql.connect")
+        what = "one of Spark Connect" if connect else type(spark).__name__
+        raise PlanError(f"spark must be a Spark session of this process, got {what}.", where=WHERE,
+                        hint="Use a session of SparkSession.builder.master(...), or of local_session().")
     check_running(spark, WHERE)
 
 

@@ -25,6 +25,11 @@ print(*sys.version_info[:2], sep=".")
 print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
 """
 
+_LOCAL_HINT: Final = 'Before the session starts, run: import os, sys; os.environ["PYSPARK_PYTHON"] = sys.executable'
+_CLUSTER_HINT: Final = ('Before the session starts, run: import os; os.environ["PYSPARK_PYTHON"] = '
+                        f'"/path/on/each/worker/python{sys.version_info.major}.{sys.version_info.minor}"')
+
+_NOT_STARTED: Final = re.compile(r"Cannot run program|Error from python worker")
 _OTHER_VERSION: Final = re.compile(r"Python in worker has different version: (\d+\.\d+)")
 
 _looked: WeakKeyDictionary[SparkContext, tuple[str, str]] = WeakKeyDictionary()
@@ -50,18 +55,16 @@ def check_workers(spark: SparkSession, where: str, needed: Sequence[str] = _NEED
         With the line that sets the Python.
     """
     context = spark.sparkContext
-    python = str(context.pythonExec)
+    python, local = str(context.pythonExec), (context.master or "").startswith("local")
     found = _looked.get(context)
     if found is None or found[0] != python:
-        local = (context.master or "").startswith("local")
         found = _looked[context] = python, _against(python) if local else _against_task(context)
     lacking = found[1]
     if lacking.startswith("lacks ") and not set(lacking.removeprefix("lacks ").split(", ")) & set(needed):
         return
     if lacking:
         raise SourceError(f"Spark's workers use another Python, {python!r}, which {lacking}.", where=where,
-                          hint="Before the session starts, run: import os, sys; "
-                               'os.environ["PYSPARK_PYTHON"] = sys.executable')
+                          hint=_LOCAL_HINT if local else _CLUSTER_HINT)
 
 
 def _against_task(context: SparkContext) -> str:
@@ -77,6 +80,8 @@ def _against_task(context: SparkContext) -> str:
     try:
         version, *lacking = context.parallelize([0], 1).mapPartitions(tell).collect()
     except Exception as error:  # noqa: BLE001 - the job itself says what else is the matter
+        if _NOT_STARTED.search(str(error)):
+            return "does not start on a worker"
         other = _OTHER_VERSION.search(str(error))
         return f"has version {other[1]}, where this one has {here}" if other else ""
     if version != here:

@@ -82,3 +82,13 @@ def test_a_worker_of_a_cluster_tells_what_it_is(spark: SparkSession, tmp_path: P
         monkeypatch.setattr(context, "pythonVer", version or context.pythonVer)
         found = _against_task(context)
     assert found.startswith(why) if why else not found
+
+
+def test_a_cluster_is_refused_with_a_path_on_its_workers(
+        spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job ended with Java's "Cannot run program"; the Python of this process may be nowhere on a worker."""
+    monkeypatch.setattr(spark.sparkContext, "master", "spark://master:7077")
+    with workers_of(spark, str(tmp_path / "none")) as log, pytest.raises(SourceError) as refused:
+        log.tumbling_window(5).aggregate(n=wb.count()).collect()
+    refused.match("which does not start on a worker")
+    refused.match('os.environ."PYSPARK_PYTHON". = "/path/on/each/worker/python3')
