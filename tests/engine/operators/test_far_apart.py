@@ -13,7 +13,7 @@ import whimbrel as wb
 from whimbrel import col
 from whimbrel.clock import INF, MIN_TIME, round_spans
 from whimbrel.disorder import Ingress
-from whimbrel.errors import KernelError
+from whimbrel.errors import KernelError, PlanError
 from whimbrel.kernels.primitives.lifetimes.time_distance import elapsed, middle
 from whimbrel.plan import Source
 
@@ -186,3 +186,13 @@ def test_rows_up_to_a_time_beyond_all(time: int, rows: int) -> None:
     log = stream("a", [MIN_TIME + 3, INF - 2, INF - 1]).node.op
     assert isinstance(log, Source)
     assert log.rows_between(MIN_TIME, time) == (0, rows)
+
+
+def test_the_sign_for_no_limit_is_not_a_limit() -> None:
+    """A tolerance of 2**63 - 1 ticks matched events that were farther apart."""
+    log = stream("a", [0, FAR])
+    for direction in ("backward", "forward", "nearest"):
+        with pytest.raises(PlanError, match=r"tolerance must be below 2\*\*63 - 1 ticks"):
+            log.asof_join(stream("b", [5]), tolerance=INF, direction=direction)  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=r"within must be below 2\*\*63 - 1 ticks"):
+        log.detect(wb.sequence(first=col.a == 0, second=col.a > 0), within=INF)

@@ -181,5 +181,8 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
         raise PlanError(f"tolerance must not be negative, got {tolerance!r}.",
                         where=f"asof_join(tolerance={tolerance!r})",
                         hint="Use a positive tolerance, or leave it out for no limit.")
+    if ticks == INF:  # the engine's own sign for no limit
+        raise PlanError(f"tolerance must be below 2**63 - 1 ticks, got {tolerance!r}.",
+                        where=f"asof_join(tolerance={tolerance!r})", hint="Use a shorter tolerance.")
     return AsofJoin(on=() if on is None else key_pairs(on, "asof_join"), tolerance=ticks, direction=direction,
                     strict=strict, nulls_equal=nulls_equal, suffix=suffix, unit=schema.unit)

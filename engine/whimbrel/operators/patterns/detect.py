@@ -314,6 +314,9 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
         raise PlanError("detect() would use window results before their window has closed.",
                         where="detect()", hint=LOOKAHEAD_HINT)
     ticks = INF if within is None else duration_ticks(within, schema.unit, where=f"detect(..., within={within!r})")
+    if within is not None and ticks == INF:  # the engine's own sign for no limit
+        raise PlanError(f"within must be below 2**63 - 1 ticks, got {within!r}.",
+                        where=f"detect(..., within={within!r})", hint="Use a shorter duration, or None for no limit.")
     return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
                   overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys,
                   unit=schema.unit)
