@@ -1,4 +1,4 @@
-"""Contributions of the blocks of a pilot sample to result rows and values."""
+"""Contributions of the blocks of a pilot sample to values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of the blocks of a query, computed once for all of its runs."""
+"""Statistics of the blocks of a query, computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of some blocks, of a source with too many rows to look at all.
+"""Statistics of a pilot sample of whole blocks, for large sources.
 
 The blocks are the same in each run of a query. What they show of the tails decides what has an interval, and the blocks
 that happen to be drawn do not. A group is compared over all of its windows, because a window has few of the blocks.
