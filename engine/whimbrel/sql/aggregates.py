@@ -11,6 +11,7 @@ from whimbrel import stream as wb
 from whimbrel.aggregates import Interpolation, UserFunctions
 from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
+from whimbrel.sql.functions import unknown_function
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
 
@@ -119,6 +120,8 @@ def _named(node: Any, scope: NameScope, value: Any, kept: Any, null_of_nothing: 
     lower = node.name.lower()
     if lower in _QUANTILES and len(values) == 2:
         return kept(wb.quantile(values[0], _fraction(node.expressions[1], scope), interpolation=_QUANTILES[lower]))
+    if lower not in _NAMED:
+        raise unknown_function(node, node.name, scope)
     make, null = _NAMED[lower]
     if len(values) != 1:
         raise scope.binder.text.error(f"{lower} needs one value.", node, f"Use {lower}(x).")

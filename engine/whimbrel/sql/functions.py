@@ -44,10 +44,13 @@ _TEXT_TESTS: Final = {"starts_with": "starts_with", "ends_with": "ends_with", "c
 
 def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     """The expression of a function call."""
+    text = scope.binder.text
+
     def value(key: str = "this") -> Expr:
+        if node.args.get(key) is None:
+            raise text.error("A value is missing.", node, "Write the value.")
         return scalar(node.args[key], scope)
 
-    text = scope.binder.text
     if type(node) in ONE:
         _only(node, ("this",), scope)
         return ONE[type(node)](value())
@@ -91,10 +94,17 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         case exp.Anonymous():
             return _named(node, scope, scalar)
         case exp.Func():
-            raise _unknown(node, node.sql_name().lower(), scope)
+            raise unknown_function(node, node.sql_name().lower(), scope)
         case _:
-            what, hint = refusal("expression", text=node.sql()[:60])
+            what, hint = refusal("expression", text=_shown(node))
             raise text.error(what, node, hint)
+
+
+def _shown(node: Any) -> str:
+    try:
+        return str(node.sql())[:60]
+    except ValueError:  # sqlglot writes no text of what only this dialect has
+        return type(node).__name__
 
 
 def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
@@ -111,7 +121,7 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         return getattr(scalar(arguments[0], scope).str, _TEXT_TESTS[lower])(_words(arguments[1], scope, scalar))
     if lower == "regexp_matches" and len(arguments) == 2:
         return scalar(arguments[0], scope).str.contains(_words(arguments[1], scope, scalar), regex=True)
-    raise _unknown(node, name, scope)
+    raise unknown_function(node, name, scope)
 
 
 def trace_call(function: Callable[..., Any], values: list[Expr], name: str) -> Expr:
@@ -122,7 +132,7 @@ def trace_call(function: Callable[..., Any], values: list[Expr], name: str) -> E
     return found if isinstance(found, Expr) else Lit(found)
 
 
-def _unknown(node: Any, name: str, scope: NameScope) -> Exception:
+def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
     lower, text = name.lower(), scope.binder.text
     if lower in FILE_FUNCTIONS:
         return text.error(refusal("files")[0], node, refusal("files")[1])

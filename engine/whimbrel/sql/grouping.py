@@ -126,9 +126,8 @@ def _keys(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -
 
 def _named(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> tuple[Any, str]:
     """The expression of a key, which may be an alias or the position of a column, and its name."""
-    if isinstance(node, exp.Cube | exp.Rollup | exp.GroupingSets | exp.Tuple):
-        raise binder.text.error("CUBE, ROLLUP and GROUPING SETS are not part of the language.", node,
-                                "Use UNION ALL of several GROUP BY.")
+    if isinstance(node, exp.Tuple):
+        raise binder.text.error("A key of GROUP BY must be one value.", node, "Leave the parentheses out.")
     if isinstance(node, exp.Alias):
         return node.this, node.alias
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():

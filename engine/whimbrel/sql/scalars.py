@@ -32,6 +32,8 @@ _NULL_CONDITION = Cast(Lit(None), pa.bool_())
 
 def scalar(node: Any, scope: NameScope) -> Expr:
     """The expression of a node."""
+    if node is None:
+        raise scope.binder.text.error("A value is missing.", None, "Write the value.")
     try:
         return _scalar(node, scope)
     except WhimbrelError as error:
@@ -55,6 +57,8 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
         return special
 
     def part(key: str = "this") -> Expr:
+        if node.args.get(key) is None:
+            raise scope.binder.text.error("A value is missing.", node, "Write the value.")
         return scalar(node.args[key], scope)
 
     match node:
@@ -217,6 +221,8 @@ def _in(node: Any, scope: NameScope) -> Expr:
     choices += [x == each for each in others]
     if any(isinstance(each, Lit) and each.value is None for each in values):
         choices.append(_NULL_CONDITION)
+    if not choices:
+        raise scope.binder.text.error("IN needs a list of values.", node, "Write the values in parentheses.")
     return reduce(operator.or_, choices)
 
 

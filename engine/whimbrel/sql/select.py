@@ -14,6 +14,7 @@ from whimbrel.sql.binder import Binder
 from whimbrel.sql.epochs import epoch_of
 from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.grouping import grouped
+from whimbrel.sql.grouping_sets import grouping_sets, has_sets
 from whimbrel.sql.join_conditions import conjuncts
 from whimbrel.sql.over import has_window, numbers_outside, over_columns, qualified
 from whimbrel.sql.refusals import refusal
@@ -37,6 +38,8 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
         if given and key not in _CLAUSES:
             what, hint = refusal("clause", clause=key.strip("_").upper())
             raise binder.text.error(what, given if isinstance(given, exp.Expression) else node, hint)
+    if has_sets(node):
+        return grouping_sets(node, binder, query)
     where = conjuncts(node.args["where"].this) if node.args.get("where") is not None else []
     if node.args.get("from_") is None:
         if not node.expressions:

@@ -110,6 +110,8 @@ def merge_streams(node: Any, binder: Binder) -> SqlRelation:
     """MERGE a.t : b.t FROM a, b: the rows of all in the order of time, columns by position."""
     relations = []
     for table in node.args["tables"]:
+        if not isinstance(table, exp.Table):
+            raise binder.text.error("MERGE needs names of streams.", node, "Use MERGE a.t : b.t FROM a, b.")
         name = ".".join(part.name for part in table.parts)
         relation = binder.relation(table.name, table)
         relations.append(relation.named(table.alias or name))
@@ -118,6 +120,9 @@ def merge_streams(node: Any, binder: Binder) -> SqlRelation:
                                 "Use MERGE a.t : b.t FROM a, b.")
     positions = set()
     for attribute, relation in zip(node.expressions, relations, strict=True):
+        if not isinstance(attribute, exp.Column):
+            raise binder.text.error("MERGE needs the event time of each stream.", node,
+                                    "Use MERGE a.t : b.t FROM a, b.")
         if attribute.table and attribute.table not in relation.sources:
             raise binder.text.error(f"There is no stream {attribute.table!r} at this position.", attribute,
                                     f"Use {relation.sources[0]}.{attribute.name}.")

@@ -117,6 +117,8 @@ def _existing(relation: SqlRelation, select: Any, compared: list[tuple[Any, Any]
     """Rows with a partner in a subquery, or without one; its conditions may name columns of the rows."""
     if isinstance(select, exp.Subquery):
         select = select.this
+    if isinstance(select, exp.Select) and not select.expressions:
+        raise binder.text.error("The subquery selects nothing.", node, "Write SELECT 1.")
     simple = isinstance(select, exp.Select) and not any(
         select.args.get(key) for key in ("group", "having", "qualify", "limit", "with_")) and not any(
         has_aggregate(each, NameScope(binder, relation)) for each in select.expressions)

@@ -91,6 +91,9 @@ def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: lis
                                                                         offset=offset),
                                ticks["size"], ticks["step"])
         case _:
+            for key in keys:
+                if not isinstance(key, exp.Column):
+                    raise binder.text.error("PARTITION BY needs columns.", node, "Name the columns.")
             columns = tuple(NameScope(binder, relation).find(key).column for key in keys)
             window = SqlWindow("session", source, lambda stream: stream.session_window(ticks["gap"], emit="close"),
                                ticks["gap"], ticks["gap"], columns)

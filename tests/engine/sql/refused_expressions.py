@@ -105,11 +105,11 @@ DISTINCT ON is not part of the language.
                                      ^^
   hint:  Use QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) = 1.
 """),
-    'rollup': ('SELECT ip, count(*) FROM hosts GROUP BY ROLLUP (ip)', """
-CUBE, ROLLUP and GROUPING SETS are not part of the language.
-  where: line 1: SELECT ip, count(*) FROM hosts GROUP BY ROLLUP (ip)
-                                                                 ^^
-  hint:  Use UNION ALL of several GROUP BY.
+    'tuple key': ('SELECT count(*) FROM hosts GROUP BY (ip, rank)', """
+A key of GROUP BY must be one value.
+  where: line 1: SELECT count(*) FROM hosts GROUP BY (ip, rank)
+                                                      ^^^^^^^^
+  hint:  Leave the parentheses out.
 """),
     'syntax': ('SELECT time,\n  len +\nFROM TCP WHERE', """
 The query cannot be read from 'FROM' on.

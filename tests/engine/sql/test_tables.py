@@ -165,3 +165,22 @@ def test_integers_are_divided_toward_zero() -> None:
 def test_what_is_no_table() -> None:
     with pytest.raises(wb.SqlError, match="t must be a stream or a table, got int"):
         wb.sql("SELECT * FROM t", t=1)
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT k, t, count(*) AS n, sum(x) AS s FROM a GROUP BY ROLLUP (k, t)",
+    "SELECT k, t, count(*) AS n FROM a GROUP BY CUBE (k, t) HAVING count(*) > 1",
+    "SELECT k, x > 0 AS p, max(x) AS m FROM a GROUP BY GROUPING SETS ((k, x > 0), (k), ())",
+    "SELECT k, t, count(*) AS n FROM a GROUP BY k, ROLLUP (t)",
+    "SELECT k, count(*) AS n FROM none GROUP BY ROLLUP (k)",
+])
+def test_several_sets_of_keys(text: str) -> None:
+    ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()
+    assert multiset(ours) == multiset(duck(text, TABLES))
+
+
+def test_sets_of_keys_in_an_epoch() -> None:
+    log = wb.from_arrow({"time": [1, 2, 61], "k": ["a", "b", "a"]}, time="time", name="log")
+    found = wb.sql("SELECT tb, k, count(*) AS n FROM log GROUP BY time/60 AS tb, ROLLUP (k)", log=log).collect()
+    rows = {(row["tb"], row["k"], row["n"]) for row in found.to_pylist()}
+    assert rows == {(0, "a", 1), (0, "b", 1), (0, None, 2), (1, "a", 1), (1, None, 1)}
