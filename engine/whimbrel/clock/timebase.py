@@ -141,6 +141,8 @@ def _floor_ratio(values: Integers, start: int, step: int, parts: int) -> Integer
     that leave int64 wrap around and come back, as the result is in its range; only the last quotient must be exact.
     """
     step_whole, step_rest, start_whole, start_rest, step_wrapped = _quotients(start, step, parts)
+    if parts == 1:
+        return values * step_wrapped + start_whole
     if parts >= _DIVISORS or (step_rest >= _QUOTIENTS and parts * (step_rest + 1) > INF):
         return np.array([(start + value * step) // parts for value in values.tolist()], np.int64)
     whole, rest = np.divmod(values, parts)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import nullcontext
+
+import pyarrow as pa
 
 from whimbrel.batch import SPACIOUS_BYTES, Batch, Storage, check_memory, keep_freed_memory, out_of_memory
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import AdvancesWhenIdle, EdgeIngress, Ingress
 from whimbrel.errors import KernelError
-from whimbrel.kernels import PORTION_ROWS, CompilePolicy, Kernel
+from whimbrel.kernels import PORTION_ROWS, CompilePolicy, Kernel, wait_for_compiler
 from whimbrel.operators import Select
 from whimbrel.plan import Node, Source, walk
 from whimbrel.run.operator_metrics import OperatorCounters
@@ -17,6 +20,8 @@ _MAX_SHOWN_PORTIONS = 32
 """What is due in so many portions is not looked at before it is settled: that would take seconds."""
 _WORTH_COMPILING_ROWS = 2_000
 """Interpreted they take some hundredths of a second, and the compiler takes a second for a kernel."""
+_WORTH_WAITING_ITEMS = 50_000
+"""Items of lists in one batch, which takes seconds if its loops are interpreted."""
 
 
 class Pipeline:
@@ -112,8 +117,9 @@ class Pipeline:
 
     def push(self, source: int, batch: Batch) -> list[list[Batch]]:
         """Push rows of a source, in arrival order. Returns each plan's settled result rows."""
-        entry = self.entries[source]
-        with self._thrift.of(len(batch)):
+        entry, items = self.entries[source], _items(batch)
+        long = items >= max(_WORTH_WAITING_ITEMS, len(batch) + 1)
+        with self._thrift.of(items), wait_for_compiler() if long else nullcontext():
             try:
                 self._spread(entry, self.work[entry].push(self._kernels[entry], batch))
             except Exception as error:  # noqa: BLE001 - of whatever kind: whose it is decides
@@ -339,6 +345,18 @@ class Pipeline:
                 self.failures.setdefault(plan, error)
         if self._plans <= self.failures.keys():
             raise error
+
+
+def _items(batch: Batch) -> int:
+    """Rows, or the items of their lists if these are more: blocks of samples are few rows."""
+    most = len(batch)
+    for column in batch.columns:
+        if isinstance(column.values, pa.FixedSizeListArray):
+            most = max(most, len(column.values) * column.values.type.list_size)
+        elif isinstance(column.values, pa.ListArray | pa.LargeListArray) and len(column.values):
+            offsets = column.values.offsets
+            most = max(most, offsets[-1].as_py() - offsets[0].as_py())
+    return most
 
 
 def _kernel(node: Node) -> Kernel:

@@ -2,13 +2,16 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from whimbrel import col
 from whimbrel.errors import DisorderError, KernelError, PlanError, SchemaError
+from whimbrel.kernels import Compiled, forced_tier
 
 INT = pa.list_(pa.int16())
 
@@ -205,3 +208,21 @@ def test_history_and_live_are_certified_with_late_blocks():
     arrays = wb.from_samples({"x": np.arange(2000, dtype="int16")}, rate=1000, unit="us")
     assert query.on(arrays).collect().equals(query.collect())
     assert query.certify(arrays, arrays).ok
+
+
+def test_few_rows_with_many_samples_are_worth_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    if forced_tier() == "interpreted":
+        pytest.skip("kernels are interpreted")
+    interpreted: list[int] = []
+    plain = Compiled.interpreted
+
+    def counting(kernel: Compiled, *arguments: Any) -> Any:
+        interpreted.append(max((len(each) for each in arguments if isinstance(each, np.ndarray)), default=0))
+        return plain(kernel, *arguments)
+
+    monkeypatch.setattr(Compiled, "interpreted", counting)
+    blocks = pa.table({"at": pa.array(np.arange(30) * 4_096_000_000).cast(pa.timestamp("ns")),
+                       "x": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(30 * 4096, dtype=np.int16)), 4096)})
+    log = wb.from_arrow(blocks, time="at", samples="x", rate=1_000)
+    assert log.tumbling_window("4096ms").aggregate(s=wb.std(col.x)).collect().num_rows == 30
+    assert max(interpreted, default=0) < 4096

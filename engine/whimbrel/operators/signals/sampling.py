@@ -19,6 +19,9 @@ from whimbrel.plan import Properties, Sampling
 
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
+_FAR_APART = 3
+"""Ticks from one sample to the next, from which on a time that is a tick off is near one sample only."""
+
 
 def sampling_of(known: Properties, where: str) -> Sampling:
     """The samples of a stream; an error if its events are not samples."""
@@ -79,8 +82,21 @@ def numbered_runs(batch: Batch, timebase: Timebase, where: str) -> tuple[Integer
     if isinstance(batch.times, Pulse) and batch.times.timebase == timebase and batch.absent is None:
         first, row, count = (np.array([number]) for number in (batch.times.first, 0, len(batch)))
         return first, row, count
+    if batch.absent is None and len(batch) > 1:
+        begin = int(sample_numbers(batch.slice(0, 1), timebase, where)[0])
+        if _consecutive(batch.sync, begin, timebase):
+            return np.array([begin]), np.array([0]), np.array([len(batch)])
     numbers = sample_numbers(batch, timebase, where)
     return runs_of_numbers(numbers if batch.absent is None else numbers[~batch.absent])
+
+
+def _consecutive(times: Integers, begin: int, timebase: Timebase) -> bool:
+    """Whether these are the times of consecutive samples from a number on, which may be a tick off."""
+    slack = 1 if timebase.period >= _FAR_APART else 0
+    if abs(int(times[-1]) - timebase.time(begin + len(times) - 1)) > slack:
+        return False
+    off = timebase.times(np.arange(begin, begin + len(times))) - times
+    return not off.any() or int(np.abs(off).max()) <= slack
 
 
 def by_key(ids: Integers, batch: Batch) -> Iterator[tuple[int, Batch]]:
