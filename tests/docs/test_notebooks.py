@@ -24,6 +24,7 @@ ENDS = {
     "11_live_on_kafka": "74,542 rows settled, 18 of them live; killed 2 times; the same: True",
     "12_progressive_query_of_a_spark_table": "last answers, answers at once and Spark's are the same: True",
     "13_functions_of_time": "2,087 readings live, as in the backtest: True; means agree with pandas: True",
+    "14_signals": "356 of 356 beats found; live as in history: True; 6 syllables; outer race within 1%: True",
 }
 
 
