@@ -13,7 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page
 
-from bench import gestures
+from bench import gestures, signal_gestures
 from bench.figure import Figure
 from bench.ticker import ticker
 from tests.workbench.app.serving import served
@@ -79,6 +79,7 @@ def run(*, quick: bool) -> Iterator[Figure]:
             yield from gestures.wheel(page, f"{EVENTS_PER_S} Hz")
             page.close()
         yield from gestures.run(chromium, quick=quick)
+        yield from signal_gestures.run(chromium, quick=quick)
 
 
 def _notebook(notebook: Notebook, seconds: float) -> Iterator[Figure]:

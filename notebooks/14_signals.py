@@ -53,7 +53,8 @@ beats = clean.above(col.band, on=0.35, off=0.05, min=2)
 ecg.view(marks=beats)
 
 # %% [markdown]
-# Zoom in, and drag over a stretch with the selection tool to hear it. At ten times the speed the heartbeats are a rhythm.
+# Zoom in, and drag over a stretch with the selection tool to hear it. At ten times the speed, the heartbeats are a
+# rhythm.
 #
 # The next view lays the newest heartbeats one over the other. Every query can be the trigger.
 

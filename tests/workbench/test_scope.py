@@ -243,3 +243,11 @@ def test_numbers_of_samples_are_the_nearest_whether_they_follow_or_not(missing: 
     ticks = axis.timebase.times(numbers)
     assert axis.nearest(ticks).tolist() == numbers.tolist()
     assert axis.nearest(ticks[::-1].copy()).tolist() == numbers[::-1].tolist()
+
+
+def test_a_zoom_ends_at_a_few_samples() -> None:
+    picture = builder().picture(Result(rows(5_000), (5_000,), rearranged=0))
+    assert view_of(picture).panel[0].object.x_range.min_interval == 4.0
+    fast = SampleAxis(Timebase(Fraction(100), Fraction(0), ""), pa.timestamp("ns"))
+    assert fast.min_visible == 1e-3  # below a microsecond positions are not told apart
+    assert SampleAxis(Timebase(Fraction(5), Fraction(0), ""), pa.int64()).min_visible == 20.0

@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _PART: Final = 1 << 16
+_MIN_VISIBLE: Final = 4
+"""Samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,13 @@ class SampleAxis:
 
     def _nearest(self, ticks: Integers) -> Integers:
         return self.timebase.first_samples(ticks - int(self.timebase.period) // 2)
+
+    @property
+    def min_visible(self) -> float:
+        """The shortest range of the axis to zoom to: some samples, and not less than positions can tell apart."""
+        period = self.timebase.period
+        per_position = {"s": 1e-3, "ms": 1.0, "us": 1e3, "ns": 1e6}[self.kind.unit] if self.calendar else 1.0
+        return max(_MIN_VISIBLE * float(period) / per_position, 1e-3 if self.calendar else 1.0)
 
     @property
     def per_s(self) -> float | None:

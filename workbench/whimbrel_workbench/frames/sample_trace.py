@@ -75,6 +75,11 @@ class SampleTrace:
         """How many samples came."""
         return sum(stop - first for first, stop in self.seen)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the values that are there, and of all extremes."""
+        return sum(chunk.nbytes for chunk in self._chunks.values()) + self.pyramid.nbytes
+
     def add(self, first: int, values: Numbers) -> None:
         """Take over consecutive samples."""
         if not len(values):

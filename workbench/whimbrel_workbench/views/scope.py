@@ -40,7 +40,8 @@ class ScopeView(ZoomedChart[ScopeFrame]):
                               formatters={"@left": time})
         super().__init__(picture, host, chart(
             host.style, self._hover, on_events, height_px=height_px(picture.channels), tools=_TOOLS,
-            x_axis_type="datetime" if picture.calendar else "linear", x_range=Range1d(), y_range=Range1d()))
+            x_axis_type="datetime" if picture.calendar else "linear", y_range=Range1d(),
+            x_range=Range1d(min_interval=picture.channels[0].axis.min_visible)))
         self._figure.add_tools(CrosshairTool(dimensions="height", line_color=INK, line_alpha=0.6))
         events = self._add_events()
         self._fills = [self._add_fill(hatched=hatched) for hatched in (False, True)]

@@ -51,7 +51,8 @@ class SpectrogramView(ZoomedChart[Spectrogram]):
         self._asked = PageMessage()
         self._asked.param.watch(lambda _event: self._refine(), "value")
         super().__init__(picture, host, chart(
-            host.style, hover, min_border_right=_SCALE_PX, tools=_TOOLS, x_range=Range1d(), y_range=Range1d(),
+            host.style, hover, min_border_right=_SCALE_PX, tools=_TOOLS, y_range=Range1d(),
+            x_range=Range1d(min_interval=picture.channel.axis.min_visible),
             x_axis_type="datetime" if picture.calendar else "linear"), self._asked)
         shades = palette_of(self._style, Extent(0.0, 1.0))[-SHADES:]
         self._cells = ColumnDataSource({name: [] for name in ("image", "x", "y", "dw", "dh")})

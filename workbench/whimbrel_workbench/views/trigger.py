@@ -43,7 +43,7 @@ class TriggerView(ZoomedChart[TriggerFrame]):
         on_lines = HoverTool(tooltips=[("event", "@words"), ("", "@state"), ("", when)], line_policy="nearest")
         super().__init__(picture, host, chart(
             host.style, on_cells, on_lines, height_px=height_px(picture.channels, _HIGHER), min_border_right=_SCALE_PX,
-            tools=_TOOLS, x_range=Range1d(), y_range=Range1d()))
+            tools=_TOOLS, x_range=Range1d(min_interval=4 * picture.per_sample), y_range=Range1d()))
         self._mapper = LogColorMapper(palette=counts_palette(self._style), low=1, high=10, low_color="#0000")
         self._cells = ColumnDataSource({name: [] for name in _CELLS})
         on_cells.renderers = [self._figure.image("image", "x", "y", "dw", "dh", source=self._cells,
