@@ -123,3 +123,11 @@ def test_what_only_another_library_can_compare_is_no_key() -> None:
 def test_a_number_is_no_path() -> None:
     with pytest.raises(SourceError, match="path must be a path or a list of paths, got 3"):
         wb.read_parquet(3, time="t")
+
+
+def test_python_objects_of_polars_are_no_values() -> None:
+    """Their addresses in memory came as values of eight bytes."""
+    frame = pl.DataFrame({"t": [1, 2], "x": pl.Series([object(), object()])})
+    with pytest.raises(SourceError, match="Column 'x' of the DataFrame has Python objects"):
+        wb.from_arrow(frame, time="t")
+    assert wb.from_arrow(frame.drop("x"), time="t").collect().num_rows == 2

@@ -352,6 +352,8 @@ def _as_table(data: Any, where: str) -> pa.Table:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if hasattr(data, "__arrow_c_stream__"):
+        if type(data).__module__.partition(".")[0] == "polars":
+            _check_objects(data, where)
         try:
             return pa.table(data)
         except _NO_TABLE as error:
@@ -359,3 +361,11 @@ def _as_table(data: Any, where: str) -> pa.Table:
                               hint="Convert or drop the column.") from None
     raise SourceError(f"data must be an Arrow table, got {type(data).__name__}.", where=where,
                       hint="Use a pyarrow, Polars or DuckDB table, or from_pandas or read_parquet.")
+
+
+def _check_objects(frame: Any, where: str) -> None:
+    """Refuse Python objects of a Polars DataFrame: it would export their addresses in memory as values."""
+    for column, type_ in getattr(frame, "schema", {}).items():
+        if str(type_) == "Object":
+            raise SourceError(f"Column {column!r} of the DataFrame has Python objects, which have no type of Arrow.",
+                              where=where, hint="Convert or drop the column.")
