@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="Parquet files of your own, of which H also says how often intervals hold")
     parser.add_argument("--recordings", type=Path, metavar="FOLDER",
-                        help="Parquet files of an ECG, of bearings and of speech, whose truth F checks")
+                        help="Parquet files of an ECG, bearings, speech, metrics and trades, of which E and F have rows")
     parser.add_argument("--expressions", action="store_true", help="of E, only the rows of expressions")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(WORKLOADS)
@@ -33,8 +33,9 @@ def main() -> None:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {kernels()}"
     print(f"{machine}, Python {platform.python_version()}; ours on one thread; warm; ratio > 1: ours is better")
     rows = []
-    own: dict[str, dict[str, Any]] = {"E": {"expressions": arguments.expressions}, "H": {"logs": arguments.logs},
-                                      "F": {"recordings": arguments.recordings}}
+    own: dict[str, dict[str, Any]] = {
+        "E": {"expressions": arguments.expressions, "recordings": arguments.recordings},
+        "H": {"logs": arguments.logs}, "F": {"recordings": arguments.recordings}}
     for name in arguments.names or WORKLOADS:
         options = own.get(name, {})
         for row in importlib.import_module(WORKLOADS[name]).run(quick=arguments.quick, **options):

@@ -66,8 +66,8 @@ def pan_tompkins(log: Stream) -> Stream:
     return log.select(z=wb.mean(slope * slope).past(30))
 
 
-def moments(log: Stream, width: int = 100) -> Stream:
-    """Vibration: kurtosis, root mean square and crest factor of each `width` ticks."""
+def moments(log: Stream, width: int | str = 100) -> Stream:
+    """Vibration: kurtosis, root mean square and crest factor of each `width` ticks, or duration."""
     x = col.x.cast("float64")
     square = (x - wb.mean(x).cell(width)) * (x - wb.mean(x).cell(width))
     rms = wb.mean(x * x).sqrt()

@@ -1,7 +1,7 @@
 """Expressions of bench E against Polars, SciPy and pandas, with one thread each.
 
 Polars takes its number of threads from the environment when it is imported. The rows are therefore of a process of
-their own: ``python -m bench.expression_peers ROWS`` writes them as lines of JSON.
+their own: ``python -m bench.expression_peers ROWS [FOLDER]`` writes them as lines of JSON. A folder has recorded data.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,23 +25,24 @@ from scipy import signal
 
 import whimbrel as wb
 from bench.compare import Row, compare
-from bench.expressions import GAPS, spaced
+from bench.expressions import CARDS, GAPS, spaced
 from bench.kept_memory import keep_memory
 from bench.loop_sides import Array, agrees
+from bench.real_data import rows_of_files
 from whimbrel import Stream, col
 
 PINNED = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
-def rows_of_peers(rows: int) -> Iterator[Row]:
-    """Figures of a process whose libraries have one thread.
+def rows_of_peers(rows: int, files: Path | None = None) -> Iterator[Row]:
+    """Figures of a process whose libraries have one thread, also of the recorded data in a folder.
 
     Raises
     ------
     subprocess.CalledProcessError
         When an answer differs.
     """
-    command = [sys.executable, "-m", "bench.expression_peers", str(rows)]
+    command = [sys.executable, "-m", "bench.expression_peers", str(rows), *([] if files is None else [str(files)])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | PINNED) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -57,14 +60,15 @@ def main() -> None:
     for name, gap in GAPS.items():
         for row in _by_time(name, spaced(np.random.default_rng(8), rows, gap), x, gap):
             print(json.dumps(row.as_dict()), flush=True)
-    for row in (*_filters(x), *_of_rows(x)):
+    recorded = rows_of_files(Path(sys.argv[2])) if len(sys.argv) > 2 else ()
+    for row in chain(_by_card(x), _filters(x), _of_rows(x), recorded):
         print(json.dumps(row.as_dict()), flush=True)
 
 
 def _by_time(name: str, at: Array, x: Array, gap: int) -> Iterator[Row]:
     """Windows and weights by time, against Polars."""
     frame, width, halflife = pl.DataFrame({"at": at, "x": x}), 100 * gap, 10 * gap
-    by: dict[str, Any] = {"by": "at", "window_size": f"{width}i", "closed": "right", "min_samples": 1}
+    by = _past(width)
     for case, expression, peer in (
         ("window sum", wb.sum(col.x).past(width), pl.col("x").rolling_sum_by(**by)),
         ("window mean", wb.mean(col.x).past(width), pl.col("x").rolling_mean_by(**by)),
@@ -73,6 +77,25 @@ def _by_time(name: str, at: Array, x: Array, gap: int) -> Iterator[Row]:
     ):
         yield from _compared(f"E peers, {name}", case, len(x), _log(at, x).select(z=expression), "Polars",
                              lambda peer=peer: frame.select(z=peer)["z"])
+
+
+def _by_card(x: Array) -> Iterator[Row]:
+    """Windows of each of 1,000 cards, about 100 events long."""
+    at, card = spaced(np.random.default_rng(8), len(x), 1), np.random.default_rng(9).integers(0, CARDS, len(x))
+    table, by = pa.table({"at": at, "card": card, "x": x}), _past(width := 100 * CARDS)
+    frame = pl.DataFrame(table)
+    for case, expression, peer in (
+        ("window sum", wb.sum(col.x).past(width), pl.col("x").rolling_sum_by(**by)),
+        ("window mean", wb.mean(col.x).past(width), pl.col("x").rolling_mean_by(**by)),
+        ("window max", wb.max(col.x).past(width), pl.col("x").rolling_max_by(**by)),
+    ):
+        log = wb.from_arrow(table, time="at", name="log").select("card", "x").group_by("card")
+        yield from _compared("E peers, 1,000 cards", case, len(x), log.select(z=expression), "Polars",
+                             lambda peer=peer: frame.select(z=peer.over("card"))["z"])
+
+
+def _past(width: int) -> dict[str, Any]:
+    return {"by": "at", "window_size": f"{width}i", "closed": "right", "min_samples": 1}
 
 
 def _filters(x: Array) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.batch.pulse import Pulse
 from whimbrel.batch.row_store import RowStore
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Compiled
@@ -77,6 +78,11 @@ def _ends(events: Batch) -> tuple[Array, int]:
     return (events.sync, events.ends) if isinstance(events.ends, int) else (events.ends, 0)
 
 
+def _timed(batch: Batch) -> Batch:
+    """The batch with an array of times: those of a Pulse are computed again for each slice."""
+    return batch.having(sync=batch.sync) if isinstance(batch.times, Pulse) else batch
+
+
 class EventHistory:
     """Events in the order of time, one slot each. They are all of one key.
 
@@ -108,7 +114,7 @@ class EventHistory:
         keys : int
             How many keys there are.
         """
-        self.new.append(batch)
+        self.new.append(_timed(batch))
         self.size += len(batch)
 
     def around(self, first: int, bound: int) -> KeyedEvents:
@@ -182,7 +188,7 @@ class KeyedHistory(EventHistory):
 
     def append(self, batch: Batch, ids: Array, keys: int) -> None:
         base, self.size = self.size, self.size + len(batch)
-        self.store.append(batch)
+        self.store.append(_timed(batch))
         if self.size > len(self.start):
             arrays = (extend(each, 2 * self.size, 0) for each in (self.start, self.end, self.previous, self.number))
             self.start, self.end, self.previous, self.number = arrays

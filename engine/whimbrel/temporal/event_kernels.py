@@ -124,8 +124,8 @@ class EventKernel(TemporalKernel):
         ids = self.ids(batch)
         out = []
         begin = 0
-        while begin < len(batch):
-            stop = min(begin + self.portion, len(batch))
+        while begin < len(batch):  # rows that wait for later events are answered in portions, however they come
+            stop = len(batch) if self.parts.bounds.lookahead else min(begin + self.portion, len(batch))
             rows = batch.slice(begin, stop)
             self.history.append(rows.select(self.parts.reads), ids[begin:stop], len(self.keys))
             begin = stop
