@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="Parquet files of your own, of which H also says how often intervals hold")
     parser.add_argument("--recordings", type=Path, metavar="FOLDER",
-                        help="Parquet files of an ECG, bearings, speech, metrics and trades, of which E and F have rows")
+                        help="Parquet files of an ECG, bearings, speech, metrics and trades, for rows of E and F")
     parser.add_argument("--expressions", action="store_true", help="of E, only the rows of expressions")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(WORKLOADS)
