@@ -59,7 +59,7 @@ LISTEN: Final = """kind => {
 }"""
 
 WATCH: Final = """() => {
-    // A sample is as large as the time when it was sent, in milliseconds: the newest is the greatest.
+    // A sample is as large as the milliseconds since the begin when it was sent: the newest is the greatest.
     const marks = window.marks = []
     let newest = 0
     const look = () => {
@@ -125,7 +125,7 @@ def _zoom_and_pan(chromium: Browser, samples: int) -> Iterator[Figure]:
 
 
 def _datagrams(chromium: Browser, seconds: int) -> Iterator[Figure]:
-    with _device() as port:
+    with _device() as (port, began_ms):
         feed = wb.feeds.udp(port, rate=RATE, samples=BLOCK, channels=["sent"], dtype="<f8", unit="us",
                             reorder_latency="1ms")
         board = Dashboard("Bench", {"scope": feed.view()}, redraws_per_s=REDRAWS_PER_S)
@@ -136,7 +136,7 @@ def _datagrams(chromium: Browser, seconds: int) -> Iterator[Figure]:
             page.wait_for_timeout(3_000)
             page.evaluate(WATCH)
             page.wait_for_timeout(1_000 * seconds)
-            waits_ms = sorted(shown - born for born, shown in page.evaluate("window.marks")[1:])
+            waits_ms = sorted(shown - began_ms - born for born, shown in page.evaluate("window.marks")[1:])
             page.close()
     for share, limit_ms in ((0.5, 60), (0.99, 200)):
         at = waits_ms[min(int(share * len(waits_ms)), len(waits_ms) - 1)]
@@ -144,8 +144,9 @@ def _datagrams(chromium: Browser, seconds: int) -> Iterator[Figure]:
 
 
 @contextmanager
-def _device() -> Iterator[int]:
-    """Sends datagrams to a free port; their samples are as large as the time when they are sent."""
+def _device() -> Iterator[tuple[int, float]]:
+    """Sends datagrams to a free port; their samples are the milliseconds since a begin, which is the other result."""
+    began_ms = 1_000 * time.time()
     with socket(AF_INET, SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -155,7 +156,7 @@ def _device() -> Iterator[int]:
         with socket(AF_INET, SOCK_DGRAM) as sender:
             number, next_s = 0, time.monotonic()
             while not ended.is_set():
-                sender.sendto(struct.pack("<I", number) + np.full(BLOCK, 1_000 * time.time()).tobytes(),
+                sender.sendto(struct.pack("<I", number) + np.full(BLOCK, 1_000 * time.time() - began_ms).tobytes(),
                               ("127.0.0.1", port))
                 number, next_s = number + 1, next_s + BLOCK / RATE
                 time.sleep(max(0.0, next_s - time.monotonic()))
@@ -163,7 +164,7 @@ def _device() -> Iterator[int]:
     sending = threading.Thread(target=send, daemon=True)
     sending.start()
     try:
-        yield port
+        yield port, began_ms
     finally:
         ended.set()
         sending.join()
