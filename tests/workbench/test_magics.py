@@ -102,3 +102,38 @@ def test_an_error_is_shown_as_that_of_the_cell(shell: InteractiveShell, cell: st
     assert not [word for word in words if word not in shown], shown
     assert "magics.py" not in shown
     assert len(shown.splitlines()) <= 8
+
+
+def sql_magic(shell: InteractiveShell, line: str, cell: str) -> Any:
+    return shell.run_cell_magic("whimbrel_sql", line, cell)
+
+
+def test_the_last_statement_of_sql_is_shown(shell: InteractiveShell) -> None:
+    view = sql_magic(shell, "--kind bars --name minutes --param low=1",
+                     "CREATE VIEW some AS SELECT * FROM log WHERE at > $low;\n"
+                     "SELECT tb, k, count(*) AS n FROM some GROUP BY at/10 AS tb, k")
+    assert isinstance(view, LiveView)
+    assert sorted(shell.user_ns["minutes"].collect()["n"].to_pylist()) == [1, 2]
+    assert shell.user_ns["some"].collect().num_rows == 3
+
+
+def test_tables_of_the_notebook_give_a_table(shell: InteractiveShell) -> None:
+    shell.run_cell("import pandas as pd\nframe = pd.DataFrame({'x': [3, 1, 2]})").raise_error()
+    found = sql_magic(shell, "", "SELECT x FROM frame ORDER BY x LIMIT 2")
+    assert found.to_pydict() == {"x": [1, 2]}
+
+
+def test_explain_prints_the_plan(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sql_magic(shell, "", "EXPLAIN SELECT * FROM log") is None
+    assert "log(at, seen, k" in capsys.readouterr().out
+
+
+def test_sql_is_registered_where_it_is_free(shell: InteractiveShell) -> None:
+    assert {"sql", "whimbrel_sql"} <= set(shell.magics_manager.magics["cell"])
+
+
+def test_a_mistake_in_sql_shows_its_line(shell: InteractiveShell) -> None:
+    with pytest.raises(WhimbrelError, match="There is no column 'kk'"):
+        sql_magic(shell, "", "SELECT kk\nFROM log")
+    with pytest.raises(WhimbrelError, match="--param must be name=value"):
+        sql_magic(shell, "--param low", "SELECT * FROM log")

@@ -1,4 +1,7 @@
-"""The ``%%whimbrel`` cell magic: show the last expression of a cell."""
+"""The cell magics ``%%whimbrel`` and ``%%whimbrel_sql``.
+
+The first shows the last expression of a cell, the second the last statement of a text of SQL.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,18 @@ import ast
 import shlex
 from typing import Any, Final
 
+import pyarrow as pa
 from IPython.core.interactiveshell import InteractiveShell
 
 from whimbrel.errors import PlanError
+from whimbrel.sql import reads_tables_only, sql
 from whimbrel.stream import LatencyBands, Stream
 
 _USAGE: Final = "Write options as in %%whimbrel --kind bars --latencies 1s,1m."
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the ``%%whimbrel`` magic.
+    """Register the magics ``%%whimbrel`` and ``%%whimbrel_sql``, and ``%%sql`` if no other tool has it.
 
     ``%load_ext whimbrel_workbench`` calls this.
     """
@@ -30,7 +35,20 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         value = last_expression(shell, cell)
         return shown(value, options, f"%%whimbrel {line}".strip())
 
+    def whimbrel_sql(line: str, cell: str) -> Any:
+        """Show the last statement of a text of SQL, over the streams and tables of the notebook.
+
+        The options are those of ``query.view(...)``, --latencies, --name for a variable, and --param for parameters.
+
+        %%whimbrel_sql --kind bars --name counts --param low=100
+        """
+        options = options_of(line)
+        return shown_sql(shell, cell, options, f"%%whimbrel_sql {line}".strip())
+
     shell.register_magic_function(whimbrel, "cell", "whimbrel")  # type: ignore[arg-type]  # IPython says it loosely
+    shell.register_magic_function(whimbrel_sql, "cell", "whimbrel_sql")  # type: ignore[arg-type]  # as above
+    if "sql" not in shell.magics_manager.magics["cell"]:
+        shell.register_magic_function(whimbrel_sql, "cell", "sql")  # type: ignore[arg-type]  # as above
 
 
 def options_of(line: str) -> dict[str, Any]:
@@ -98,6 +116,39 @@ def _show_from_cell(shell: InteractiveShell, error: Exception, name: str) -> Non
         trace = trace.tb_next
     error._render_traceback_ = (  # type: ignore[attr-defined]
         lambda: shell.InteractiveTB.structured_traceback(type(error), error, trace, tb_offset=0))
+
+
+def shown_sql(shell: InteractiveShell, cell: str, options: dict[str, Any], where: str) -> Any:
+    """The view of the last statement of a text; its table where it reads tables only.
+
+    Views of the text become variables of the notebook.
+    """
+    options = dict(options)
+    name, given = options.pop("name", None), options.pop("param", [])
+    parameters = {}
+    for each in given if isinstance(given, list) else [given]:
+        key, equals, value = str(each).partition("=")
+        if not equals:
+            raise PlanError(f"--param must be name=value, got {each!r}.", where=where, hint="Write --param low=100.")
+        parameters[key] = _value(value)
+    known = {key: value for key, value in shell.user_ns.items() if not key.startswith("_") and _is_relation(value)}
+    made = sql.script(cell, parameters=parameters, **known)
+    result = made.pop("result", None)
+    shell.user_ns.update(made)
+    if name is not None:
+        shell.user_ns[str(name)] = result
+    if isinstance(result, str):
+        print(result)  # noqa: T201 - the plan of EXPLAIN
+        return None
+    if isinstance(result, Stream) and reads_tables_only(result):
+        return result.collect().drop(["start", "end"])
+    return shown(result, options, where)
+
+
+def _is_relation(value: Any) -> bool:
+    """Whether SQL can read a variable: a stream, or a table of Arrow, pandas or Polars."""
+    frame = type(value).__name__ == "DataFrame" and type(value).__module__.split(".")[0] in ("pandas", "polars")
+    return frame or isinstance(value, Stream | pa.Table | pa.RecordBatch)
 
 
 def shown(value: Any, options: dict[str, Any], where: str) -> Any:

@@ -5,8 +5,9 @@ from types import ModuleType
 from typing import Any
 
 from whimbrel.sql.interface import SqlInterface, sql
+from whimbrel.sql.tables import reads_tables_only
 
-__all__ = ["SqlInterface", "script", "sql"]
+__all__ = ["SqlInterface", "reads_tables_only", "script", "sql"]
 
 script = sql.script
 

@@ -32,6 +32,11 @@ def as_table(data: Any, name: str) -> pa.Table:
                    hint="Pass a stream, an Arrow table, or a DataFrame of pandas or Polars.")
 
 
+def reads_tables_only(stream: Stream) -> bool:
+    """Whether all sources of a stream are tables whose rows hold at all times."""
+    return all(source.time == _STARTS for source in stream.sources)
+
+
 def first_tick(time: pa.DataType) -> int:
     """Where rows of a table start: the first time that Python's dates can show."""
     if not pa.types.is_timestamp(time):
