@@ -20,7 +20,9 @@ _USAGE: Final = "Write options as in %%whimbrel --kind bars --latencies 1s,1m."
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the magics ``%%whimbrel`` and ``%%whimbrel_sql``, and ``%%sql`` if no other tool has it.
+    """Register the magics of cells.
+
+    They are ``%%whimbrel``, ``%%whimbrel_sql``, and ``%%sql`` if no other tool has it.
 
     ``%load_ext whimbrel_workbench`` calls this.
     """
@@ -119,7 +121,9 @@ def _show_from_cell(shell: InteractiveShell, error: Exception, name: str) -> Non
 
 
 def shown_sql(shell: InteractiveShell, cell: str, options: dict[str, Any], where: str) -> Any:
-    """The view of the last statement of a text; its table where it reads tables only.
+    """The view of the last statement of a text.
+
+    A statement that reads tables only gives a table.
 
     Views of the text become variables of the notebook.
     """

@@ -84,7 +84,16 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
         stream = binder.step(node, lambda: before.select(**final))
     columns = tuple(SqlColumn(item.label, "", item.name) for item in items)
     lives, step = _lives(relation, epochs)
-    return SqlRelation(stream, columns, _times(items, keys, scope), lives, step)
+    size = relation.size_ticks if relation.window is None else relation.window.size_ticks
+    return SqlRelation(stream, columns, _times(items, keys, scope), lives, step,
+                       bounds=_bounds(items, keys, relation), size_ticks=size)
+
+
+def _bounds(items: list[Item], keys: list[Key], relation: SqlRelation) -> frozenset[str]:
+    """Columns of the result that tell windows apart."""
+    found = [key for key in keys if key.kind in ("start", "end")
+             or (isinstance(key.value, Col) and key.value.name in relation.bounds)]
+    return frozenset(item.name for item in items for key in found if _same(item.node, key.node, relation))
 
 
 def _lives(relation: SqlRelation, epochs: list[Epoch]) -> tuple[Lives, int]:
@@ -119,7 +128,8 @@ def _keys(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -
         while name in taken:
             name = f"{name}_2"
         taken.add(name)
-        follows = kind != "plain" or epoch_of(each, scope) is not None
+        bound = isinstance(value, Col) and value.name in relation.bounds
+        follows = kind != "plain" or bound or epoch_of(each, scope) is not None
         keys.append(Key(each, name, alias, kind, epoch, value, follows))
     return keys
 

@@ -21,6 +21,7 @@ from whimbrel.stream import Stream
 How = Literal["inner", "left", "right", "full"]
 
 _HOW: Final[dict[str, How]] = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
+_UNITS: Final = {"s": "SECOND", "ms": "MILLISECOND", "us": "MICROSECOND", "ns": "NANOSECOND"}
 _KNOWN: Final = ("this", "on", "using", "side", "kind", "method")
 
 
@@ -172,7 +173,9 @@ def related(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: 
     columns = _columns(left, right, names)
     times = {name: left.times[name] for name in left.times if left.lives != "always"}
     times |= {names[name]: divisor for name, divisor in right.times.items() if name in names}
-    result = SqlRelation(left.stream, columns, _times_of(times, left, right, names, found, lives, step), lives, step)
+    result = SqlRelation(left.stream, columns, _times_of(times, left, right, names, found, lives, step), lives, step,
+                         bounds=left.bounds | {names[name] for name in right.bounds if name in names},
+                         size_ticks=left.size_ticks)
     residual = _residual(result, found, left, right, names, join, binder)
     on, how = _on(dict(found.keys) or None), kind.how
     if on is None:
@@ -211,6 +214,10 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
         _times_as_conditions(found, join, left, right)
         both: Lives = "instant" if "instant" in (left.lives, right.lives) else "lasting"
         return both, 0, (left, right, False)
+    same_window = any(mine in left.bounds and theirs in right.bounds for mine, theirs in found.keys)
+    if same_window and left.lives == right.lives == "window" and (
+            (left.step_ticks, left.size_ticks) == (right.step_ticks, right.size_ticks)):
+        return "window", left.step_ticks, (left, right, False)
     names = [next((f"{each.source}.{each.name}" if each.source else each.name for each in side.columns
                    if each.column in side.times), "time") for side in (left, right)]
     what, hint = refusal("join without times", left=names[0], right=names[1].removeprefix("(subquery) "))
@@ -223,19 +230,21 @@ def _times_as_conditions(found: JoinConditions, join: Any, left: SqlRelation, ri
                for side in (left, right)]
     if columns[0] is None or columns[1] is None:
         return
+    unit = left.stream.schema.unit
     if found.lower is not None:
-        found.others.append(_distance(exp.GTE, columns, found.lower))
+        found.others.append(_distance(exp.GTE, columns, found.lower, unit))
     if found.upper is not None:
-        found.others.append(_distance(exp.LTE, columns, found.upper))
+        found.others.append(_distance(exp.LTE, columns, found.upper, unit))
 
 
-def _distance(kind: Any, columns: list[Any], ticks: int) -> Any:
-    """A comparison of right less left with ticks, which only integers need."""
-    node = kind(this=exp.Sub(this=columns[1].copy(), expression=columns[0].copy()),
-                expression=exp.Literal.number(str(abs(ticks))))
-    if ticks < 0:
-        node.set("expression", exp.Neg(this=node.expression))
-    return node
+def _distance(kind: Any, columns: list[Any], ticks: int, unit: str | None) -> Any:
+    """A comparison of the right time less the left one with a number of ticks."""
+    length: Any = exp.Literal.number(str(abs(ticks)))
+    if unit is not None:
+        length = exp.Interval(this=exp.Literal.string(str(ticks)), unit=exp.var(_UNITS[unit]))
+    elif ticks < 0:
+        length = exp.Neg(this=length)
+    return kind(this=exp.Sub(this=columns[1].copy(), expression=columns[0].copy()), expression=length)
 
 
 def _in_epoch(side: SqlRelation, size_ticks: int, size: Any, join: Any, binder: Binder) -> SqlRelation:
@@ -260,9 +269,6 @@ def _within(left: SqlRelation, right: SqlRelation, found: JoinConditions, join: 
         stream = side.stream if ticks == 0 else binder.step(join, partial(side.stream.set_duration, ticks + 1))
         sides.append(replace(side, stream=stream))
     if found.lower > 0 or found.upper < 0:
-        if left.stream.schema.unit is not None:
-            raise binder.text.error("Bounds between times must include the same time.", join,
-                                    "Use BETWEEN a.ts AND a.ts + INTERVAL, and put the rest into WHERE.")
         _times_as_conditions(found, join, left, right)
     return sides[0], sides[1], True
 

@@ -76,6 +76,10 @@ class SqlRelation:
     step_ticks : int
         Of rows that live for a window: its length.
     window : SqlWindow, optional
+    bounds : frozenset of str
+        Columns that tell the windows of rows apart, such as ``window_start``.
+    size_ticks : int
+        The size of those windows.
     """
 
     stream: Stream
@@ -84,6 +88,8 @@ class SqlRelation:
     lives: Lives = "lasting"
     step_ticks: int = 0
     window: SqlWindow | None = None
+    bounds: frozenset[str] = frozenset()
+    size_ticks: int = 0
 
     @property
     def table(self) -> bool:

@@ -97,7 +97,8 @@ def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binde
         else:
             stream = binder.step(node, lambda: relation.stream.select(**columns))
     result = tuple(SqlColumn(item.label, "", item.name) for item in items)
-    return replace(relation, stream=stream, columns=result, times=times, window=None)
+    bounds = frozenset(name for name, expr in columns.items() if isinstance(expr, Col) and expr.name in relation.bounds)
+    return replace(relation, stream=stream, columns=result, times=times, window=None, bounds=bounds)
 
 
 def row_scope(relation: SqlRelation, binder: Binder, names: dict[int, str]) -> NameScope:

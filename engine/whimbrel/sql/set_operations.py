@@ -66,7 +66,7 @@ def in_order_of(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder
         columns: dict[str, Any] = {mine: Col(theirs) for mine, theirs in zip(names, others, strict=True)}
         stream = binder.step(node, lambda: right.stream.select(**columns))
     times = {mine: right.times[theirs] for mine, theirs in zip(names, others, strict=True) if theirs in right.times}
-    return replace(right, stream=stream, columns=left.columns, times=times)
+    return replace(right, stream=stream, columns=left.columns, times=times, bounds=frozenset())
 
 
 def of_common_types(relations: list[SqlRelation], node: Any, binder: Binder) -> list[SqlRelation]:
