@@ -13,7 +13,7 @@ from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
-from whimbrel.kernels.primitives.aggregation import multisets
+from whimbrel.kernels.primitives.aggregation import multiset_replay, multisets
 from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.multiset_values import FixedValues, WordValues
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
@@ -23,8 +23,8 @@ from whimbrel.plan.typed_aggregate import NO_MASK, Inputs
 
 Array = np.ndarray[Any, Any]
 
-_replay = Compiled(multisets.replay_bags)
-_repack = Compiled(multisets.repack)
+_replay = Compiled(multiset_replay.replay_bags)
+_repack = Compiled(multiset_replay.repack)
 _NONE = frozen(np.empty(0, np.int64))
 INITIAL_ITEMS = 64
 
@@ -103,7 +103,7 @@ class MultisetAccumulator(Accumulator):
         values = given[0] if given else _NONE
         out, out_valid = outs
         bag, count = self.bag, schedule.operations
-        self.sizes[multisets.CHOSEN_USED] = 0
+        self.sizes[multiset_replay.CHOSEN_USED] = 0
         step = first
         while True:
             step = int(_replay(
@@ -188,16 +188,17 @@ class MultisetAccumulator(Accumulator):
     def _ensure_capacity(self) -> None:
         """Grow the buffers for which the replay stopped."""
         sizes = self.sizes
-        if sizes[multisets.MORE_ITEMS]:
+        if sizes[multiset_replay.MORE_ITEMS]:
             self.items, self.starts = self._repacked(
-                self.items, self.starts, self.first, self.length, self.capacity, multisets.USED,
-                int(sizes[multisets.MORE_ITEMS]))
-        if sizes[multisets.MORE_SHOWN]:
+                self.items, self.starts, self.first, self.length, self.capacity, multiset_replay.USED,
+                int(sizes[multiset_replay.MORE_ITEMS]))
+        if sizes[multiset_replay.MORE_SHOWN]:
             self.shown, _ = self._repacked(self.shown, np.empty(0, np.int64), self.shown_first, self.shown_length,
-                                           self.shown_capacity, multisets.SHOWN_USED, int(sizes[multisets.MORE_SHOWN]))
-        if sizes[multisets.MORE_CHOSEN]:
-            self.chosen = extend(self.chosen, 2 * len(self.chosen) + int(sizes[multisets.MORE_CHOSEN]), 0)
-        sizes[multisets.MORE_ITEMS] = sizes[multisets.MORE_SHOWN] = sizes[multisets.MORE_CHOSEN] = 0
+                                           self.shown_capacity, multiset_replay.SHOWN_USED,
+                                           int(sizes[multiset_replay.MORE_SHOWN]))
+        if sizes[multiset_replay.MORE_CHOSEN]:
+            self.chosen = extend(self.chosen, 2 * len(self.chosen) + int(sizes[multiset_replay.MORE_CHOSEN]), 0)
+        sizes[multiset_replay.MORE_ITEMS] = sizes[multiset_replay.MORE_SHOWN] = sizes[multiset_replay.MORE_CHOSEN] = 0
 
     def _repacked(self, items: Array, starts: Array, first: Array, length: Array, capacity: Array, used: int,
                   more: int) -> tuple[Array, Array]:
