@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import contextlib
 import functools
@@ -379,7 +380,9 @@ class _Compiler:
         self._asked = itertools.count()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._ending = False
         self.compiled = 0
+        atexit.register(self.end)
 
     def submit(self, unit: Compiled, signature: tuple[Any, ...], done: threading.Event, awaited: bool) -> None:
         self._work.put((not awaited, next(self._asked), unit, signature, done))
@@ -389,7 +392,7 @@ class _Compiler:
                 self._thread.start()
 
     def _serve(self) -> None:
-        while True:
+        while not self._ending:
             _, _, unit, signature, done = self._work.get()
             if not done.is_set():  # else asked for once more by somebody who waited
                 with contextlib.suppress(Exception):  # kept by the unit and raised where it is called
@@ -398,9 +401,29 @@ class _Compiler:
                 done.set()
             self._work.task_done()
 
+    def end(self) -> None:
+        """Let the thread finish what it compiles, and nothing else.
+
+        LLVM frees its global state when the process exits. A thread that is inside LLVM then runs into an assertion.
+        """
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            return
+        self._ending = True
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._work.get_nowait()
+                self._work.task_done()
+        nothing = threading.Event()
+        nothing.set()
+        self._work.put((False, next(self._asked), _NOTHING, (), nothing))  # wakes a thread that waits for work
+        thread.join()
+        self._ending = False  # who still asks gets another thread
+
     def drain(self) -> int:
         self._work.join()
         return self.compiled
 
 
+_NOTHING = Compiled(lambda: None)
 _compiler = _Compiler()

@@ -254,3 +254,29 @@ def test_processes_that_start_together_share_a_cold_cache(tmp_path: Path) -> Non
         for _ in range(3)
     ]
     assert [process.communicate()[0].strip() for process in together] == ["[0, 1, 0]"] * 3
+
+
+ENDING = """
+import threading, time
+from whimbrel.kernels import Compiled
+
+begun = threading.Event()
+
+class Slow(Compiled):
+    def compile(self, signature):
+        begun.set()
+        print("begun", flush=True)
+        time.sleep(0.3)
+        print("ended", flush=True)
+
+for number in range(3):
+    Slow(lambda x: x, "").ready(number)
+begun.wait()
+"""
+
+
+def test_a_process_that_exits_lets_the_compiler_finish_what_it_has_begun() -> None:
+    """LLVM ran into an assertion now and then when the process freed what the thread was using."""
+    ran = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.split() == ["begun", "ended"]
+    assert ran.stderr == ""
