@@ -7,14 +7,14 @@ Only windows have their own loops, which run first and write arrays that the oth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from whimbrel.expr import SCALARS
-from whimbrel.kernels import Compiled, load_text
+from whimbrel.kernels import Compiled, CompilePolicy, load_text
 from whimbrel.kernels.source_text import comment, free_names, indented
 from whimbrel.temporal.bounds import needs_of, slot_bounds
 from whimbrel.temporal.loop_module import LoopModule
@@ -25,6 +25,8 @@ from whimbrel.temporal.window_writer import sliding_loops, tumbling_loop
 
 _PART = 16_384
 """Places that are worked on at once: what windows write and others read stays in the cache."""
+_WORTH_COMPILING_PLACES = 512
+"""Interpreted they take about ten milliseconds, and the compiler takes a second."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,9 @@ class GeneratedLoop:
         Whether it writes a row for every place, and so no times.
     recomputed : bool
         Whether each row is of one place.
+    policy : CompilePolicy
+        Of all runs in this process. Where a log begins and ends a few places lack an event, and a loop for such places
+        takes the compiler longer than to run them interpreted.
     """
 
     text: str
@@ -62,6 +67,7 @@ class GeneratedLoop:
     changing: bool
     everywhere: bool
     recomputed: bool
+    policy: CompilePolicy = field(default_factory=lambda: CompilePolicy(_WORTH_COMPILING_PLACES))
 
 
 _written: WeakKeyDictionary[PeriodicStep, dict[Any, GeneratedLoop]] = WeakKeyDictionary()

@@ -165,7 +165,7 @@ class PeriodicKernel(Kernel):
             stop = self.next + _INTERPRETED_RANGE
             arguments, outs = self._arguments(text, scratch, stop, given)
         try:
-            with explained_errors(self.measures):
+            with explained_errors(self.measures), text.policy.of(stop - self.next):
                 text.loop(*arguments)
         except OverflowError as error:
             raise KernelError("An integer leaves int64.", where=self.shown,
