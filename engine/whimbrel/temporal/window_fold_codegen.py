@@ -8,13 +8,19 @@ from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, TwoPass
 from whimbrel.plan.aggregate_source import SHOW, bind_steps, into, outputs, shows_states, stored, tuple_of
 from whimbrel.temporal.window_algorithms import fresh_state
 
+_LANES = 8
+"""Windows that are folded side by side."""
+_COMMON_EVENTS = 16
+"""Fewer common events are folded sooner one window after the other."""
+
 
 def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, *, apart: bool) -> Compiled:
     """The loop over windows ``[low, high)`` of positions.
 
     Where states merge, each window has a cut. What lies before the cut is folded backwards, once for all windows with
     this cut; what lies after it is folded forwards. So a window costs two steps, and its value depends on its events
-    and its cut only (van Herk, 1992). Other windows are folded from their first event on.
+    and its cut only (van Herk, 1992). Other windows are folded from their first event on. Neighboring ones that share
+    most events are folded side by side: one step waits for the step before it, but not for those of other windows.
 
     Parameters
     ----------
@@ -35,6 +41,7 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, 
     lines = _Lines(twice or steps, inputs, steps)
     body = (lines.two_passes() if twice is not None else lines.direct() if steps.merge is None
             else lines.parts_of_events() if steps.spans else lines.halves())
+    side_by_side = steps.merge is None and not steps.spans and not apart
     shows = ([stored("out", "window", shown, "folded"), "out_valid[window] = True"] if states
              else ["out_valid[window] = show(result(folded), out0, window)"])
     return load_text("\n".join([
@@ -46,11 +53,15 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, 
         "from whimbrel.kernels.primitives.hashing.hash_table import index",
         "",
         "",
+        *(lines.continued(values) if side_by_side else []),
         f"def fold(low, cut, high, since, until, start, end, {values}, valid, {suffix}, {out}, out_valid):",
         "    first, middle, done = -1, -1, -1",
         *indented(["before, after, parted, like = -1, -1, -1, 0"] if repeats else []),
         f"    state = {lines.fresh}",
-        "    for window in range(low.shape[0]):",
+        "    window = -1",
+        "    while window + 1 < low.shape[0]:",
+        "        window += 1",
+        *(indented(lines.side_by_side(values, shows), 2) if side_by_side else []),
         "        out_valid[window] = False",
         "        begin, stop = index(low[window]), index(high[window])",
         "        if begin >= stop:",
@@ -99,6 +110,27 @@ class _Lines:
         return [*grows, *indented(fresh, len(grows)),
                 "for row in range(done, stop):", *self._taken("state", clipped=self.steps.spans),
                 "done, folded = stop, state"]
+
+    def continued(self, values: str) -> list[str]:
+        """A function that folds further events into a state."""
+        return [f"def continued(state, begin, stop, start, {values}, valid):", "    for row in range(begin, stop):",
+                *indented(self._taken("state")), "    return state", "", ""]
+
+    def side_by_side(self, values: str, shows: list[str]) -> list[str]:
+        """Several windows from this one on: their common events together, and those before and after one by one."""
+        lanes = range(_LANES)
+        lows, highs = ([f"index({bound}[window + {lane}])" for lane in lanes] for bound in ("low", "high"))
+        given = f"start, {values}, valid)"
+        return [f"if window + {_LANES} <= low.shape[0]:", *indented([
+            f"begin, stop = max({', '.join(lows)}), min({', '.join(highs)})",
+            f"if stop - begin >= {_COMMON_EVENTS} and low[window] != low[window + {_LANES - 1}]:", *indented([
+                *(f"state{lane} = continued({self.fresh}, {lows[lane]}, begin, {given}" for lane in lanes),
+                "for row in range(begin, stop):", "    if valid.shape[0] == 0 or valid[row]:",
+                *(f"        state{lane} = {self._accumulated(f'state{lane}')}" for lane in lanes),
+                *(f"state{lane} = continued(state{lane}, stop, {highs[lane]}, {given}" for lane in lanes),
+                f"first, done, state = {lows[-1]}, {highs[-1]}, state{_LANES - 1}",
+                f"for folded in ({', '.join(f'state{lane}' for lane in lanes)}):", *indented([*shows, "window += 1"]),
+                "window -= 1", "continue"])])]
 
     def halves(self) -> list[str]:
         """What lies before the cut, and what lies after it."""
