@@ -1,4 +1,4 @@
-"""Replay operations on ordered multisets of int64 per group, all in one pool.
+"""Replay operations on ordered multisets of int64 in one pool.
 
 New values are appended unsorted, and are sorted when the value of the group is shown: see :mod:`.multisets`.
 

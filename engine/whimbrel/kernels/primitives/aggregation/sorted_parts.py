@@ -1,7 +1,8 @@
-"""A group of values in two sorted parts: add values to the second one, find elements, and merge both.
+"""A group of values in two sorted parts.
 
-The first part has `tidy` values from `first` on, and the second one follows. A value that is added moves at most those
-of the second part, which is short.
+Values are added to the second one, elements are found by number, and both parts are merged. The first part has `tidy`
+values from `first` on, and the second one follows. A value that is added moves at most those of the second part, which
+is short.
 """
 
 from __future__ import annotations
