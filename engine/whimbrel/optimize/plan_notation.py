@@ -27,6 +27,7 @@ from whimbrel.operators import (
 )
 from whimbrel.operators.aggregation.running_column import RunningColumn
 from whimbrel.plan import Aggregate, Multiset, Node, Sketch, Source
+from whimbrel.temporal.bounds import HERE, Bounds
 from whimbrel.temporal.loop_steps import (
     Adjacent,
     FilterStep,
@@ -40,7 +41,7 @@ from whimbrel.temporal.loop_steps import (
     Windowed,
     in_order,
 )
-from whimbrel.temporal.notation import Leaf, Notation, Reads, TimedEvents, inside, of_nothing
+from whimbrel.temporal.notation import Leaf, Notation, TimedEvents, inside, of_nothing
 from whimbrel.temporal.parts import CellWindow, TimeWindow
 
 _OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample, Recompute
@@ -181,7 +182,7 @@ class _TimedPart:
             case Resample() as op:
                 self._runs("one sample at a time", op.keys)
                 of, self.every = self.events(node.inputs[0]), op.period
-                reads = Reads(all=True) if op.limit is None else Reads(op.limit, op.limit * (op.how != "hold"))
+                reads = op.bounds or Bounds(every=True)
                 return replace(of, columns={name: expr if name in op.keys else self._sampled(expr, op.how, reads)
                                             for name, expr in of.columns.items()})
         return self._input(node, node.schema)
@@ -202,7 +203,7 @@ class _TimedPart:
                    for each in schema.names}
         return TimedEvents(columns, (), Leaf.of(name))
 
-    def _sampled(self, expr: Expr, how: str, reads: Reads) -> Expr:
+    def _sampled(self, expr: Expr, how: str, reads: Bounds) -> Expr:
         base = self.text.conditional("v", expr, ()).base
         return self.text.leaf(Leaf(base, f"~{base}[{how}({{t}})]", 0, reads))
 
@@ -212,12 +213,12 @@ class _TimedPart:
         since = "" if forgets is None else f"t-{show_ticks(forgets, text.unit)} "
         if column.reset is not None:
             since = f"last({text.shared([of.read(column.reset)])[0].show()}) "
-        reads = Reads(all=True) if forgets is None else Reads(back=forgets)
+        reads = Bounds(every=True) if forgets is None else Bounds(back=forgets)
         if isinstance(column.of, Aggregate):
             body, reads = text.folded(column.of, of, f"{since}: t", reads)
             return text.leaf(text.define(column.of.show().split("(")[0], body, reads))
         base = text.conditional("v", of.read(column.of.expr), of.conditions).base
-        name, reads = column.of.name.split(".")[-1], reads.then(text.reads.get(base, Reads()))
+        name, reads = column.of.name.split(".")[-1], reads.then(text.reads.get(base, HERE))
         return text.leaf(text.define(name, f"⊕({of_nothing(column.of.show(), column.of.expr)}, ~{base}[: t])", reads))
 
     def _loop(self, loop: PeriodicLoop, node: Node) -> TimedEvents:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
@@ -30,20 +30,11 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     is active in them, or in the others, is sampled.
     """
     _check_multiples(parts.events, every)
-    read: list[ReadColumn] = []
-    others: list[Node] = []
-    endless: list[Node] = []
-    columns: dict[str, Expr] = {}
-    for text, part in parts_by_text(exprs.values()).items():
-        if (made := parts.read_at(part)) is not None:
-            read.append(made)
-            columns[text] = Col(made.name)
-        else:
-            there, columns[text] = parts.at_any_time(part)
-            (others if _ends(part) else endless).append(there)
-    plain = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
-    read += [ReadColumn(name, EventValue(Col(name))) for name in plain]
-    if not columns and not plain:
+    found = functions_in(parts, exprs, alone=False)
+    others = [there for part, there in found.streams if _ends(part)]
+    endless = [there for part, there in found.streams if not _ends(part)]
+    columns, read = found.columns, [*(made for _, made in found.read), *found.plain]
+    if not columns and not found.plain:
         if not parts.keys:
             raise nothing_to_read()
         read.append(ReadColumn(_THERE, EventValue(lit(True))))
@@ -72,6 +63,43 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     kept = tuple((key, Col(key)) for key in parts.keys if key not in exprs)
     shown = tuple((name, substitute(expr, columns)) for name, expr in exprs.items())
     return Node(Select(columns=(*kept, *shown)), (rows,))
+
+
+@dataclass(frozen=True)
+class FunctionsRead:
+    """The functions of time in some expressions.
+
+    Parameters
+    ----------
+    read : list of (Temporal, ReadColumn)
+        Parts that read events by position.
+    streams : list of (Temporal, Node)
+        Parts that are streams of their own.
+    plain : list of ReadColumn
+        Columns outside of parts.
+    columns : dict of str to Expr
+        For the text of each part, the column that has its value.
+    """
+
+    read: list[tuple[Temporal, ReadColumn]]
+    streams: list[tuple[Temporal, Node]]
+    plain: list[ReadColumn]
+    columns: dict[str, Expr]
+
+
+def functions_in(parts: TemporalParts, exprs: Mapping[str, Expr], *, alone: bool) -> FunctionsRead:
+    """Find the functions of time in expressions; `alone` allows a periodic loop if there is only one."""
+    names = sorted(frozenset[str]().union(*map(columns_of, exprs.values())) - set(parts.keys))
+    found = FunctionsRead([], [], [ReadColumn(name, EventValue(Col(name))) for name in names], {})
+    given = parts_by_text(exprs.values())
+    for text, part in given.items():
+        if (made := parts.read_at(part, alone=alone and len(given) == 1 and not names)) is not None:
+            found.read.append((part, made))
+            found.columns[text] = Col(made.name)
+        else:
+            there, found.columns[text] = parts.at_any_time(part)
+            found.streams.append((part, there))
+    return found
 
 
 def _ends(part: Temporal) -> bool:

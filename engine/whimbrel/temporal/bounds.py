@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Final
 
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, TickUnit, show_ticks
 from whimbrel.plan import Exact, LineageRequest, Reach, earlier, floor_to, later
 from whimbrel.temporal.loop_steps import Adjacent, Moved, PeriodicStep, Sampled, Slid, Windowed, in_order
 from whimbrel.temporal.parts import CellWindow, EventValue, ReadColumn, RowWindow, TimeWindow, WindowFold
@@ -24,11 +25,14 @@ class Bounds:
         Ticks, or slots of a loop.
     rows : int
         Events of a key that are needed, however long ago they were.
+    every : bool
+        All events before are needed.
     """
 
     back: int = 0
     lookahead: int = 0
     rows: int = 0
+    every: bool = False
 
     @property
     def span(self) -> int:
@@ -37,14 +41,53 @@ class Bounds:
 
     def reach(self, events: Reach) -> Reach | None:
         """Reach of the function over a stream: the events that are active within the bounds started earlier."""
-        if self.rows or events.longest is None:
+        if events.longest is None:
             return None
-        return events.wider(self.back + events.longest, self.lookahead, events.longest)
+        return replace(self, back=self.back + events.longest).reach_of_starts(events, events.longest)
+
+    def reach_of_starts(self, events: Reach, longest: int | None) -> Reach | None:
+        """Reach of a function over the starts of events, whose rows last at most `longest` ticks."""
+        return None if self._far_back else events.wider(self.back, self.lookahead, longest)
+
+    @property
+    def _far_back(self) -> bool:
+        """Whether events matter however long ago they were."""
+        return self.rows > 0 or self.every
+
+    def _since(self, time: int) -> int:
+        return MIN_TIME if self._far_back else earlier(time, self.back)
 
     def around(self, wanted: LineageRequest) -> LineageRequest:
         """The events that are read at wanted times."""
-        start = MIN_TIME if self.rows else earlier(wanted.start, self.back)
-        return wanted.during(start, later(wanted.end, self.lookahead), Exact.LIFETIMES)
+        return wanted.during(self._since(wanted.start), later(wanted.end, self.lookahead), Exact.LIFETIMES)
+
+    def starts(self, wanted: LineageRequest, longest: int | None) -> LineageRequest:
+        """The events whose starts are read where wanted rows start; the rows last at most `longest` ticks."""
+        first = wanted.start
+        if not wanted.starting:
+            first = MIN_TIME if longest is None else earlier(first, longest - 1)
+        return wanted.starts(self._since(first), later(wanted.end, self.lookahead))
+
+    def widened(self, wanted: LineageRequest) -> LineageRequest:
+        """The same rows, of a range that is wider by so much."""
+        return replace(wanted, start=self._since(wanted.start), end=later(wanted.end, self.lookahead))
+
+    def combined(self, other: Bounds) -> Bounds:
+        """The farther of both."""
+        return Bounds(max(self.back, other.back), max(self.lookahead, other.lookahead), max(self.rows, other.rows),
+                      self.every or other.every)
+
+    def then(self, other: Bounds) -> Bounds:
+        """One function reads another one."""
+        return Bounds(max(0, self.back + other.back), max(0, self.lookahead + other.lookahead), self.rows + other.rows,
+                      self.every or other.every)
+
+    def show(self, unit: TickUnit) -> str:
+        """In words."""
+        parts = [f"{show_ticks(self.back, unit)} back"] if self.back or not self.rows else []
+        parts += [f"{self.rows} {'event' if self.rows == 1 else 'events'} back"] if self.rows else []
+        back = "all events before" if self.every else " and ".join(parts)
+        return f"reads {back}, {show_ticks(self.lookahead, unit)} ahead"
 
     def lineage(self, wanted: LineageRequest, longest: int | None) -> LineageRequest:
         """The events that wanted rows read where they start; the rows last at most `longest` ticks."""
@@ -54,18 +97,28 @@ class Bounds:
         return self.around(replace(wanted, start=started))
 
 
+HERE: Final = Bounds()
+"""Reads its own time only."""
+
+
 def part_bounds(part: ReadColumn) -> Bounds:
     """The bounds of one column that reads other events, in ticks."""
     match part.of:
         case EventValue(before=before, held=held):
             return Bounds(max(0, part.lag), max(0, -part.lag), before + held)
-        case WindowFold(window=TimeWindow(back, lookahead)):
-            return Bounds(max(0, part.lag + back), max(0, lookahead - part.lag))
-        case WindowFold(window=CellWindow(size=size)):
-            return Bounds(max(0, part.lag + size), max(0, size - 1 - part.lag))
-        case WindowFold(window=RowWindow(rows)):
-            return Bounds(max(0, part.lag), max(0, -part.lag), rows)
+        case WindowFold(window=window):
+            return Bounds(part.lag, -part.lag).then(window_bounds(window))
     raise AssertionError(part)
+
+
+def window_bounds(window: TimeWindow | RowWindow | CellWindow) -> Bounds:
+    """How far a window reads around its time."""
+    match window:
+        case TimeWindow(back, lookahead):
+            return Bounds(back, lookahead)
+        case RowWindow(rows):
+            return Bounds(rows=rows)
+    return Bounds(window.size, window.size - 1)
 
 
 def column_bounds(parts: Iterable[ReadColumn]) -> Bounds:
@@ -75,7 +128,7 @@ def column_bounds(parts: Iterable[ReadColumn]) -> Bounds:
 
 def joined(bounds: Sequence[Bounds]) -> Bounds:
     """How far all of them read."""
-    return Bounds(*(max(getattr(each, name) for each in bounds) for name in ("back", "lookahead", "rows")))
+    return reduce(Bounds.combined, bounds, HERE)
 
 
 def known_until(parts: Iterable[ReadColumn], watermark: int) -> int:

@@ -15,36 +15,10 @@ from whimbrel.clock import TickUnit, show_ticks
 from whimbrel.expr import Col, Expr, OuterValue, columns_of, substitute
 from whimbrel.expr.columns import children, with_children
 from whimbrel.plan import Aggregate
+from whimbrel.temporal.bounds import HERE, Bounds, window_bounds
 from whimbrel.temporal.parts import CellWindow, EventValue, ReadColumn, RowWindow, TimeWindow, WindowFold
 
 Window = TimeWindow | RowWindow | CellWindow
-
-
-@dataclass(frozen=True)
-class Reads:
-    """How far a definition reads: ticks back and ahead, events back, and whether it reads all events before."""
-
-    back: int = 0
-    lookahead: int = 0
-    events: int = 0
-    all: bool = False
-
-    def combined(self, other: Reads) -> Reads:
-        """The farther of both."""
-        return Reads(max(self.back, other.back), max(self.lookahead, other.lookahead), max(self.events, other.events),
-                     self.all or other.all)
-
-    def then(self, other: Reads) -> Reads:
-        """One definition reads another."""
-        return Reads(max(0, self.back + other.back), max(0, self.lookahead + other.lookahead),
-                     self.events + other.events, self.all or other.all)
-
-    def show(self, unit: TickUnit) -> str:
-        """In words."""
-        parts = [f"{show_ticks(self.back, unit)} back"] if self.back or not self.events else []
-        parts += [f"{self.events} {'event' if self.events == 1 else 'events'} back"] if self.events else []
-        back = "all events before" if self.all else " and ".join(parts)
-        return f"reads {back}, {show_ticks(self.lookahead, unit)} ahead"
 
 
 @dataclass(frozen=True)
@@ -59,14 +33,14 @@ class Leaf:
         The text, with ``{t}`` for the time.
     lag : int
         It is read so many ticks before t.
-    reads : Reads
+    reads : Bounds
         How far the form itself reads from that time.
     """
 
     base: str
     form: str
     lag: int = 0
-    reads: Reads = Reads()
+    reads: Bounds = HERE
 
     @staticmethod
     def of(base: str) -> Leaf:
@@ -113,7 +87,7 @@ class Notation:
 
     unit: TickUnit
     definitions: dict[str, str] = field(default_factory=dict)
-    reads: dict[str, Reads] = field(default_factory=dict)
+    reads: dict[str, Bounds] = field(default_factory=dict)
     leaves: dict[str, Leaf] = field(default_factory=dict)
 
     # Objects in expressions.
@@ -142,12 +116,12 @@ class Notation:
             return value
         return self.leaf(self.conditional("v", value, (*events.conditions, self.there(events))))
 
-    def reads_of(self, exprs: Iterable[Expr]) -> Reads:
+    def reads_of(self, exprs: Iterable[Expr]) -> Bounds:
         """How far expressions read."""
-        found = Reads()
+        found = HERE
         for leaf in (self.leaves[text] for expr in exprs for text in self._read(expr)):
-            at = Reads(leaf.lag, -leaf.lag).then(leaf.reads)
-            found = found.combined(at.then(self.reads.get(leaf.base, Reads())))
+            at = Bounds(leaf.lag, -leaf.lag).then(leaf.reads)
+            found = found.combined(at.then(self.reads.get(leaf.base, HERE)))
         return found
 
     def _read(self, expr: Expr) -> list[str]:
@@ -158,7 +132,7 @@ class Notation:
 
     # Definitions.
 
-    def define(self, hint: str, body: str, reads: Reads) -> Leaf:
+    def define(self, hint: str, body: str, reads: Bounds) -> Leaf:
         """An object with this body; the same one for the same body."""
         name = next((known for known, text in self.definitions.items() if text == body), None)
         if name is None:
@@ -210,8 +184,8 @@ class Notation:
 
     # Windows and parts.
 
-    def folded(self, aggregate: Aggregate, events: TimedEvents, window: Window | str, reads: Reads = Reads()
-               ) -> tuple[str, Reads]:
+    def folded(self, aggregate: Aggregate, events: TimedEvents, window: Window | str, reads: Bounds = HERE
+               ) -> tuple[str, Bounds]:
         """``⊕(f, window)``, and how far it reads.
 
         A window that is given as text reads as far as `reads`.
@@ -226,7 +200,7 @@ class Notation:
             function = of_nothing(plain, aggregate.expr)
             hint = aggregate.expr.name if isinstance(aggregate.expr, Col) else "v"
             base = self.conditional(hint, events.read(aggregate.expr), of.conditions).base
-        return f"⊕({function}, ~{base}[{text}])", reads.then(self.reads.get(base, Reads()))
+        return f"⊕({function}, ~{base}[{text}])", reads.then(self.reads.get(base, HERE))
 
     def window_value(self, aggregate: Aggregate, events: TimedEvents, window: Window) -> Leaf:
         """An object that is an aggregate of a window."""
@@ -245,12 +219,12 @@ class Notation:
             return self.moved(value, lag)
         base = self.conditional("v", value, ()).base
         count = "" if of.before == 1 else f", {of.before}"
-        return self.leaf(Leaf(base, f"~{base}[previous({{t}}{count})]", lag, Reads(events=of.before)))
+        return self.leaf(Leaf(base, f"~{base}[previous({{t}}{count})]", lag, Bounds(rows=of.before)))
 
     def _fold(self, fold: WindowFold, events: TimedEvents) -> Leaf:
         folds = {name: self.folded(each, events, fold.window) for name, each in fold.aggregates.items()}
         body = substitute(fold.results, {name: _plain(text) for name, (text, _) in folds.items()}).show()
-        reads = Reads()
+        reads = HERE
         for _, each in folds.values():
             reads = reads.combined(each)
         least = f", min_rows={fold.min_rows}" if fold.min_rows > 1 else ""
@@ -266,15 +240,15 @@ class Notation:
         function = aggregates[0].show().split("(")[0] if len(aggregates) == 1 else "value"
         return f"{function}{size}".replace(".", "_")
 
-    def _window(self, window: Window) -> tuple[str, Reads]:
+    def _window(self, window: Window) -> tuple[str, Bounds]:
         match window:
             case TimeWindow(back, lookahead):
-                return f"{self._time(back)} : {self._time(-lookahead)}", Reads(back, lookahead)
+                return f"{self._time(back)} : {self._time(-lookahead)}", window_bounds(window)
             case RowWindow(rows):
-                return f"last({rows}, t)", Reads(events=rows)
+                return f"last({rows}, t)", window_bounds(window)
             case CellWindow(size, offset):
                 shift = f", offset={show_ticks(offset, self.unit)}" if offset else ""
-                return f"cell(t, {show_ticks(size, self.unit)}{shift})", Reads(size, size)
+                return f"cell(t, {show_ticks(size, self.unit)}{shift})", Bounds(size, size)
 
 
 def inside(condition: Expr) -> str:

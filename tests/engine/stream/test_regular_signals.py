@@ -122,3 +122,18 @@ def test_fewer_events_are_samples_with_gaps() -> None:
     for query, gaps in ((lasting.extend(0), False), (lasting.extend(-1), True)):
         assert query.node.properties.sampling == Sampling(Fraction(2), None, gaps=gaps)
     assert lasting.extend(-1).select(y=wb.iir(col.x, b=[1.0], a=[1.0, -1.0])).collect()["y"].to_pylist() == [1.0, 3.0]
+
+
+def test_windows_of_samples_are_samples() -> None:
+    """Windows that touch a gap are left out: the filter begins again after them."""
+    at = [*range(8), *range(9, 20)]
+    signal = wb.from_arrow({"at": at, "x": [float(each) for each in at]}, time="at").select("x").assume(
+        periodic=1, gaps=True)
+    windows = signal.rewindow(4)
+    assert windows.node.properties.sampling == Sampling(Fraction(4), None)
+    assert signal.rewindow(4, gaps="split").node.properties.sampling is None
+    assert signal.rewindow().node.properties.sampling is None
+    found = windows.select(m=col.x.seg.mean()).select("m", y=wb.iir(col.m, b=[1.0], a=[1.0, -1.0])).collect()
+    assert found["start"].to_pylist() == [0, 4, 12, 16]
+    assert found["m"].to_pylist() == [1.5, 5.5, 13.5, 17.5]
+    assert found["y"].to_pylist() == [1.5, 7.0, 13.5, 31.0]

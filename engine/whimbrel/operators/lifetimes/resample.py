@@ -22,9 +22,8 @@ from whimbrel.plan import (
     Reach,
     Sampling,
     TimeGrid,
-    earlier,
-    later,
 )
+from whimbrel.temporal.bounds import Bounds
 
 __all__ = ["SampleMethod"]
 
@@ -124,21 +123,25 @@ class Resample(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted.union(self.keys),)
 
-    def reach(self, *inputs: Reach) -> Reach | None:
+    @property
+    def bounds(self) -> Bounds | None:
+        """Bounds of the samples that a value reads.
+
+        None: from the first to the last sample of its key.
+        """
         if self.limit is None:
             return None
-        return inputs[0].wider(self.limit, 0 if self.how == "hold" else self.limit, self.period)
+        return Bounds(self.limit, 0 if self.how == "hold" else self.limit)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return None if self.bounds is None else self.bounds.reach_of_starts(inputs[0], self.period)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         rows = wanted.only(self.keys)
-        if self.limit is None:
-            return (rows.starts(MIN_TIME, INF),)
-        first = wanted.start if wanted.starting else earlier(wanted.start, self.period - 1)
-        return (rows.starts(earlier(first, self.limit), wanted.end if self.how == "hold"
-                            else later(wanted.end, self.limit)),)
+        return (rows.starts(MIN_TIME, INF) if self.bounds is None else self.bounds.starts(rows, self.period),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         limit = -1 if self.limit is None else self.limit

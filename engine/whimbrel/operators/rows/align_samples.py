@@ -15,7 +15,7 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
-from whimbrel.kernels.primitives.lifetimes.sample_times import DOUBLE, TOO_FAR, align_to_samples
+from whimbrel.kernels.primitives.signals.sample_times import DOUBLE, TOO_FAR, align_to_samples
 from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
 from whimbrel.plan import (
     KnownInput,
@@ -25,9 +25,8 @@ from whimbrel.plan import (
     Reach,
     Sampling,
     TimeGrid,
-    earlier,
-    later,
 )
+from whimbrel.temporal.bounds import Bounds
 
 Array = np.ndarray[Any, Any]
 
@@ -124,7 +123,11 @@ class AlignSamples(Operator):
         if self.phase is None and (self.jitter or self.period.denominator > 1):
             return None  # the first row of all says where samples are, and that of a range may be off
         longest = inputs[0].longest
-        return inputs[0].wider(self.jitter, self.jitter, None if longest is None else longest + 2 * self.jitter)
+        return self._bounds.reach_of_starts(inputs[0], None if longest is None else longest + 2 * self.jitter)
+
+    @property
+    def _bounds(self) -> Bounds:
+        return Bounds(self.jitter, self.jitter)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.per else None
@@ -132,8 +135,7 @@ class AlignSamples(Operator):
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         if self.reach(Reach()) is None or not self.gaps:  # rows before say where a sample is, and that none is missing
             return (wanted.only(self.per).always(),)
-        near = wanted.same()
-        return (replace(near, start=earlier(near.start, self.jitter), end=later(near.end, self.jitter)),)
+        return (self._bounds.widened(wanted.same()),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return AlignSamplesKernel(self, upstream[0])

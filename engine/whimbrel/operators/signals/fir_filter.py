@@ -9,12 +9,12 @@ from math import ceil
 import pyarrow as pa
 
 from whimbrel.batch import Field, Schema
-from whimbrel.clock import MIN_TIME
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import Expr, columns_of, type_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators.signals.fir_kernel import MAX_DIRECT_TAPS, FirKernel, block_samples
-from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, Sampling, earlier, later
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, Sampling
+from whimbrel.temporal.bounds import Bounds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,7 +90,7 @@ class FirFilter(Operator):
         return (len(self.taps) - 1) // 2 if self.align == "center" else 0
 
     @property
-    def _extent(self) -> tuple[int, int] | None:
+    def _bounds(self) -> Bounds | None:
         """Ticks before and after a sample in which others change its result; None: it depends on all before it."""
         before, after = len(self.taps) - 1 - self.back, self.back
         if len(self.taps) > MAX_DIRECT_TAPS:
@@ -98,25 +98,20 @@ class FirFilter(Operator):
                 return None
             block = block_samples(len(self.taps))
             before, after = before + block, after + block
-        return ceil((before + 1) * self.sampling.period), ceil((after + 1) * self.sampling.period)
+        return Bounds(ceil((before + 1) * self.sampling.period), ceil((after + 1) * self.sampling.period))
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return ((wanted - {self.name}).union(self.keys, columns_of(self.expr)),)
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        return None if self._extent is None else inputs[0].wider(*self._extent, inputs[0].longest)
+        return None if self._bounds is None else self._bounds.reach_of_starts(inputs[0], inputs[0].longest)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         rows = wanted.only(self.keys)
-        if self._extent is None:
-            return (rows.always(),)
-        start = wanted.start
-        if not wanted.starting:
-            start = MIN_TIME if inputs[0].longest is None else earlier(start, inputs[0].longest)
-        return (rows.starts(earlier(start, self._extent[0]), later(wanted.end, self._extent[1])),)
+        return (rows.always() if self._bounds is None else self._bounds.starts(rows, inputs[0].longest),)
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         if len(self.taps) <= MAX_DIRECT_TAPS:

@@ -13,6 +13,7 @@ from whimbrel.errors import PlanError, SchemaError
 from whimbrel.kernels import Kernel
 from whimbrel.operators.signals.polyphase_kernel import PolyphaseKernel, half_length
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling
+from whimbrel.temporal.bounds import Bounds
 
 MAX_FACTOR = 1 << 14
 """Largest number of a ratio of rates: its filter has twenty times as many taps."""
@@ -98,16 +99,22 @@ class PolyphaseResample(Operator):
         return (wanted.union(self.keys) or frozenset(upstream[0].names),)
 
     def reach(self, *inputs: Reach) -> Reach | None:
+        return None if self._bounds is None else self._bounds.reach_of_starts(inputs[0], 1)
+
+    @property
+    def _bounds(self) -> Bounds | None:
+        """How far a result reads; None: the first sample says where samples are."""
         if self.sampling.phase is None:
             return None
         near = int((half_length(self.up, self.down) // self.up + 2) * self.sampling.period) + 1
-        return inputs[0].wider(near, near, 1)
+        return Bounds(near, near)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.keys else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        return (wanted.only(self.keys).starts(MIN_TIME, INF),)
+        rows = wanted.only(self.keys)
+        return (rows.starts(MIN_TIME, INF) if self._bounds is None else self._bounds.starts(rows, 1),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return PolyphaseKernel(self.schema(*upstream), upstream[0], self.up, self.down, self.period, self.sampling,

@@ -16,6 +16,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.signals.rewindow_kernel import RewindowKernel
 from whimbrel.operators.signals.sampling import check_channels, sampling_of, segment_fields
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling, fluent
+from whimbrel.temporal.bounds import Bounds
 
 GapRule = Literal["skip", "split", "fill"]
 WindowLabel = Literal["start", "end"]
@@ -116,19 +117,30 @@ class Rewindow(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return ((wanted | self.sampling.per) - {FILLED} if self.gaps != "fill" else frozenset(upstream[0].names),)
 
-    def reach(self, *inputs: Reach) -> Reach | None:
-        counted = self.size is not None and self.gaps == "skip" and self.short == "drop"
+    @property
+    def _bounds(self) -> Bounds | None:
+        """How far a window reads; None: where it is depends on all samples before."""
+        counted = self.gaps == "skip" and self.short == "drop"
         if not counted or self.size is None or self.sampling.phase is None:
-            return None  # where windows are depends on all samples before
+            return None
         ticks = ceil((self.size + 1) * self.sampling.period)
-        longest = ticks if self.label == "start" else ceil((self.hop + 1) * self.sampling.period)
-        return inputs[0].wider(ticks, ticks, longest)
+        return Bounds(ticks, ticks)
+
+    @property
+    def _longest(self) -> int:
+        """Most ticks that a window of a number of samples lasts."""
+        assert self.size is not None
+        return ceil(((self.size if self.label == "start" else self.hop) + 1) * self.sampling.period)
+
+    def reach(self, *inputs: Reach) -> Reach | None:
+        return None if self._bounds is None else self._bounds.reach_of_starts(inputs[0], self._longest)
 
     def partitioned(self, *by: str) -> str | None:
         return by[0] if by[0] in self.sampling.per else None
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        return (wanted.only(self.sampling.per).always(),)
+        rows = wanted.only(self.sampling.per)
+        return (rows.always() if self._bounds is None else self._bounds.starts(rows, self._longest),)
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         if self.size is None or self.gaps != "skip" or not self.sampling.gaps:

@@ -35,6 +35,7 @@ from whimbrel.plan import (
     fluent,
     later,
 )
+from whimbrel.temporal.bounds import HERE
 
 __all__ = ["Label"]
 
@@ -251,10 +252,10 @@ class SlidingWindow(Operator):
         return (wanted,)
 
     def reach(self, *inputs: Reach) -> Reach | None:
-        return inputs[0].lasting(self.size)
+        return HERE.reach_of_starts(inputs[0], self.size)
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
-        return (wanted.starts(wanted.start if wanted.starting else earlier(wanted.start, self.size - 1), wanted.end),)
+        return (HERE.starts(wanted, self.size),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return SlidingKernel(self.size, self.show())

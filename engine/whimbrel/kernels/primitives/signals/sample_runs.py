@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.kernels.primitives.signals.nearest_sample import nearest_sample
+
 Array = np.ndarray[Any, Any]
 
 
@@ -38,7 +40,6 @@ def mark_runs(
     numbers : array of int64
         Out: the number of each sample; empty: not wanted.
     """
-    most = (1 << 62) // max(parts, 1)  # a jump of so many samples cannot overflow
     for row in range(group.shape[0]):
         if hidden.shape[0] and hidden[row]:
             continue
@@ -49,24 +50,7 @@ def mark_runs(
             if times[row] == at + step + carry:  # mostly
                 sample[key], tick[key], rest[key] = number + 1, at + step + carry, part + step_rest - carry * parts
             else:
-                time = times[row]
-                while True:
-                    ahead = step + (1 if part + step_rest >= parts else 0)
-                    past = time - at
-                    if past < ahead - past:
-                        break
-                    if past > 2 * (step + 1):
-                        jump = min(past // (step + 1), most)
-                        part += jump * step_rest
-                        at += jump * step + part // parts
-                        part %= parts
-                        number += jump
-                    else:
-                        at += ahead
-                        part += step_rest
-                        if part >= parts:
-                            part -= parts
-                        number += 1
+                number, at, part = nearest_sample(times[row], number, at, part, step, step_rest, parts)
                 if number != sample[key] + 1:
                     age[key] = 0
                 sample[key], tick[key], rest[key] = number, at, part

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.kernels.primitives.signals.nearest_sample import nearest_sample
+
 Array = np.ndarray[Any, Any]
 
 TOO_FAR, DOUBLE, MISSING = 1, 2, 3
@@ -46,7 +48,6 @@ def align_to_samples(
     int
         The wrong row, or the number of rows. The state is then that of the row before.
     """
-    most = (1 << 62) // parts  # a jump of so many samples cannot overflow
     rows = times.shape[0]
     key = ids[0] if rows else 0
     last, last_at, last_part, came = sample[key], tick[key], rest[key], seen[key]
@@ -63,23 +64,7 @@ def align_to_samples(
             starts[row] = time
             row += 1
             continue
-        while True:
-            ahead = step + (1 if part + step_rest >= parts else 0)
-            past = time - at
-            if past < ahead - past:
-                break
-            if past > 2 * (step + 1):
-                jump = min(past // (step + 1), most)
-                part += jump * step_rest
-                at += jump * step + part // parts
-                part %= parts
-                number += jump
-            else:
-                at += ahead
-                part += step_rest
-                if part >= parts:
-                    part -= parts
-                number += 1
+        number, at, part = nearest_sample(time, number, at, part, step, step_rest, parts)
         if abs(time - at) > jitter:
             found[0] = TOO_FAR
         elif came and number == last:
