@@ -36,7 +36,7 @@ def found(stream: Stream) -> Stream:
     return grouped(stream).above(col.x, on=0.8, hold=1)
 
 
-QUERIES: dict[str, Callable[[Stream], Stream]] = {
+SIGNAL_QUERIES: dict[str, Callable[[Stream], Stream]] = {
     "iir": lambda s: grouped(s).with_columns(v=wb.iir(col.x, sos=SOS, init="steady", settle=2)),
     "iir of y": lambda s: grouped(s).with_columns(v=wb.iir(col.y, b=[0.5], a=[1, -0.5])),
     "fir": lambda s: grouped(s).with_columns(v=wb.fir(col.x, [0.5, 0.25, 1], settle=1)),
@@ -91,15 +91,15 @@ def channels(seed: int, rows: int = 170) -> dict[str, Any]:
 
 @pytest.mark.share(5, rest="long")
 @pytest.mark.parametrize("signal", SIGNALS)
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", SIGNAL_QUERIES)
 def test_rows(name: str, signal: str) -> None:
     options = SIGNALS[signal]
-    query = QUERIES[name]
+    query = SIGNAL_QUERIES[name]
     check_blocks(query, channels(len(name)), cuts=3, seed=len(signal), **options)
 
 
 @pytest.mark.share(3, rest="long")
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", SIGNAL_QUERIES)
 def test_late_and_repeated_blocks(name: str) -> None:
     """Blocks that come late, within the reorder latency, and blocks that overlap with equal samples."""
     chance = random.Random(name)
@@ -113,13 +113,13 @@ def test_late_and_repeated_blocks(name: str) -> None:
                           "y": pa.array([y[first:stop] for first, stop in at], pa.list_(pa.int16()))})
         return wb.from_arrow(table, time="at", samples=["x", "y"], rate=1000, **options)
 
-    expected = QUERIES[name](blocks(there)).collect()
+    expected = SIGNAL_QUERIES[name](blocks(there)).collect()
     for _ in range(3):
         cuts = [(first, stop) for begin, end in there
                 for first, stop in _cut(begin, end, chance)]
         cuts += [(first, chance.randint(first + 1, stop)) for first, stop in chance.choices(cuts, k=4)]
         arrived = sorted(sorted(cuts), key=lambda block: block[0] + chance.uniform(0, 20))
-        late = QUERIES[name](blocks(arrived, reorder_latency="25ms", late="raise"))
+        late = SIGNAL_QUERIES[name](blocks(arrived, reorder_latency="25ms", late="raise"))
         assert repr(late.collect().to_pylist()) == repr(expected.to_pylist()), arrived
 
 
@@ -131,7 +131,7 @@ def _cut(begin: int, end: int, chance: random.Random) -> list[tuple[int, int]]:
 def test_operators_of_signals_are_here() -> None:
     """Each builder of an operator on signals is in a query."""
     package = "whimbrel.operators.signals"
-    steps = {type(node.op).__module__ for query in QUERIES.values()
+    steps = {type(node.op).__module__ for query in SIGNAL_QUERIES.values()
              for node in query(wb.from_samples({"x": np.ones(9), "y": np.ones(9)}, rate=1000)).node.walk()}
     assert {name for name in steps if name.startswith(package)} == {
         f"{package}.{name}" for name in ("detect_ranges", "fir_filter", "polyphase", "process", "rewindow", "samples",

@@ -26,6 +26,7 @@ from whimbrel.operators import (
     LatenessBand,
     LateRows,
     PeriodicLoop,
+    Recompute,
     SessionAggregate,
     Sort,
 )
@@ -88,7 +89,7 @@ INPUTS = stream(1), stream(2, rows=15)
 
 MADE_BY_THE_PLANNER = {
     LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
-    SessionAggregate, Sort, AdaptiveWindow, BlockSamples,
+    SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute,
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
