@@ -25,7 +25,8 @@ Array = np.ndarray[Any, Any]
 
 _FLOAT = pa.float64()
 _OF_DRAWN = "unread blocks are assumed to resemble the blocks read, which also decide what has an interval"
-"""The assumption of approximate intervals without statistics."""
+_OF_ALL = "a pilot sample of all blocks shows how much unread blocks may differ"
+"""The assumption of approximate intervals."""
 _MAX_EXACT_INTEGER = 2**53
 """Floats represent all integers up to this one."""
 
@@ -324,8 +325,7 @@ class Estimate:
             return []
         if sample.guaranteed is not None:
             return sample.guaranteed.notes
-        statistics = sample.state.statistics
-        rest = _OF_DRAWN if statistics is None else statistics.basis
+        rest = _OF_DRAWN if sample.state.statistics is None else _OF_ALL
         return [f"approximate intervals: {rest}"] if known else []
 
     @property

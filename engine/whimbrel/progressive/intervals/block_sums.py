@@ -79,8 +79,7 @@ class BlockSums:
         blocks = self.blocks
         if (evidence := state.evidence_of(read)) is not None:
             value = next(value for value, kept in state.split.values.kept.items() if kept == name)
-            enough = np.minimum(MIN_DEGREES, LIGHT_TAILS * np.maximum(read.drawn.blocks[read.window], 1))
-            degrees, blocks = evidence.degrees_with(degrees, enough, value), evidence.blocks
+            degrees, blocks = evidence.degrees[value], evidence.blocks
         _half_widths(errors, degrees, np.full(1, MIN_DEGREES), np.full(1, LIGHT_TAILS), np.zeros(1),
                      np.ones(1, np.bool_), blocks, MIN_BLOCKS_OF_GROUP, read.window, read.exact_windows,
                      read.drawn.blocks, read.left.blocks, read.fraction, state.max_in_block, alpha, *boundary(alpha),

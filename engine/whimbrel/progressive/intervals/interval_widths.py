@@ -91,19 +91,15 @@ class IntervalWidths:
     def _widths_of(self, errors: Array, degrees: Array, of: Array, alpha: float) -> Array:
         """Half the intervals of values with these standard errors."""
         state, read, known = self.state, self.state.read, self.values.split.values
-        widths, blocks, of_all, withheld = np.empty_like(errors), state.blocks, known.of_all[of], np.False_
+        widths, blocks, of_all = np.empty_like(errors), state.blocks, known.of_all[of]
         if (evidence := state.evidence_of(read)) is not None:
-            fewest, light = (each[of][:, None] for each in known.enough)
-            enough = np.fmin(fewest, light * np.maximum(read.drawn.blocks[read.window], 1))
-            withheld = ~read.exact & (evidence.degrees[of] < enough)
-            degrees = evidence.degrees_with(degrees, enough, of)
-            blocks, of_all = evidence.blocks, np.zeros(len(of))
+            degrees, blocks, of_all = evidence.degrees[of], evidence.blocks, np.zeros(len(of))
         with state.waiting:
             _half_widths(errors.reshape(-1), degrees.reshape(-1), *(each[of] for each in known.enough),
                          of_all, known.counts[of], blocks, MIN_BLOCKS_OF_GROUP, read.window, read.exact_windows,
                          read.drawn.blocks, read.left.blocks, read.fraction, state.max_in_block, alpha,
                          *boundary(alpha), widths.reshape(-1))
-        return np.where(withheld, np.inf, widths)
+        return widths
 
     def deviations(self, value: int) -> Array:
         """The standard errors of a value, by row, from the variance between blocks (linearized, as for a ratio).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 from whimbrel.batch import Schema
 from whimbrel.plan import Source
@@ -16,11 +15,6 @@ class SubplanSource(Source):
     @abstractmethod
     def condition_schema(self) -> Schema:
         """The columns that conditions on its blocks may use."""
-
-    @property
-    @abstractmethod
-    def log_columns(self) -> tuple[Source, Sequence[str]]:
-        """The log whose rows its blocks count, and the columns that the query reads from it."""
 
     @abstractmethod
     def max_of_group(self, keys: frozenset[str]) -> float:

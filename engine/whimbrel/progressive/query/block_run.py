@@ -15,8 +15,8 @@ from whimbrel.batch import Mask
 from whimbrel.errors import CheckpointError
 from whimbrel.kernels import restored, wait_for_compiler
 from whimbrel.plan import Node, explain
+from whimbrel.progressive.estimation.block_statistics import statistics_of
 from whimbrel.progressive.estimation.estimate import Estimate
-from whimbrel.progressive.estimation.known_statistics import statistics_of
 from whimbrel.progressive.estimation.merged_state import Merged
 from whimbrel.progressive.late.late_estimate import LateBlocks
 from whimbrel.progressive.late.late_rows_model import SAMPLED
@@ -25,7 +25,7 @@ from whimbrel.progressive.query.interrupts import Interrupts
 from whimbrel.progressive.query.lazy_estimates import LazyEstimates
 from whimbrel.progressive.query.progressive_plan import BlockPlan, ProgressiveOptions
 from whimbrel.progressive.query.update_schedule import UpdateSchedule
-from whimbrel.progressive.sampling.block_bounds import BlockBounds
+from whimbrel.progressive.sampling.block_bounds import BlockBounds, wide_blocks
 from whimbrel.progressive.sampling.block_scan import Order, Scan
 from whimbrel.progressive.sampling.block_states import MAX_WAITING
 from whimbrel.progressive.sampling.fingerprint import fingerprint
@@ -172,9 +172,12 @@ class BlockRun:
         if self.merged.bounds is not None:
             first = self.merged.bounds.certain
             return first[~self.scan.read[first]]
-        self.merged.statistics = statistics_of(self.split, self.states, self.blocks, self._begun,
-                                               self.options.block_rows)
-        first = self.merged.statistics.certain if self.merged.statistics is not None else np.empty(0, np.int64)
+        found = self.merged.statistics = statistics_of(self.split, self.states, self.blocks, self._begun,
+                                                       self.options.block_rows)
+        if found is not None:
+            return found.certain
+        source = self.states.source
+        first = np.empty(0, np.int64) if source.in_memory else wide_blocks(self.split, source, self.blocks)
         return first[~self.scan.read[first]]
 
     def end_phase(self) -> None:

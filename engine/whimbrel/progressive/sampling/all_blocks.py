@@ -11,7 +11,6 @@ import numpy as np
 
 from whimbrel.batch import Batch
 from whimbrel.plan import Blocks
-from whimbrel.progressive.sampling.block_scan import COMING
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.pilot_sample import FAR, PilotSample
 
@@ -27,15 +26,11 @@ def is_small(states: BlockStates) -> bool:
 
 def evaluate_all(states: BlockStates, blocks: Blocks) -> PilotSample | None:
     """The states of all blocks; None if the source is large, or its blocks are fetched from elsewhere."""
-    return evaluated(states, blocks) if is_small(states) else None
-
-
-def evaluated(states: BlockStates, blocks: Blocks) -> PilotSample:
-    """The states of these blocks, which may be some of the blocks of the source."""
+    if not is_small(states):
+        return None
     copy, made = states.of_same_rows(), []
-    ranges = list(zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True))
-    for number, block in enumerate(ranges):
-        copy.read(block, ranges[number + 1 : number + 1 + COMING])
+    for block in zip(blocks.first.tolist(), blocks.stop.tolist(), strict=True):
+        copy.read(block, ())
         made.append(copy.take())
     which = np.repeat(np.arange(len(blocks)), [len(each) for each in made])
     ones, rows = np.ones(len(which), np.int64), blocks.rows

@@ -5,7 +5,7 @@ They hold for any rows that the block may have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from whimbrel.expr import Col, Expr, columns_of, evaluate, substitute, type_of
 from whimbrel.operators import GroupAggregate, HoppingWindow, Select, SetDuration, Shift, Where
 from whimbrel.plan import Aggregate, Blocks, Source
 from whimbrel.progressive.plan.query_split import SplitQuery
-from whimbrel.progressive.plan.subplan_source import SubplanSource
 
 Array = np.ndarray[Any, Any]
 
@@ -103,32 +102,12 @@ class BlockBounds:
         self.certain = _certain(self.ends.values(), blocks, begun)
 
 
-def wide_blocks(split: SplitQuery, source: Source, blocks: Blocks, columns: Sequence[str]) -> Ticks:
-    """The blocks that may add far more to an aggregate than others, by statistics, the widest first.
-
-    An aggregate of computed values may be large where a column that the query reads is large. Such blocks are only read
-    earlier, so the choice may be wrong.
-    """
+def wide_blocks(split: SplitQuery, source: Source, blocks: Blocks) -> Ticks:
+    """The blocks that may add far more to an aggregate than others, by file statistics, the widest first."""
     inputs = {aggregate.expr.show(): aggregate.expr for _, aggregate in split.finish.of.measures
               if aggregate.expr is not None}
     found = [_ends(split, expr, source, blocks) for expr in inputs.values()] if split.one_each else []
-    known = [ends for ends in found if isinstance(ends, Ends)]
-    log, names = source.log_columns if isinstance(source, SubplanSource) else (source, columns)
-    if len(known) < len(inputs):
-        known += [ends for name in names if name != log.time
-                  for ends in [_of_column(name, log, blocks)] if ends is not None]
-    return _certain(known, blocks, np.empty(0, np.int64))
-
-
-def _of_column(name: str, source: Source, blocks: Blocks) -> Ends | None:
-    """Bounds of a column, from file statistics or one pass over rows in memory."""
-    if source.in_memory:
-        return _in_memory(Col(name), source, blocks)
-    extremes = source.extremes(blocks, name)
-    if extremes is None:
-        return None
-    low, high = (np.asarray(each, np.float64) for each in extremes)
-    return Ends(low, high, np.zeros(len(blocks), np.bool_)) if _sure(low) and _sure(high) else None
+    return _certain([ends for ends in found if isinstance(ends, Ends)], blocks, np.empty(0, np.int64))
 
 
 def _certain(known: Iterable[Ends], blocks: Blocks, begun: Ticks) -> Ticks:

@@ -24,7 +24,7 @@ from whimbrel.plan import Blocks
 Array = np.ndarray[Any, Any]
 Order = Literal["random", "newest", "oldest"]
 
-COMING = 4
+_COMING = 4
 """Blocks that are announced in advance: two are read at a time, and neither waits for the other."""
 _WORTH_ONE_PART = 8
 """The average number of adjacent blocks in a part."""
@@ -128,7 +128,7 @@ class Scan:
     @property
     def coming(self) -> list[tuple[int, int]]:
         """The rows of some blocks after the next one in this phase."""
-        return self._ranges[self._at + 1 : self._at + 1 + COMING]
+        return self._ranges[self._at + 1 : self._at + 1 + _COMING]
 
     def next_phase(self) -> bool:
         """Begin the phase of the blocks without priority; False if there are none."""

@@ -15,8 +15,6 @@ from whimbrel.batch import Mask
 
 Array = np.ndarray[Any, Any]
 
-_MIN_FREE = 8
-"""Fewer differences between blocks show nothing about tails."""
 _ROUNDING = 1e-20
 """Smaller variances, as a fraction of the second moment, are rounding errors."""
 
@@ -60,40 +58,6 @@ class BlockNumbers(NamedTuple):
             exact = np.where(far[1] > _ROUNDING * far[0], 3 + (far[2] - 3 * far[1] ** 2) / own**2, 0.0)
             tails = np.maximum(np.maximum(seen, exact) * uneven - 1, 1e-3)
         return np.where(np.isnan(tails), np.inf, tails)
-
-    def pooled_tails(self, drawn: Array, groups: Array, count: int, uneven: float) -> Array:
-        """By value and group, the kurtosis less 1 over all windows of the group; infinite if unknown.
-
-        Numbers are compared with the mean of their window. A mean of few blocks is close to each of them, which makes
-        tails look lighter. The fourth cumulant of the differences is divided by the factor by which this shrinks it.
-
-        Parameters
-        ----------
-        drawn : numpy.ndarray of float64
-            By row, the blocks of its window.
-        groups : numpy.ndarray of int64
-            By row.
-        count : int
-            The number of groups.
-        uneven : float
-            The factor by which the kurtosis grows because blocks differ in size.
-        """
-        second, variance, fourth = self._moments(self.body + self.far, drawn)
-        blocks, share = np.where(drawn > 1, drawn, 0.0), 1 / np.maximum(drawn, 2.0)
-
-        def pooled(numbers: Array) -> Array:
-            return np.array([np.bincount(groups, each * blocks, count) for each in np.atleast_2d(numbers)])
-
-        free = pooled(1 - share)
-        with np.errstate(all="ignore"):
-            usual = pooled(variance) / free
-            square = usual**2 * free / (free + 2)  # the mean of a squared sample variance is larger than the square
-            beyond = pooled(fourth) - 3 * square * pooled((1 - share) ** 2)
-            kurtosis = 3 + beyond / pooled((1 - share) ** 4 + share**3 - share**4) / square
-            seen = np.where(pooled(variance) > _ROUNDING * pooled(second), kurtosis, np.where(
-                pooled(second) > 0, 3.0, np.inf))
-            tails = np.maximum(seen * uneven - 1, 1e-3)
-        return np.where(np.isnan(tails) | (free < _MIN_FREE), np.inf, tails)
 
     def own_variance(self, drawn: Array) -> Array:
         """By value and row, the variance between blocks of what the body adds, without that of the pilot sample."""

@@ -10,6 +10,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.plan import Blocks, Node
 from whimbrel.progressive.plan.query_split import SplitQuery, split_query
 from whimbrel.progressive.sample_thresholds import MIN_BLOCKS_TO_SAMPLE
+from whimbrel.progressive.sampling.all_blocks import is_small
 from whimbrel.progressive.sampling.block_states import BlockStates
 from whimbrel.progressive.sampling.time_range_blocks import in_ranges
 
@@ -102,5 +103,7 @@ def _beginning(blocks: Blocks, windows: int, states: BlockStates) -> tuple[Block
     if parts is not None and len(parts) > 1:
         blocks = blocks.cut(place, parts)
         begin[begin > place] += 1
+    elif strata == 1 and not (source.in_memory or is_small(states)):
+        return blocks, np.empty(0, np.int64)
     others = np.random.default_rng(0).permutation(begin[begin != place])
     return blocks, np.append(place, others)

@@ -165,10 +165,6 @@ class TimeRangeSource(SubplanSource):
         log = self._log.schema
         return log.with_fields([*log, *(field for field in self.schema if field.name not in log)])
 
-    @property
-    def log_columns(self) -> tuple[Source, Sequence[str]]:
-        return self._log.log, self._log.columns
-
     def stamp(self) -> str:
         digest = blake2b(digest_size=16)
         for side in self._sides:

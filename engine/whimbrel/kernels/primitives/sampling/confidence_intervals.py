@@ -13,9 +13,9 @@ _LARGEST = 700.0
 """Exponents beyond would be infinite."""
 _MIN_FRACTION = 1e-6
 """A share that differs from none, and from all."""
-LIGHT_OF_ALL = 0.75
+_LIGHT_OF_ALL = 0.75
 """Degrees of freedom for each block drawn that are enough of all groups together, where these are few."""
-HEAVIER_ERRORS = 2.0
+_ERRORS = 2.0
 """So many standard errors heavier than groups say their tails are thought to be: few groups say little."""
 
 
@@ -77,7 +77,7 @@ def half_widths(errors: Array, degrees: Array, fewest: Array, light: Array, of_a
                 width = strange
             elif blocks[group] >= min_blocks and 0 < error < np.inf and (
                     free >= fewest[value] or free >= light[value] * drawn[own]) and (
-                    blocks[group] >= min(of_all[value], LIGHT_OF_ALL * drawn[own]) * needed):
+                    blocks[group] >= min(of_all[value], _LIGHT_OF_ALL * drawn[own]) * needed):
                 free = max(free, 1.0)
                 scaled = times * (8 * free + 3) / (8 * free + 1)
                 width = math.sqrt(free * math.expm1(min(scaled * scaled / free, _LARGEST))) * error
@@ -104,7 +104,7 @@ def _tails_of_all(degrees: Array, blocks: Array, min_blocks: int) -> float:
     if weight == 0:
         return 0.0
     mean = total / weight
-    return mean + HEAVIER_ERRORS * math.sqrt(max(apart - 2 * mean * crossed + mean * mean * squares, 0.0)) / weight
+    return mean + _ERRORS * math.sqrt(max(apart - 2 * mean * crossed + mean * mean * squares, 0.0)) / weight
 
 
 def multiplier(fraction: float, logits: Array, boundary: Array) -> float:
