@@ -32,6 +32,8 @@ weeks = weekly.progressive(every="0.5%", block_rows=25, seed=1).until(seconds=1)
 MISLED = """
 import tempfile
 import pyarrow.parquet as pq
+from whimbrel.progressive.sampling import all_blocks
+all_blocks._FEW_VALUES = 1_000  # as a file that is too large to evaluate all of its blocks first
 many = 400_000
 chance = np.random.default_rng(4)
 place = np.arange(many) % 3
@@ -154,6 +156,7 @@ def test_what_an_early_answer_claimed_by_keyboard_is_flagged_when_it_was_wrong(
     press_by_keyboard(notebook, "Pin estimate")
     wait_for_said(notebook, 2, "Pinned", "estimate at")
     press_by_keyboard(notebook, "▸ Priorities")
+    notebook.cell(2).get_by_label("row", exact=True).wait_for()
     choose_by_keyboard(notebook, "row", "EWR")
     press_by_keyboard(notebook, "Prioritize row")
     notebook.wait_for_text(2, "EWR is in all remaining blocks")
