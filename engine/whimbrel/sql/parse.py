@@ -116,10 +116,10 @@ def _statement(source: SqlText, tokens: list[Any]) -> Statement:
     explained = tokens[0].text.upper() in ("EXPLAIN", "DESCRIBE") and len(tokens) > 1
     if explained and len(source.text) > tokens[0].end + 1:
         tokens = Whimbrel().tokenize(" " * (tokens[0].end + 1) + source.text[tokens[0].end + 1 : _end(source, tokens)])
+    if not tokens:  # a comment alone follows EXPLAIN
+        raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
     _check_first_word(source, tokens)
     tokens, latencies = _emit(source, tokens)
-    if not tokens:
-        raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
     try:
         tree = Whimbrel.Parser(dialect=Whimbrel()).parse(tokens, source.text)[0]
     except ParseError as error:

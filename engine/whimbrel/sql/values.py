@@ -22,6 +22,8 @@ def values(node: Any, binder: Binder) -> SqlRelation:
         rows.append([_literal(scalar(cell, NameScope(binder, nothing)), cell, binder) for cell in cells])
     if len({len(row) for row in rows}) != 1:
         raise binder.text.error("Rows of VALUES must have the same number of values.", node, "Add the missing values.")
+    if not rows[0]:
+        raise binder.text.error("A row of VALUES must have a value.", node, "Write the values in the parentheses.")
     alias = node.args.get("alias")
     names = [each.name for each in (alias.args.get("columns") or [])] if alias is not None else []
     names += [f"col{number}" for number in range(len(names), len(rows[0]))]

@@ -33,6 +33,17 @@ This statement is not part of the language: PRAGMA threads.
                  ^^^^^^
   hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
 """),
+    'explained comment': ('EXPLAIN -- SELECT * FROM TCP', """
+The text has no query.
+  where: wb.sql(...)
+  hint:  Write a query, such as SELECT x FROM log.
+"""),
+    'empty rows': ('SELECT * FROM (VALUES (), ()) AS v (x)', """
+A row of VALUES must have a value.
+  where: line 1: SELECT * FROM (VALUES (), ()) AS v (x)
+                                                  ^^^^
+  hint:  Write the values in the parentheses.
+"""),
     'empty': ('  -- nothing', """
 The text has no query.
   where: wb.sql(...)
