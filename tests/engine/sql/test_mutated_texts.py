@@ -63,7 +63,8 @@ def test_mutated_texts() -> None:
     check(0, 1_500)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(1, 11))
+@pytest.mark.parametrize("seed", [
+    *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 3)),
+    *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(3, 11))])
 def test_many_mutated_texts(seed: int) -> None:
     check(seed, 100_000)
