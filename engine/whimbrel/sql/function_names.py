@@ -1,4 +1,4 @@
-"""Names of functions and aggregates."""
+"""Names of functions and aggregates of SQL, for hints."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ FUNCTIONS: Final = (
 AGGREGATES: Final = (
     "any_value", "approx_count_distinct", "array_agg", "avg", "bool_and", "bool_or", "count", "count_if",
     "first", "last", "max", "median", "min", "percentile_cont", "percentile_disc", "product",
-                "quantile_cont", "quantile_disc", "stddev", "stddev_pop", "sum", "var_pop", "variance",
+    "quantile_cont", "quantile_disc", "stddev", "stddev_pop", "sum", "var_pop", "variance",
 )

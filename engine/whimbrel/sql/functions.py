@@ -140,7 +140,10 @@ def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
         return text.error(*_at(refusal("wall clock", name=f"{lower}()"), node))
     if lower in RANDOM:
         return text.error(*_at(refusal("random", name=f"{lower}()"), node))
-    close = difflib.get_close_matches(lower, [*FUNCTIONS, *AGGREGATES, *scope.binder.functions], n=1)
+    known = [*FUNCTIONS, *AGGREGATES, *scope.binder.functions]
+    if lower in known:
+        return text.error(f"{lower}() takes other arguments.", node, "See the functions in docs/sql.md.")
+    close = difflib.get_close_matches(lower, known, n=1)
     return text.error(f"There is no function {lower!r}.", node,
                       f"Use {close[0]}." if close else "Pass it: wb.sql(..., functions={...}).")
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from whimbrel.errors import SqlError
 from whimbrel.sql.binder import Binder, time_type
-from whimbrel.sql.ordered import ordered
+from whimbrel.sql.order_by import ordered
 from whimbrel.sql.parse import Statement, parse
 from whimbrel.sql.query import query
 from whimbrel.sql.refusals import refusal

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 REFUSED: dict[str, tuple[str, str]] = {
+    'arguments': ('SELECT regexp_matches(len) FROM TCP', """
+regexp_matches() takes other arguments.
+  where: line 1: SELECT regexp_matches(len) FROM TCP
+                        ^^^^^^^^^^^^^^^^^^
+  hint:  See the functions in docs/sql.md.
+"""),
     'window time': ("SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)", """
 A window needs the event time of its stream.
   where: line 1: SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)
