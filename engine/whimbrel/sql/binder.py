@@ -31,6 +31,8 @@ class Binder:
         The type of time of the streams, which tables take.
     views : mapping of str to SqlRelation
         Views and parts of WITH.
+    properties : frozenset of str
+        Properties of interfaces that the text uses, such as ``@Host``.
     """
 
     text: SqlText
@@ -39,6 +41,7 @@ class Binder:
     functions: Mapping[str, Callable[..., Any]]
     time: pa.DataType
     views: Mapping[str, SqlRelation] = field(default_factory=dict)
+    properties: frozenset[str] = frozenset()
 
     def with_view(self, name: str, relation: SqlRelation) -> Binder:
         """The same with one more name."""
@@ -82,8 +85,9 @@ class Binder:
 
 def time_type(streams: Mapping[str, Any], trees: list[Any]) -> pa.DataType:
     """The type of time of the streams that a text names; integers if it names tables only."""
-    used = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    tables = [table for tree in trees for table in tree.find_all(exp.Table)]
+    used = {name.lower() for each in tables for name in (each.name, ".".join(part.name for part in each.parts))}
     used |= {column.name.lower() for tree in trees for column in tree.find_all(exp.Column)}
     types = [stream.schema.time_type for name, stream in streams.items()
-             if isinstance(stream, Stream) and name.lower() in used]
+             if isinstance(stream, Stream) and {name.lower(), name.rpartition(".")[2].lower()} & used]
     return types[0] if types else pa.int64()

@@ -11,7 +11,9 @@ from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokens import TokenType
 
-OVERRIDDEN = ("_parse_group", "_parse_lambda", "_parse_table", "_parse_disjunction", "_parse_join",
+from whimbrel.sql.refusals import MANUAL_JOINS
+
+OVERRIDDEN = ("_parse_group", "_parse_lambda", "_parse_table", "_parse_disjunction", "_parse_join", "_parse_from",
               "_warn_unsupported")
 """Private methods of sqlglot's parser on which this file relies."""
 
@@ -94,6 +96,13 @@ class Whimbrel(Dialect):  # type: ignore[misc]
                 table.set("alias", self._parse_table_alias())
                 return table
             return super()._parse_table(*arguments, **options)
+
+        def _parse_from(self, *arguments: Any, **options: Any) -> Any:
+            word = self._curr.text if self._curr else ""
+            found = super()._parse_from(*arguments, **options)
+            if found is not None and word.split(" ")[0] in MANUAL_JOINS:
+                found.meta["join"] = word
+            return found
 
         def _parse_join(self, *arguments: Any, **options: Any) -> Any:
             comma = self._curr is not None and self._curr.token_type == TokenType.COMMA

@@ -12,10 +12,12 @@ from sqlglot import exp
 from whimbrel.expr import Lit
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.joins import joined
+from whimbrel.sql.manual_joins import manual_join
 from whimbrel.sql.refusals import FILE_FUNCTIONS, refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope
+from whimbrel.sql.stream_names import stream_of
 from whimbrel.sql.values import one_row, values
 from whimbrel.sql.windows import WINDOWS, window_call
 
@@ -28,6 +30,10 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
     Conditions of WHERE take part in comma joins, as SQL's authors meant them.
     """
     first = node.args["from_"].this
+    spelled = node.args["from_"].meta.get("join", "INNER_JOIN")
+    if spelled != "INNER_JOIN":
+        tables = [first, *(join.this for join in node.args.get("joins") or [])]
+        return manual_join(spelled, tables, where, binder, lambda table: source(table, binder, query))
     relation = source(first, binder, query)
     for join in [*(first.args.get("joins") or []), *(node.args.get("joins") or [])]:
         if isinstance(join.this, exp.Unnest | exp.Lateral):
@@ -81,12 +87,7 @@ def _table(node: Any, binder: Binder, query: Query) -> SqlRelation:
             raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
         raise binder.text.error(f"There is no table function {called!r}.", node,
                                 "Use TUMBLE, HOP, SESSION, CUMULATE, SLIDE or HOLD.")
-    whole = ".".join(part.name for part in node.parts)
-    if len(node.parts) > 1 and whole not in binder.streams:
-        raise binder.text.error(f"There is no table {whole!r}.", node, "Pass streams by one name.")
-    if any(mark in whole for mark in ("/", "\\")) or whole.lower().endswith((".parquet", ".csv", ".json")):
-        raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
-    return binder.relation(whole, node)
+    return stream_of(node, binder)
 
 
 def unnested(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:

@@ -11,6 +11,12 @@ FUNCTIONS: Final = (
     "starts_with", "strpos", "time_bucket", "upper", "year",
 )
 
+MANUAL_FUNCTIONS: Final = (
+    "float", "fmax", "fmin", "getlpmid", "int", "llmax", "llmin", "llong", "non_temporal", "str_exists_substr",
+    "str_regex_match", "uint", "ullmax", "ullmin", "ullong", "umax", "umin", "ushort",
+)
+"""Those that only TigonSQL's manual has."""
+
 AGGREGATES: Final = (
     "any_value", "approx_count_distinct", "array_agg", "avg", "bool_and", "bool_or", "count", "count_if",
     "first", "last", "max", "median", "min", "percentile_cont", "percentile_disc", "product",

@@ -14,6 +14,7 @@ from whimbrel.expr import Expr, Lit, end_time, greatest, start_time, trace
 from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
 from whimbrel.sql.intervals import duration
+from whimbrel.sql.manual_functions import manual_function, predicate
 from whimbrel.sql.refusals import FILE_FUNCTIONS, RANDOM, WALL_CLOCK, refusal
 from whimbrel.sql.scope import NameScope
 
@@ -93,6 +94,8 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
             raise text.error("An aggregate is not allowed here.", node, "Use HAVING, or a subquery.")
         case exp.Anonymous():
             return _named(node, scope, scalar)
+        case exp.Bracket() if (found := predicate(node, scope, scalar)) is not None:
+            return found
         case exp.Func():
             raise unknown_function(node, node.sql_name().lower(), scope)
         case _:
@@ -121,6 +124,8 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         return getattr(scalar(arguments[0], scope).str, _TEXT_TESTS[lower])(_words(arguments[1], scope, scalar))
     if lower == "regexp_matches" and len(arguments) == 2:
         return scalar(arguments[0], scope).str.contains(_words(arguments[1], scope, scalar), regex=True)
+    if (found := manual_function(node, scope, scalar)) is not None:
+        return found
     raise unknown_function(node, name, scope)
 
 

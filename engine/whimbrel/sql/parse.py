@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlglot import exp
@@ -12,8 +12,9 @@ from sqlglot.tokens import TokenType
 
 from whimbrel.errors import SqlError
 from whimbrel.sql.dialect import MergeStreams, Whimbrel
+from whimbrel.sql.manual_tokens import Blocks, plain_tokens, take_blocks
 from whimbrel.sql.positions import SqlText
-from whimbrel.sql.refusals import MANUAL_JOINS, refusal
+from whimbrel.sql.refusals import refusal
 
 MAX_CHARACTERS: Final = 1_000_000
 MAX_NESTING: Final = 500
@@ -36,12 +37,15 @@ class Statement:
         EXPLAIN stood before it.
     latencies : tuple of str
         Those of EMIT AT after it.
+    blocks : Blocks
+        DEFINE and PARAM before it.
     """
 
     tree: Any
     text: SqlText
     explained: bool = False
     latencies: tuple[str, ...] = ()
+    blocks: Blocks = field(default_factory=Blocks)
 
 
 def parse(text: str) -> list[Statement]:
@@ -91,9 +95,6 @@ def _check_bounds(source: SqlText, tokens: Sequence[Any]) -> None:
         if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
             if word == "CLOSING_WHEN":
                 raise source.error_at(refusal("closing")[0], token.start, token.end + 1, refusal("closing")[1])
-            if word in MANUAL_JOINS:
-                what, hint = refusal("manual join", name=word, use=MANUAL_JOINS[word])
-                raise source.error_at(what, token.start, token.end + 1, hint)
             if word == "MATCH_RECOGNIZE":
                 raise source.error_at(refusal("pattern")[0], token.start, token.end + 1, refusal("pattern")[1])
 
@@ -101,8 +102,10 @@ def _check_bounds(source: SqlText, tokens: Sequence[Any]) -> None:
 def _split(tokens: Sequence[Any]) -> Iterator[list[Any]]:
     """The tokens of each statement."""
     part: list[Any] = []
+    depth = 0
     for token in tokens:
-        if token.token_type == TokenType.SEMICOLON:
+        depth += (token.token_type == TokenType.L_BRACE) - (token.token_type == TokenType.R_BRACE)
+        if token.token_type == TokenType.SEMICOLON and depth <= 0:
             if part:
                 yield part
             part = []
@@ -118,6 +121,10 @@ def _statement(source: SqlText, tokens: list[Any]) -> Statement:
         tokens = Whimbrel().tokenize(" " * (tokens[0].end + 1) + source.text[tokens[0].end + 1 : _end(source, tokens)])
     if not tokens:  # a comment alone follows EXPLAIN
         raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
+    blocks, tokens = take_blocks(source, tokens)
+    if not tokens:
+        raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
+    tokens = plain_tokens(source, tokens, blocks)
     _check_first_word(source, tokens)
     tokens, latencies = _emit(source, tokens)
     try:
@@ -125,7 +132,7 @@ def _statement(source: SqlText, tokens: list[Any]) -> Statement:
     except ParseError as error:
         raise _parse_error(source, error, tokens) from None
     _check_statement(source, tree, tokens)
-    return Statement(tree, source, explained, latencies)
+    return Statement(tree, source, explained, latencies, blocks)
 
 
 def _end(source: SqlText, tokens: Sequence[Any]) -> int:

@@ -8,10 +8,11 @@ from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import MergeStreams
+from whimbrel.sql.merge import merge_streams
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.select import select
-from whimbrel.sql.set_operations import merge_streams, set_operation
+from whimbrel.sql.set_operations import set_operation
 from whimbrel.sql.values import values
 
 

@@ -44,7 +44,6 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "random": ("{name} gives other values in each run.", "Use a column of the stream."),
     "closing": ("CLOSING_WHEN needs running aggregates, which this version does not have.",
                 "Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far."),
-    "manual join": ("{name} is not part of the language.", "Use {use}."),
     "pattern": ("MATCH_RECOGNIZE is not part of the language.", "Use .detect(...) of the stream in Python."),
 }
 """Sentences and hints by name; the braces are filled at the place."""
@@ -67,10 +66,13 @@ RANDOM: Final = frozenset(("random", "rand", "uuid", "gen_random_uuid", "setseed
 """Functions of other engines that give other values in each run."""
 
 MANUAL_JOINS: Final[dict[str, str]] = {
-    "OUTER_JOIN": "FULL JOIN ... ON", "INNER_JOIN": "JOIN ... ON", "LEFT_OUTER_JOIN": "LEFT JOIN ... ON",
-    "RIGHT_OUTER_JOIN": "RIGHT JOIN ... ON", "FILTER_JOIN": "SEMI JOIN ... ON with BETWEEN of times",
+    "INNER_JOIN": "SELECT R.k INNER_JOIN FROM R, S WHERE R.k = S.k",
+    "OUTER_JOIN": "SELECT R.k OUTER_JOIN FROM R, S WHERE R.k = S.k",
+    "LEFT_OUTER_JOIN": "SELECT R.k LEFT_OUTER_JOIN FROM R, S WHERE R.k = S.k",
+    "RIGHT_OUTER_JOIN": "SELECT R.k RIGHT_OUTER_JOIN FROM R, S WHERE R.k = S.k",
+    "FILTER_JOIN": "SELECT R.k FILTER_JOIN(time, 60) FROM R, S WHERE R.k = S.k",
 }
-"""Joins as TigonSQL's manual spells them."""
+"""Joins as TigonSQL's manual spells them, and how to write them."""
 
 
 def refusal(kind: str, /, **values: object) -> tuple[str, str]:

@@ -59,6 +59,9 @@ class NameScope:
             raise text.error(f"There is no table {source!r} here.", node,
                              near_match(source, self.relation.sources, noun="table"))
         names = [each.name for each in self.relation.columns if not source or each.source.lower() == source.lower()]
+        if name.startswith("@"):
+            raise text.error(f"There is no property {name!r} here.", node, "Properties are those of streams of an "
+                             "interface, such as eth0.TCP.")
         if name in ("window_start", "window_end"):
             raise text.error(f"There is no column {name!r}.", node, "Put a window on the stream, such as TUMBLE.")
         raise text.error(f"There is no column {name!r}.", node, near_match(name, names))

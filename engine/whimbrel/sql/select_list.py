@@ -74,7 +74,8 @@ def _starred(star: Any, source: str, node: Any, relation: SqlRelation, binder: B
     for name in (*left_out, *replaced):
         if not matching(relation, name, source):
             raise binder.text.error(f"There is no column {name!r}.", node, "Name a column of the star.")
-    columns = [each for each in relation.columns if not source or each.source.lower() == source.lower()]
+    columns = [each for each in relation.columns if (not source or each.source.lower() == source.lower())
+               and not each.name.startswith("@")]
     result = []
     shown = set()
     for each in columns:

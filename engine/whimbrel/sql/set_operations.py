@@ -1,4 +1,4 @@
-"""UNION, INTERSECT, EXCEPT and MERGE."""
+"""UNION, INTERSECT and EXCEPT."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from whimbrel.expr import Col, Lit, type_of, when
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlRelation
-from whimbrel.sql.scope import matching
 from whimbrel.stream import Stream
 
 Query = Callable[[Any, Binder], SqlRelation]
@@ -104,37 +103,3 @@ def united(relations: list[SqlRelation], node: Any, binder: Binder) -> SqlRelati
     together: Lives = first.lives if len(lives) == 1 and len(steps) == 1 else (
         "instant" if "instant" in lives else "lasting")
     return SqlRelation(stream, first.columns, times, together, first.step_ticks)
-
-
-def merge_streams(node: Any, binder: Binder) -> SqlRelation:
-    """MERGE a.t : b.t FROM a, b: the rows of all in the order of time, columns by position."""
-    relations = []
-    for table in node.args["tables"]:
-        if not isinstance(table, exp.Table):
-            raise binder.text.error("MERGE needs names of streams.", node, "Use MERGE a.t : b.t FROM a, b.")
-        name = ".".join(part.name for part in table.parts)
-        relation = binder.relation(table.name, table)
-        relations.append(relation.named(table.alias or name))
-    if len(relations) < 2 or len(relations) != len(node.expressions):
-        raise binder.text.error("MERGE needs one ordered attribute of each stream.", node,
-                                "Use MERGE a.t : b.t FROM a, b.")
-    positions = set()
-    for attribute, relation in zip(node.expressions, relations, strict=True):
-        if not isinstance(attribute, exp.Column):
-            raise binder.text.error("MERGE needs the event time of each stream.", node,
-                                    "Use MERGE a.t : b.t FROM a, b.")
-        if attribute.table and attribute.table not in relation.sources:
-            raise binder.text.error(f"There is no stream {attribute.table!r} at this position.", attribute,
-                                    f"Use {relation.sources[0]}.{attribute.name}.")
-        found = matching(relation, attribute.name)
-        if len(found) != 1 or relation.times.get(found[0].column) != 1:
-            ordered = ", ".join(relation.ordered()) or "nothing"
-            raise binder.text.error(f"{attribute.name!r} is not the event time of its stream.", attribute,
-                                    f"Use the ordered attribute: {ordered}.")
-        positions.add(relation.columns.index(found[0]))
-    if len(positions) != 1:
-        raise binder.text.error("Ordered attributes of MERGE must have the same position.", node,
-                                "Select the columns in one order first.")
-    first = relations[0]
-    alike = [first, *(in_order_of(first, each, node, binder, "MERGE") for each in relations[1:])]
-    return united(of_common_types(alike, node, binder), node, binder).named("")

@@ -10,9 +10,12 @@ from sqlglot import exp
 from whimbrel.errors import SqlError
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.order_by import ordered
+from whimbrel.sql.parameters import check_parameters
 from whimbrel.sql.parse import Statement, parse
 from whimbrel.sql.query import query
 from whimbrel.sql.refusals import refusal
+
+_ORDER = ("order", "limit", "offset")
 
 
 def run_query(text: str, streams: Mapping[str, Any], parameters: Mapping[str, Any],
@@ -22,11 +25,12 @@ def run_query(text: str, streams: Mapping[str, Any], parameters: Mapping[str, An
     queries = [each for each in statements if not isinstance(each.tree, exp.Create)]
     if not queries:
         raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
-    if len(queries) > 1:
-        what, hint = refusal("several", count=len(queries))
-        raise queries[1].text.error(what, queries[1].tree, hint)
-    if queries[0].explained:
-        raise queries[0].text.error(refusal("explain")[0], queries[0].tree, refusal("explain")[1])
+    unnamed = [each for each in queries if not each.blocks.name or each is queries[-1]]
+    if len(unnamed) > 1:
+        what, hint = refusal("several", count=len(unnamed))
+        raise unnamed[1].text.error(what, unnamed[1].tree, hint)
+    if queries[-1].explained:
+        raise queries[-1].text.error(refusal("explain")[0], queries[-1].tree, refusal("explain")[1])
     return _run(statements, streams, parameters, functions)["result"]
 
 
@@ -42,16 +46,23 @@ def run_script(text: str, streams: Mapping[str, Any], parameters: Mapping[str, A
 def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Mapping[str, Any],
          functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
     time = time_type(streams, [each.tree for each in statements])
-    binder = Binder(statements[0].text, streams, parameters, functions, time)
+    properties = frozenset(column.name for each in statements for column in each.tree.find_all(exp.Column)
+                           if column.name.startswith("@"))
+    binder = Binder(statements[0].text, streams, parameters, functions, time, properties=properties)
     results: dict[str, Any] = {}
     for statement in statements:
         tree = statement.tree
+        check_parameters(statement, parameters)
         if isinstance(tree, exp.Create):
             name, relation = _view(tree, binder)
             binder = binder.with_view(name, relation)
             results[name] = relation.stream
         else:
             results["result"] = _result(statement, binder)
+            if (name := statement.blocks.name) and not statement.explained:
+                results[name] = results["result"]
+                if not statement.latencies:
+                    binder = binder.with_view(name, query(_unordered(tree), binder).named(name))
     return results
 
 
@@ -63,15 +74,21 @@ def _view(tree: Any, binder: Binder) -> tuple[str, Any]:
     return tree.this.name, query(tree.expression, binder).named(tree.this.name)
 
 
+def _unordered(tree: Any) -> Any:
+    """A query without ORDER BY and LIMIT, which are of the collected result."""
+    if all(tree.args.get(key) is None for key in _ORDER):
+        return tree
+    tree = tree.copy()
+    for key in _ORDER:
+        tree.set(key, None)
+    return tree
+
+
 def _result(statement: Statement, binder: Binder) -> Any:
     """The stream of a query; its text where it is explained."""
     tree = statement.tree
-    order, limit, offset = (tree.args.get(key) for key in ("order", "limit", "offset"))
-    if order is not None or limit is not None or offset is not None:
-        tree = tree.copy()
-        for key in ("order", "limit", "offset"):
-            tree.set(key, None)
-    relation = query(tree, binder)
+    order, limit, offset = (tree.args.get(key) for key in _ORDER)
+    relation = query(_unordered(tree), binder)
     stream = relation.stream
     if statement.explained:
         return stream.explain()

@@ -187,12 +187,6 @@ CLOSING_WHEN needs running aggregates, which this version does not have.
                                                            ^^^^^^^^^^^^
   hint:  Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far.
 """),
-    'manual join': ('SELECT R.a OUTER_JOIN FROM R, S', """
-OUTER_JOIN is not part of the language.
-  where: line 1: SELECT R.a OUTER_JOIN FROM R, S
-                            ^^^^^^^^^^
-  hint:  Use FULL JOIN ... ON.
-"""),
     'pattern': ('SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)', """
 MATCH_RECOGNIZE is not part of the language.
   where: line 1: SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)

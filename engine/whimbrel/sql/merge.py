@@ -1,0 +1,46 @@
+"""MERGE: several streams as one, in the order of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from whimbrel.sql.binder import Binder
+from whimbrel.sql.relation import SqlRelation
+from whimbrel.sql.scope import matching
+from whimbrel.sql.set_operations import in_order_of, of_common_types, united
+from whimbrel.sql.stream_names import stream_of
+
+
+def merge_streams(node: Any, binder: Binder) -> SqlRelation:
+    """MERGE a.t : b.t FROM a, b: the rows of all in the order of time, columns by position."""
+    relations = []
+    for table in node.args["tables"]:
+        if not isinstance(table, exp.Table):
+            raise binder.text.error("MERGE needs names of streams.", node, "Use MERGE a.t : b.t FROM a, b.")
+        relation = stream_of(table, binder)
+        relations.append(relation.named(table.alias) if table.alias else relation)
+    if len(relations) < 2 or len(relations) != len(node.expressions):
+        raise binder.text.error("MERGE needs one ordered attribute of each stream.", node,
+                                "Use MERGE a.t : b.t FROM a, b.")
+    positions = set()
+    for attribute, relation in zip(node.expressions, relations, strict=True):
+        if not isinstance(attribute, exp.Column):
+            raise binder.text.error("MERGE needs the event time of each stream.", node,
+                                    "Use MERGE a.t : b.t FROM a, b.")
+        if attribute.table and attribute.table not in relation.sources:
+            raise binder.text.error(f"There is no stream {attribute.table!r} at this position.", attribute,
+                                    f"Use {relation.sources[0]}.{attribute.name}.")
+        found = matching(relation, attribute.name)
+        if len(found) != 1 or relation.times.get(found[0].column) != 1:
+            ordered = ", ".join(relation.ordered()) or "nothing"
+            raise binder.text.error(f"{attribute.name!r} is not the event time of its stream.", attribute,
+                                    f"Use the ordered attribute: {ordered}.")
+        positions.add(relation.columns.index(found[0]))
+    if len(positions) != 1:
+        raise binder.text.error("Ordered attributes of MERGE must have the same position.", node,
+                                "Select the columns in one order first.")
+    first = relations[0]
+    alike = [first, *(in_order_of(first, each, node, binder, "MERGE") for each in relations[1:])]
+    return united(of_common_types(alike, node, binder), node, binder).named("")
