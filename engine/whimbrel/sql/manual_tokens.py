@@ -26,7 +26,7 @@ _END_OF_FROM: Final = (TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, To
 
 
 @dataclass(frozen=True)
-class Blocks:
+class QueryBlocks:
     """DEFINE and PARAM before a query.
 
     Parameters
@@ -46,7 +46,7 @@ class Blocks:
         return str(self.defines["query_name"].text) if "query_name" in self.defines else ""
 
 
-def take_blocks(source: SqlText, tokens: list[Any]) -> tuple[Blocks, list[Any]]:
+def take_blocks(source: SqlText, tokens: list[Any]) -> tuple[QueryBlocks, list[Any]]:
     """The blocks before a query, and the tokens of the query."""
     defines: dict[str, Any] = {}
     parameters: list[tuple[Any, Any]] = []
@@ -66,7 +66,7 @@ def take_blocks(source: SqlText, tokens: list[Any]) -> tuple[Blocks, list[Any]]:
             else:
                 defines[entry[0].text] = entry[1]
         tokens = tokens[stop + 1 :]
-    return Blocks(defines, tuple(parameters)), tokens
+    return QueryBlocks(defines, tuple(parameters)), tokens
 
 
 def _entries(tokens: Sequence[Any]) -> list[list[Any]]:
@@ -79,7 +79,7 @@ def _entries(tokens: Sequence[Any]) -> list[list[Any]]:
     return [entry for entry in entries if entry]
 
 
-def plain_tokens(source: SqlText, tokens: Sequence[Any], blocks: Blocks) -> list[Any]:
+def plain_tokens(source: SqlText, tokens: Sequence[Any], blocks: QueryBlocks) -> list[Any]:
     """The tokens of a query without spellings that only the manual has."""
     tokens = _numbers(source, tokens, blocks)
     tokens = _names(tokens)
@@ -91,7 +91,7 @@ def _made(kind: Any, text: str, first: Any, last: Any) -> Any:
     return Token(kind, text, first.line, first.col, first.start, last.end)
 
 
-def _numbers(source: SqlText, tokens: Sequence[Any], blocks: Blocks) -> list[Any]:
+def _numbers(source: SqlText, tokens: Sequence[Any], blocks: QueryBlocks) -> list[Any]:
     """Addresses, numbers in base 16, suffixes of numbers, entries of DEFINE and properties."""
     found: list[Any] = []
     skip = False

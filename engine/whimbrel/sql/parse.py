@@ -12,7 +12,7 @@ from sqlglot.tokens import TokenType
 
 from whimbrel.errors import SqlError
 from whimbrel.sql.dialect import MergeStreams, Whimbrel
-from whimbrel.sql.manual_tokens import Blocks, plain_tokens, take_blocks
+from whimbrel.sql.manual_tokens import QueryBlocks, plain_tokens, take_blocks
 from whimbrel.sql.positions import SqlText
 from whimbrel.sql.refusals import refusal
 
@@ -37,7 +37,7 @@ class Statement:
         EXPLAIN stood before it.
     latencies : tuple of str
         Those of EMIT AT after it.
-    blocks : Blocks
+    blocks : QueryBlocks
         DEFINE and PARAM before it.
     """
 
@@ -45,7 +45,7 @@ class Statement:
     text: SqlText
     explained: bool = False
     latencies: tuple[str, ...] = ()
-    blocks: Blocks = field(default_factory=Blocks)
+    blocks: QueryBlocks = field(default_factory=QueryBlocks)
 
 
 def parse(text: str) -> list[Statement]:
