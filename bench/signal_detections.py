@@ -105,7 +105,8 @@ def detections(samples: int) -> Iterator[Row | Figure]:
 
     def whole_calls() -> Array:
         numbers = np.arange((len(one) - SIZE) // HOP + 1) * HOP
-        starts, ends = (_times(numbers), _times(numbers + SIZE))
+        starts = _times(numbers)
+        ends = np.maximum(_times(numbers + SIZE), starts + HOP * 10**9 // RATE)  # a score lasts until the next one
         first, last = triggered(score(windows()), starts, DEVIATIONS, FORGET, STARTUP, HOLD, LIMIT_NS)
         begin, end = starts[first] - PAD_NS, ends[last] + PAD_NS
         apart = np.append(True, begin[1:] > end[:-1])

@@ -20,6 +20,7 @@ from whimbrel.connect.replay.clock_subscriber import Follower
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.operators.windows.adaptive_window import WideningKernel
 from whimbrel.plan import FilteredSource, OverloadSignal, Source, SourceOffset, UnsortedSource, WithOrdering
+from whimbrel.run.joined_batches import joined_batches
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.statistics_watermark import statistics_watermark
 
@@ -39,7 +40,7 @@ class SourceReader:
     ----------
     pipeline : Pipeline
     hurry : bool
-        Take batches whole from the start, when nobody looks before the end.
+        Take batches whole from the start, and join small ones, when nobody looks before the end.
 
     Attributes
     ----------
@@ -87,6 +88,9 @@ class SourceReader:
                                              if number in self._offsets else ingress.rows)
                          for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
                                                                         strict=True)) if ingress.watermark != INF}
+        if self._hurry:
+            self._streams = {number: joined_batches(stream) if isinstance(stream, Generator) else stream
+                             for number, stream in self._streams.items()}
         for reading in self._readings.values():
             reading.bell = self._bell
             if reading.relief is not None:
