@@ -9,11 +9,13 @@ from whimbrel.plan.function_errors import StepFailed, failed, leaves_int64
 from whimbrel.plan.graph import Node, replace_parts, rewrite, walk
 from whimbrel.plan.lineage import EVERYTHING, Exact, KnownInput, LineageRequest, ceil_to, earlier, floor_to, later
 from whimbrel.plan.lookahead_check import LOOKAHEAD_HINT, check_lookahead
+from whimbrel.plan.method_calls import InputStream, MethodCall
 from whimbrel.plan.operator import HIDDEN, Operator
 from whimbrel.plan.overload_signal import OverloadSignal
 from whimbrel.plan.partition import partition_columns
 from whimbrel.plan.properties import NonOverlapping, Properties, Sampling, TimeGrid, WindowGrid
 from whimbrel.plan.reach import Reach
+from whimbrel.plan.record_calls import recorded, used_by
 from whimbrel.plan.required_times import times_needed
 from whimbrel.plan.result_columns import check_shown
 from whimbrel.plan.sink import Sink, Token
@@ -44,9 +46,11 @@ __all__ = [
     "Exact",
     "Excerpts",
     "FilteredSource",
+    "InputStream",
     "KnownInput",
     "LatePolicy",
     "LineageRequest",
+    "MethodCall",
     "Multiset",
     "Node",
     "NonOverlapping",
@@ -89,8 +93,10 @@ __all__ = [
     "readable",
     "reads_exactly",
     "reads_lifetime",
+    "recorded",
     "replace_parts",
     "rewrite",
     "times_needed",
+    "used_by",
     "walk",
 ]

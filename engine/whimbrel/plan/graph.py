@@ -12,6 +12,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import unit_in_name
 from whimbrel.plan.lineage import KnownInput
 from whimbrel.plan.lookahead import derived
+from whimbrel.plan.method_calls import MethodCall
 from whimbrel.plan.operator import Operator
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.reach import Reach
@@ -31,10 +32,16 @@ class Node:
 
     op: Operator | Source
     inputs: tuple[Node, ...] = field(default=(), repr=False)
+    calls: tuple[MethodCall, ...] = field(default=(), repr=False)
+    """Calls of methods that made the node, of which the last one is the outermost."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         _ = self.schema
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the calls out of what is sent to other processes: their arguments may be any objects."""
+        return {**vars(self), "calls": ()}
 
     @cached_property
     def schema(self) -> Schema:
@@ -100,7 +107,7 @@ class Node:
     def over(self, inputs: tuple[Node, ...]) -> Node:
         """The same operator over other inputs; the node itself where they are its own."""
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
-        return self if same else Node(self.op, inputs)
+        return self if same else Node(self.op, inputs, self.calls)
 
     def walk(self) -> Iterator[Node]:
         """Every node once, inputs before what they feed."""

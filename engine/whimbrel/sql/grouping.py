@@ -205,7 +205,7 @@ def _sessions(keys: list[Key], relation: SqlRelation, binder: Binder, node: Any)
         if not columns:
             return plain(stream)
         made = plain(stream.group_by(*(value.name for value in columns.values() if isinstance(value, Col))))
-        return Stream(made.node, (), made.group)
+        return made.ungroup()
 
     return apply
 

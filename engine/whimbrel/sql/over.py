@@ -122,7 +122,7 @@ def _numbered(window: Any, items: list[Item], conditions: list[Any], relation: S
     if name == "row_number":
         options["ties"] = False
     top = binder.step(window, lambda: stream.top_k(bound, by, rank="_rank", **options))
-    return relation.after(Stream(top.node, (), top.group)), rest
+    return relation.after(top.ungroup()), rest
 
 
 def _bound(node: Any, window: Any) -> int | None:

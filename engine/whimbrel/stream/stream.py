@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ from whimbrel.plan import (
     explain,
     explain_together,
     readable,
+    recorded,
 )
 from whimbrel.run import Run
 from whimbrel.stream.actions import Actions
@@ -39,14 +41,16 @@ from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, mer
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.temporal_columns import with_temporal_columns
+from whimbrel.stream.texts import Texts
 from whimbrel.stream.time_functions import FunctionsOfTime
 from whimbrel.stream.time_units import in_one_unit
 
 Query = Callable[["Stream"], "Stream"]
+_Made = TypeVar("_Made", bound="Stream")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream(Methods, FunctionsOfTime, Actions):
+class Stream(Methods, FunctionsOfTime, Actions, Texts):
     """A possibly unbounded sequence of events.
 
     An event is a payload with a lifetime ``[start, end)``, in which it is true.
@@ -91,6 +95,22 @@ class Stream(Methods, FunctionsOfTime, Actions):
             check_key(name, type_of(expr, self.schema, where=(call := f"group_by({named_words(every)})")), call)
         return replace(self, keys=every)
 
+    def ungroup(self) -> Stream:
+        """Remove the keys of ``group_by``.
+
+        The following steps are for all rows together.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> events = wb.from_arrow({"at": [1, 2, 4], "k": ["a", "b", "a"], "x": [1, 5, 2]}, time="at")
+        >>> best = events.tumbling_window(10).group_by("k").top_k(1, by=col.x)
+        >>> best.ungroup().aggregate(n=wb.count()).collect().to_pylist()
+        [{'start': 0, 'end': 10, 'n': 2}]
+        """
+        return replace(self, keys=columns_of_keys(self.group))
+
     def group_apply(self, query: Callable[[Stream], Stream]) -> Stream:
         """Apply a query to each group.
 
@@ -128,7 +148,9 @@ class Stream(Methods, FunctionsOfTime, Actions):
             raise PlanError("The function must return a stream that it builds from its argument.",
                             where="group_apply()",
                             hint="Use the argument: lambda g: g.aggregate(...).")
-        return Stream(done.node, columns_of_keys(self.group), self.group)
+        keys = columns_of_keys(self.group)
+        node = recorded(done.node, "group_apply", [(self.node, self.keys), (keyed, ())], keys_after=keys)
+        return Stream(node, keys, self.group)
 
     def on(self, other: Stream | Source | Mapping[str, Stream | Source] | Mapping[Source, Source]) -> Stream:
         """Rebind the query to other data.
@@ -281,13 +303,15 @@ class Stream(Methods, FunctionsOfTime, Actions):
         keys = f"   grouped by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return readable(f"{explain(self.node)}{keys}\n{self.schema.show()}")
 
-    def _with(self, node: Node, keys: Keys) -> Self:
+    def _with(self, node: Node, keys: Keys, name: str, *arguments: Any, **options: Any) -> Self:
+        node = recorded(node, name, [(self.node, self.keys)], arguments, options, keys)
         return replace(self, node=node, keys=keys)
 
     # The methods of operators build the operators for this stream and append them.
 
     def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Self:
-        return self._followed_by(build(self.schema, *arguments, **options), self.node)
+        made = self._followed_by(build(self.schema, *arguments, **options), self.node)
+        return _recorded(made, build, (self,), arguments, options)
 
     def _binary(self, build: Callable[..., Operators], right: Self, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Self:
@@ -300,12 +324,15 @@ class Stream(Methods, FunctionsOfTime, Actions):
         if alike(self.keys, right.keys) and (both := within_groups(made, self.keys)) is not None:
             made = both
             nodes = with_keys_as_columns(nodes[0], self.keys), with_keys_as_columns(nodes[1], right.keys)
-        return self._followed_by(made, *nodes, allow_lookahead=allow_lookahead)
+        if allow_lookahead:
+            options |= {"allow_lookahead": True}
+        followed = self._followed_by(made, *nodes, allow_lookahead=allow_lookahead)
+        return _recorded(followed, build, (self, right), arguments, options)
 
     def _nary(self, build: Callable[..., Operators], *others: Self) -> Self:
         _check_streams(build, *others)
         nodes = in_one_unit(build.__name__, [self.node, *(other.node for other in others)])
-        return self._followed_by(build(*(node.schema for node in nodes)), *nodes)
+        return _recorded(self._followed_by(build(*(node.schema for node in nodes)), *nodes), build, (self, *others))
 
     def _followed_by(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Self:
         first, *others = (keeping(op, self.group) for op in ((made,) if isinstance(made, Operator) else made))
@@ -463,3 +490,10 @@ def _check_streams(build: Callable[..., Operators], *others: object) -> None:
         if not isinstance(other, Stream):
             raise PlanError(f"{build.__name__}() needs a stream, got {type(other).__name__}.",
                             where=f"{build.__name__}()", hint="Pass another stream.")
+
+
+def _recorded(made: _Made, build: Callable[..., Operators], used: Sequence[Stream], arguments: Sequence[Any] = (),
+              options: Mapping[str, Any] = MappingProxyType({})) -> _Made:
+    """The stream with a record of the method that made it."""
+    inputs = [(stream.node, stream.keys) for stream in used]
+    return replace(made, node=recorded(made.node, build.__name__, inputs, arguments, options, made.keys))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from whimbrel.clock import Duration, Instant, Rate
 from whimbrel.expr import Column, Keys, named_columns
@@ -18,7 +18,7 @@ class FunctionsOfTime:
     keys: Keys
     group: tuple[str, ...]
 
-    def _with(self, node: Node, keys: Keys) -> Self:
+    def _with(self, node: Node, keys: Keys, name: str, *arguments: Any, **options: Any) -> Self:
         raise TypeError(type(self))
 
     def over_time(self, *, every: Duration | None = None, **columns: Column) -> Self:
@@ -44,7 +44,7 @@ class FunctionsOfTime:
         """
         named = named_columns("over_time", (), columns, self.node.schema.names)
         node = over_time(self.node, self.keys, named, every)
-        return self._with(node, columns_of_keys(self.group))
+        return self._with(node, columns_of_keys(self.group), "over_time", every=every, **columns)
 
     def hold(self, limit: Duration | None = None) -> Self:
         """Extend each event until the next one starts.
@@ -64,7 +64,7 @@ class FunctionsOfTime:
         [{'start': 0, 'end': 3, 'v': 1}, {'start': 3, 'end': 13, 'v': 2}, {'start': 20, 'end': 30, 'v': 3}]
         """
         names = tuple(name for name, _ in self.keys)
-        return self._with(hold(self.node, self.keys, limit), columns_of_keys(names))
+        return self._with(hold(self.node, self.keys, limit), columns_of_keys(names), "hold", limit=limit)
 
     def resample(self, period: Duration | Rate, *, how: ResampleMethod = "polyphase", limit: Duration | None = None,
                  offset: Duration | None = None) -> Self:
@@ -100,7 +100,8 @@ class FunctionsOfTime:
          {'start': 12, 'x': 24.0}, {'start': 15, 'x': None}, {'start': 18, 'x': None}]
         """
         names = tuple(name for name, _ in self.keys)
-        return self._with(resample(self.node, self.keys, period, how, limit, offset), columns_of_keys(names))
+        return self._with(resample(self.node, self.keys, period, how, limit, offset), columns_of_keys(names),
+                          "resample", period, how=how, limit=limit, offset=offset)
 
     def between(self, start: Instant, end: Instant, *, every: Duration | None = None) -> Self:
         """Keep the events that are active in a range.
@@ -128,4 +129,4 @@ class FunctionsOfTime:
         >>> means.between(500, 900, every=200).collect().to_pylist()
         [{'start': 600, 'end': 800, 'm': 550.5}, {'start': 800, 'end': 1000, 'm': 750.5}]
         """
-        return self._with(between(self.node, start, end, every), self.keys)
+        return self._with(between(self.node, start, end, every), self.keys, "between", start, end, every=every)
