@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import TokenType
 
 from whimbrel.errors import SqlError
+from whimbrel.sql.create_stream import create_stream
 from whimbrel.sql.dialect import MergeStreams, Whimbrel
 from whimbrel.sql.manual_tokens import QueryBlocks, plain_tokens, take_blocks
 from whimbrel.sql.positions import SqlText
@@ -126,6 +127,8 @@ def _statement(source: SqlText, tokens: list[Any]) -> Statement:
         raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
     tokens = plain_tokens(source, tokens, blocks)
     _check_first_word(source, tokens)
+    if [each.text.upper() for each in tokens[:2]] == ["CREATE", "STREAM"]:
+        return Statement(create_stream(source, tokens), source)
     tokens, latencies = _emit(source, tokens)
     try:
         tree = Whimbrel.Parser(dialect=Whimbrel()).parse(tokens, source.text)[0]

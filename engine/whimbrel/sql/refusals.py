@@ -6,7 +6,7 @@ from typing import Final
 
 REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "statement": ("This statement is not part of the language: {text}.",
-                  "Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN."),
+                  "Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN."),
     "empty": ("The text has no query.", "Write a query, such as SELECT x FROM log."),
     "several": ("wb.sql needs one query, got {count}.", "Use wb.sql.script for several."),
     "explain": ("wb.sql gives a stream, and EXPLAIN gives a text.", "Use wb.sql(...).explain(), or wb.sql.script."),

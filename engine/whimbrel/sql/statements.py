@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from whimbrel.errors import SqlError
 from whimbrel.sql.binder import Binder, time_type
+from whimbrel.sql.create_stream import CreateStream, declared
 from whimbrel.sql.order_by import ordered
 from whimbrel.sql.parameters import check_parameters
 from whimbrel.sql.parse import Statement, parse
@@ -22,7 +23,7 @@ def run_query(text: str, streams: Mapping[str, Any], parameters: Mapping[str, An
               functions: Mapping[str, Callable[..., Any]]) -> Any:
     """The stream of the one query of a text; views may be created before it."""
     statements = parse(text)
-    queries = [each for each in statements if not isinstance(each.tree, exp.Create)]
+    queries = [each for each in statements if not isinstance(each.tree, exp.Create | CreateStream)]
     if not queries:
         raise SqlError(refusal("empty")[0], where="wb.sql(...)", hint=refusal("empty")[1])
     unnamed = [each for each in queries if not each.blocks.name or each is queries[-1]]
@@ -53,7 +54,9 @@ def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Ma
     for statement in statements:
         tree = statement.tree
         check_parameters(statement, parameters)
-        if isinstance(tree, exp.Create):
+        if isinstance(tree, CreateStream):
+            binder = binder.with_view(*declared(tree, binder))
+        elif isinstance(tree, exp.Create):
             name, relation = _view(tree, binder)
             binder = binder.with_view(name, relation)
             results[name] = relation.stream

@@ -7,31 +7,31 @@ REFUSED: dict[str, tuple[str, str]] = {
 This statement is not part of the language: VACUUM TCP.
   where: line 1: VACUUM TCP
                  ^^^^^^
-  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN.
 """),
     'insert': ('INSERT INTO TCP VALUES (1)', """
 This statement is not part of the language: INSERT INTO TCP VALUES (1).
   where: line 1: INSERT INTO TCP VALUES (1)
                  ^^^^^^
-  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN.
 """),
     'create function': ('CREATE FUNCTION f AS 1', """
 This statement is not part of the language: CREATE FUNCTION f AS 1.
   where: line 1: CREATE FUNCTION f AS 1
                  ^^^^^^
-  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN.
 """),
     'set': ('SET x = 1', """
 This statement is not part of the language: SET x = 1.
   where: line 1: SET x = 1
                  ^^^
-  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN.
 """),
     'pragma': ('PRAGMA threads', """
 This statement is not part of the language: PRAGMA threads.
   where: line 1: PRAGMA threads
                  ^^^^^^
-  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW or EXPLAIN.
+  hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN.
 """),
     'explained comment': ('EXPLAIN -- SELECT * FROM TCP', """
 The text has no query.
