@@ -13,6 +13,7 @@ from whimbrel.expr import Lit
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.joins import joined
 from whimbrel.sql.manual_joins import manual_join
+from whimbrel.sql.operator_calls import is_operator, operator_call
 from whimbrel.sql.refusals import FILE_FUNCTIONS, refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
@@ -85,8 +86,10 @@ def _table(node: Any, binder: Binder, query: Query) -> SqlRelation:
             return window_call(called.upper(), name, binder, lambda table: source(table, binder, query))
         if called.lower() in FILE_FUNCTIONS:
             raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
+        if is_operator(called):
+            return operator_call(called, name, binder, lambda table: source(table, binder, query))
         raise binder.text.error(f"There is no table function {called!r}.", node,
-                                "Use TUMBLE, HOP, SESSION, CUMULATE, SLIDE or HOLD.")
+                                "Use TUMBLE, HOP, SESSION, CUMULATE, SLIDE, HOLD or the name of an operator.")
     return stream_of(node, binder)
 
 

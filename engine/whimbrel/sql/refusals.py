@@ -41,6 +41,7 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "lead": ("LEAD looks ahead.", "Use LAG."),
     "unbounded numbers": ("{name} numbers every row, so every row of the stream would be kept.",
                           "Use QUALIFY {name}() OVER (...) <= n over a window or a table."),
+    "operator of Python": ("{name} has arguments that only Python can write.", "Use {use}."),
     "random": ("{name} gives other values in each run.", "Use a column of the stream."),
     "closing": ("CLOSING_WHEN needs running aggregates, which this version does not have.",
                 "Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far."),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.clock import show_ticks
 from whimbrel.expr import Col, Expr, Reduced
-from whimbrel.operators import Select, SetDuration, Where
+from whimbrel.operators import SampleKeys, Select, SetDuration, Where
 from whimbrel.plan import Node, Source
 from whimbrel.stream import Stream
 
@@ -140,7 +140,7 @@ def time_columns(node: Node) -> set[str]:
         case Select(columns=columns):
             below = time_columns(node.inputs[0])
             return {name for name, expr in columns if isinstance(expr, Col) and expr.name in below}
-        case Where() | SetDuration():
+        case Where() | SetDuration() | SampleKeys():
             return time_columns(node.inputs[0])
         case _:
             return set()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from whimbrel.expr import lit
+from whimbrel.plan import FLUENT
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
@@ -29,6 +30,9 @@ def stream_of(node: Any, binder: Binder) -> SqlRelation:
     if not known and (any(mark in whole for mark in ("/", "\\"))
                       or whole.lower().endswith((".parquet", ".csv", ".json"))):
         raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
+    if not known and whole.lower() in FLUENT:
+        raise binder.text.error(f"{whole} is an operator, and a word of SQL too.", node,
+                                f'Write its name in double quotes: "{whole.lower()}"(t, ...).')
     return binder.relation(whole, node)
 
 
