@@ -113,9 +113,9 @@ runs_of("AndroidLog")
 # %% [markdown]
 # ## Measured beforehand
 #
-# The following figures take an hour at full size, so they were measured before: `make figures` writes them to
-# `bench/figures`. All results were compared before a time was taken. The compared systems ran in turn. A ratio above 1
-# is in our favour. In the commands, `--quick` means two million rows instead of twenty.
+# The following figures take an hour at full size, 20 million rows, so they were measured before: `make figures` writes
+# them to `bench/figures`. All results were compared before a time was taken. The compared systems ran in turn. A ratio
+# above 1 is in our favour.
 
 # %%
 MEASURED = [json.loads((ROOT / "bench" / "figures" / f"{name}.json").read_text()) for name in ("sorting", "latencies")]
