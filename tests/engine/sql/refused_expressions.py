@@ -199,13 +199,13 @@ LEAD looks ahead.
 row_number numbers every row, so every row of the stream would be kept.
   where: line 1: SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use QUALIFY row_number() OVER (...) <= n over a window or a table.
+  hint:  Use QUALIFY row_number() OVER (...) <= n over a window, HOLD(t) or a table.
 """),
     'numbers of a stream': ('SELECT * FROM bids QUALIFY rank() OVER (PARTITION BY k ORDER BY price) <= 3', """
 rank numbers every row, so every row of the stream would be kept.
   where: line 1: SELECT * FROM bids QUALIFY rank() OVER (PARTITION BY k ORDER BY price) <= 3
                                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use QUALIFY rank() OVER (...) <= n over a window or a table.
+  hint:  Use QUALIFY rank() OVER (...) <= n over a window, HOLD(t) or a table.
 """),
     'over a stream': ('SELECT sum(price) OVER (PARTITION BY k) FROM bids', """
 The aggregate of a stream has no end.
@@ -241,7 +241,7 @@ A subquery as a value must be an aggregate without GROUP BY.
 This join relates no times, so each row would wait for its partner without end.
   where: line 1: SELECT * FROM TCP WHERE EXISTS (SELECT 1 FROM bids)
                                                         ^^^^^^^^^^^
-  hint:  Add a condition on times, such as TCP.time = bids.ts or BETWEEN, use ASOF JOIN, or pass one side as a table.
+  hint:  Relate the times, such as TCP.time = bids.ts or BETWEEN, or use ASOF JOIN, a table or HOLD(t).
 """),
     'columns of in': ('SELECT * FROM hosts WHERE rank IN (SELECT * FROM hosts)', """
 * must stand alone in the SELECT list, or in count(*).

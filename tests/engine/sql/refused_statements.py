@@ -179,7 +179,7 @@ LIMIT without ORDER BY gives other rows in each run.
 This join relates no times, so each row would wait for its partner without end.
   where: line 1: SELECT a.len FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP
                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Add a condition on times, such as a.time = b.time or BETWEEN, use ASOF JOIN, or pass one side as a table.
+  hint:  Relate the times, such as a.time = b.time or BETWEEN, or use ASOF JOIN, a table or HOLD(t).
 """),
     'closing': ('SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0', """
 CLOSING_WHEN needs running aggregates, which this version does not have.
