@@ -16,7 +16,7 @@ from whimbrel.expr import evaluate
 from whimbrel.kernels import Compiled, SampleRuns
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.rows.linear_filter import filter_rows
-from whimbrel.operators.aggregation.linear_filter_codegen import MAX_ORDER, filter_function
+from whimbrel.operators.aggregation.linear_filter_codegen import MAX_ORDER, filter_function, run_function
 from whimbrel.operators.aggregation.running_column import SampleFilter
 from whimbrel.operators.aggregation.running_values import FilteredValues, either, hide
 from whimbrel.plan import Sampling
@@ -121,6 +121,12 @@ class LinearValues(FilteredValues):
             return filter_function(self.order, self.sections)
         return _filter_rows
 
+    @cached_property
+    def run(self) -> Compiled | None:
+        """The loop over a run of one key, with the state in local variables."""
+        unkeyed = not self.of.keyed and (self.sections or 0 < self.order <= MAX_ORDER)
+        return run_function(self.order, self.sections) if unkeyed else None
+
     def _grow(self, groups: int) -> None:
         self.state = extend(self.state, groups * self.order, 0.0)
         self.runs.grow(groups)
@@ -139,7 +145,10 @@ class LinearValues(FilteredValues):
             if self.of.settle or len(self.of.initial):
                 fresh, young, _ = self.runs.mark(batch.times, groups, hidden, NO_MASK, self.of.settle)
         out = np.zeros(len(batch)) if len(hidden) else np.empty(len(batch))
-        self.loop(groups, hidden, fresh, values, self.coefficients, self.of.initial, self.state, out)
+        if self.run is not None and not len(hidden) and not len(fresh):
+            self.run(values, self.coefficients, self.state, out)
+        else:
+            self.loop(groups, hidden, fresh, values, self.coefficients, self.of.initial, self.state, out)
         return [hide(Column(pa.float64(), out), either(hidden, young))]
 
     def _not_a_number(self, column: Column, values: Array) -> Mask:

@@ -52,6 +52,29 @@ def filter_function(order: int, sections: int) -> Compiled:
     return load_text(text, "run", {})
 
 
+def run_function(order: int, sections: int) -> Compiled:
+    """The same loop for rows of one key, none of which is left out or begins again: nothing is asked for each row."""
+    fields = range(2 * sections or order)
+    state = ", ".join(f"z{field}" for field in fields)
+    stored = ", ".join(f"state[{field}]" for field in fields)
+    names, lines = _section_lines(sections) if sections else _direct_lines(order)
+    text = "\n".join([
+        f"# A recursive filter of a run: {f'{sections} sections' if sections else f'order {order}'}",
+        "",
+        "",
+        "def run(values, coefficients, state, out):",
+        f"    {', '.join(names)} = {', '.join(f'coefficients[{number}]' for number in range(len(names)))}",
+        f"    {state} = {stored}",
+        "    for row in range(values.shape[0]):",
+        "        value = values[row]",
+        *(f"        {line}" for line in lines),
+        "        out[row] = value",
+        f"    {stored} = {state}",
+        "",
+    ])
+    return load_text(text, "run", {})
+
+
 def _direct_lines(order: int) -> tuple[list[str], list[str]]:
     """Names of the coefficients, and the steps of direct form II transposed."""
     names = [f"b{number}" for number in range(order + 1)] + [f"a{number}" for number in range(1, order + 1)]
