@@ -63,7 +63,7 @@ class Segments:
     position: Integers
     valid: Array | None = None
     memo: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
-    """What functions have computed of these rows, one number a row."""
+    """What functions have computed of these rows: one number a row, which other rows keep, or one a sample."""
 
     @staticmethod
     def over(type_: SegmentType, samples: Array, first: int, index: Integers, size: Integers | int) -> Segments:
@@ -121,7 +121,7 @@ class Segments:
         """Other rows of the same blocks: those at these positions, or of a slice; with what is known of them."""
         found = Segments(self.type, self.blocks, self.index[rows], self.size[rows], self.position[rows],
                          None if self.valid is None else self.valid[rows])
-        found.memo.update((name, values[rows]) for name, values in self.memo.items())
+        found.memo.update((name, values[rows]) for name, values in self.memo.items() if values.ndim == 1)
         return found
 
     def part(self, start: Integers, size: Integers) -> Segments:

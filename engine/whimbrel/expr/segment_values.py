@@ -48,7 +48,7 @@ def segment_value(expr: Call, args: Sequence[Value], result: pa.DataType, scope:
         case "majority":
             return _mapped(inputs, result, _majority)
         case "correlate":
-            return _mapped(inputs, result, _correlation)
+            return _correlated(inputs, result)
     from whimbrel.expr import segment_functions_scipy as transforms  # SciPy takes a while to import
 
     match name:
@@ -265,7 +265,30 @@ def _majority(*windows: Array) -> Array:
     return most.view(dtype)
 
 
+def _correlated(inputs: Sequence[Segments], result: pa.DataType) -> Value:
+    """Correlations of two columns; what several correlations of a column have in common is computed once."""
+    sizes = {size for x in inputs if len(x) for size in (int(x.size.min()), int(x.size.max()))}
+    whole = len(sizes) == 1 and all(complete(x).all() for x in inputs)
+    if not whole or len(inputs[0]) * sizes.pop() > _SAMPLES_AT_ONCE:
+        return _mapped(inputs, result, _correlation)
+    for x in inputs:
+        if "distance" not in x.memo:
+            x.memo["distance"], x.memo["squares"] = _distances(x.matrix())
+    return Value(result, _cosine(*((x.memo["distance"], x.memo["squares"]) for x in inputs)))
+
+
 def _correlation(first: Array, second: Array) -> Array:
+    return _cosine(_distances(first), _distances(second))
+
+
+def _distances(windows: Array) -> tuple[Array, Array]:
+    """Of each sample from the mean of its window, and the sum of their squares."""
     with np.errstate(all="ignore"):
-        x, y = (each - each.mean(axis=1, keepdims=True, dtype=np.float64) for each in (first, second))
-        return np.asarray((x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)))
+        x = windows - windows.mean(axis=1, keepdims=True, dtype=np.float64)
+        return x, (x * x).sum(axis=1)
+
+
+def _cosine(first: tuple[Array, Array], second: tuple[Array, Array]) -> Array:
+    (x, of_x), (y, of_y) = first, second
+    with np.errstate(all="ignore"):
+        return np.asarray((x * y).sum(axis=1) / np.sqrt(of_x * of_y))
