@@ -12,7 +12,7 @@ from sqlglot import exp
 from whimbrel.errors import WhimbrelError, near_match
 from whimbrel.sql.positions import SqlText, plain_hint
 from whimbrel.sql.relation import SqlRelation, relation_of
-from whimbrel.sql.tables import as_table, table_stream
+from whimbrel.sql.tables import as_table, reads_tables_only, table_stream
 from whimbrel.stream import Stream
 
 
@@ -66,7 +66,7 @@ class Binder:
             return self.views[name].named(name)
         data = self.streams[name]
         if isinstance(data, Stream):
-            return relation_of(data, name)
+            return relation_of(data, name, table=reads_tables_only(data))
         return relation_of(self.table(as_table(data, name), name), name, table=True)
 
     def table(self, table: pa.Table, name: str) -> Stream:

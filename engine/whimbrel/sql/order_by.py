@@ -37,7 +37,10 @@ class SortedStream(Stream):
 
     def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
         """Run the query to its end, and return the rows in the order of the query."""
-        rows = super().collect(threads=threads, on=on)
+        return self.shown(super().collect(threads=threads, on=on))
+
+    def shown(self, rows: pa.Table) -> pa.Table:
+        """Rows of the result in the order of the query, and no more than it asks for."""
         return sort_rows(rows, self.order).slice(self.offset, self.limit)
 
     def _followed_by(self, made: Operators, *inputs: Node, allow_lookahead: bool = True) -> Any:

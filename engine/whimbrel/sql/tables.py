@@ -44,8 +44,9 @@ def first_tick(time: pa.DataType) -> int:
     return max(_FIRST_YEAR_S * _TICKS[time.unit], -(2**63) + 2**60 if time.unit == "ns" else MIN_TIME)
 
 
-def table_stream(table: pa.Table, name: str, time: pa.DataType) -> Stream:
-    """A stream of the rows of a table, each without an end, in the time of the other streams.
+def table_stream(table: pa.Table, name: str, time: pa.DataType, starts: list[int] | None = None,
+                 ends: list[int | None] | None = None) -> Stream:
+    """A stream of the rows of a table, in the time of the other streams; they hold at all times, if nothing else is said.
 
     Parameters
     ----------
@@ -53,8 +54,11 @@ def table_stream(table: pa.Table, name: str, time: pa.DataType) -> Stream:
     name : str
     time : pyarrow.DataType
         The type of the time of the streams that it meets.
+    starts, ends : list of int, optional
+        When each row is inserted, in order, and when it is deleted: the table has a history.
     """
     rows = table.num_rows
-    starts = pa.array([first_tick(time)] * rows, pa.int64()).cast(time)
-    dated = table.append_column(_STARTS, starts).append_column(_ENDS, pa.nulls(rows, time))
+    first = pa.array([first_tick(time)] * rows if starts is None else starts, pa.int64()).cast(time)
+    last = pa.nulls(rows, time) if ends is None else pa.array(ends, pa.int64()).cast(time)
+    dated = table.append_column(_STARTS, first).append_column(_ENDS, last)
     return from_arrow(dated, time=_STARTS, end=_ENDS, name=name).select(*table.column_names)

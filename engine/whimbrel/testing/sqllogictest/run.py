@@ -1,0 +1,141 @@
+"""Run sqllogictest files: each file is one run over time, and each check is a slice of an answer at its time."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.sql import sql
+from whimbrel.sql.order_by import SortedStream
+from whimbrel.stream import Stream
+from whimbrel.testing.sqllogictest.history import SqlHistory, TableHistory
+from whimbrel.testing.sqllogictest.records import read_records
+from whimbrel.testing.sqllogictest.values import agrees
+
+
+@dataclass
+class LogicReport:
+    """What the checks of some files gave.
+
+    Parameters
+    ----------
+    passed : int
+    wrong : list of str
+        File, line, query and rows of each answer that differs.
+    refused : Counter
+        By the sentence of the error.
+    examples : dict of str to str
+        A query for each sentence.
+    """
+
+    passed: int = 0
+    wrong: list[str] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def checks(self) -> int:
+        """All checks."""
+        return self.passed + len(self.wrong) + sum(self.refused.values())
+
+    def add(self, other: LogicReport) -> None:
+        """Add another report."""
+        self.passed += other.passed
+        self.wrong += other.wrong
+        self.refused += other.refused
+        self.examples = {**other.examples, **self.examples}
+
+    def refuse(self, error: WhimbrelError, text: str) -> None:
+        """Count a refusal by its sentence, with names and numbers left out."""
+        words = re.sub(r"'[^']*'|\b\d+\b", "...", error.what)
+        self.refused[words] += 1
+        self.examples.setdefault(words, " ".join(text.split()))
+
+
+def run_file(text: str, name: str = "", *, chosen: Iterable[int] | None = None) -> LogicReport:
+    """Run the records of a file.
+
+    Every statement of the file takes part, so a query reads rows that are inserted and deleted before and after it. The
+    time of a record is its number.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        Shown with wrong answers.
+    chosen : iterable of int, optional
+        Numbers of the records whose answers are checked; all by default. Statements after the last one do not run.
+
+    Examples
+    --------
+    >>> from whimbrel.testing.sqllogictest import run_file
+    >>> report = run_file('''
+    ... statement ok
+    ... CREATE TABLE t(x INTEGER)
+    ...
+    ... statement ok
+    ... INSERT INTO t VALUES (1), (2)
+    ...
+    ... query I rowsort
+    ... SELECT x + 1 FROM t
+    ... ----
+    ... 2
+    ... 3
+    ... ''')
+    >>> report.passed, report.wrong
+    (1, [])
+    """
+    records = read_records(text)
+    numbers = {number for number, record in enumerate(records) if record.kind == "query" and not record.fails}
+    if chosen is not None:
+        numbers &= set(chosen)
+    report, history = LogicReport(), SqlHistory()
+    checks: list[tuple[int, str, dict[str, TableHistory]]] = []
+    last = max(numbers, default=-1)
+    for number, record in enumerate(records[: last + 1]):
+        if record.kind == "query":
+            if number in numbers:
+                checks.append((number, *history.query(record.text)))
+        elif not record.fails:
+            try:
+                history.run(record.text, number)
+            except WhimbrelError as error:
+                report.refuse(error, record.text)
+    for number, query, tables in checks:
+        record = records[number]
+        try:
+            rows = rows_at(sql(query, **{each: table.stream() for each, table in tables.items()}), number)
+        except WhimbrelError as error:
+            report.refuse(error, record.text)
+            continue
+        if agrees(record, rows):
+            report.passed += 1
+        else:
+            report.wrong.append(f"{name}, line {record.line}: {record.text}\n  expected {list(record.expected)[:20]}\n"
+                                f"  got {rows[:20]}")
+    return report
+
+
+def rows_at(stream: Stream, now: int) -> list[tuple[Any, ...]]:
+    """The rows of an answer that hold at a time, in the order of the query if it has one."""
+    found: pa.Table = Stream(stream.node, stream.keys, stream.group).collect()
+    kept = found.filter(pc.and_(pc.less_equal(found["start"], now),
+                                pc.fill_null(pc.greater(found["end"], now), True)))
+    if isinstance(stream, SortedStream):
+        kept = stream.shown(kept)
+    kept = kept.drop(["start", "end"])
+    return list(zip(*(column.to_pylist() for column in kept.columns), strict=True))
+
+
+def draw(text: str, seed: int, count: int) -> list[int]:
+    """Numbers of some queries of a file."""
+    queries = [number for number, record in enumerate(read_records(text)) if record.kind == "query"]
+    return sorted(random.Random(seed).sample(queries, min(count, len(queries))))
