@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, reduce
+from operator import and_
 from typing import Any
 
 import pyarrow as pa
@@ -11,12 +13,13 @@ from sqlglot import exp
 
 from whimbrel.expr import Lit
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.join_order import conditions_of_one, in_order, join_order, listed
 from whimbrel.sql.joins import joined
 from whimbrel.sql.manual_joins import manual_join
 from whimbrel.sql.operator_calls import is_operator, operator_call
 from whimbrel.sql.refusals import FILE_FUNCTIONS, refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
-from whimbrel.sql.scalars import scalar
+from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
 from whimbrel.sql.stream_names import stream_of
 from whimbrel.sql.values import one_row, values
@@ -35,14 +38,36 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
     if spelled != "INNER_JOIN":
         tables = [first, *(join.this for join in node.args.get("joins") or [])]
         return manual_join(spelled, tables, where, binder, lambda table: source(table, binder, query))
+    joins = [*(first.args.get("joins") or []), *(node.args.get("joins") or [])]
+    if listed(joins):
+        return _listed(first, joins, where, binder, query)
     relation = source(first, binder, query)
-    for join in [*(first.args.get("joins") or []), *(node.args.get("joins") or [])]:
+    for join in joins:
         if isinstance(join.this, exp.Unnest | exp.Lateral):
             relation = unnested(relation, join.this, binder)
             continue
         right = source(join.this, binder, query)
         relation, where = joined(relation, right, join, where, binder)
     return relation, where
+
+
+def _listed(first: Any, joins: list[Any], where: list[Any], binder: Binder,
+            query: Query) -> tuple[SqlRelation, list[Any]]:
+    """The relation of a list of tables; conditions of one table are met before it joins."""
+    relations = [source(each, binder, query) for each in (first, *(join.this for join in joins))]
+    alone, where = conditions_of_one(where, relations)
+    for place, conditions in alone.items():
+        relation = relations[place]
+        both = reduce(and_, [condition(each, NameScope(binder, relation)) for each in conditions])
+        relations[place] = relation.after(binder.step(conditions[0], partial(relation.stream.where, both)))
+    order = join_order(relations, where)
+    relation = relations[0]
+    for place in order[1:]:
+        relation, where = joined(relation, relations[place], joins[place - 1], where, binder)
+    if order == sorted(order):
+        return relation, where
+    sizes = [len(each.columns) for each in relations]
+    return replace(relation, columns=in_order(relation.columns, sizes, order)), where
 
 
 def source(node: Any, binder: Binder, query: Query) -> SqlRelation:
