@@ -23,7 +23,8 @@ from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.select_list import Item, items_of
 from whimbrel.sql.set_operations import distinct
-from whimbrel.sql.subqueries import filtered, one_values
+from whimbrel.sql.subqueries import filtered
+from whimbrel.sql.value_subqueries import values_of
 from whimbrel.sql.values import one_row
 
 Query = Callable[[Any, Binder], SqlRelation]
@@ -73,8 +74,8 @@ def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binde
     names: dict[int, str] = {}
     if any(has_window(item.node) for item in items) or qualify is not None:
         relation, names = over_columns(items, None if qualify is None else qualify.this, relation, binder)
-    relation, values = one_values(relation, [item.node for item in items], binder, query)
-    names |= values
+    relation, nodes = values_of(relation, [item.node for item in items], binder, query)
+    items = [replace(item, node=node) for item, node in zip(items, nodes, strict=True)]
     scope = row_scope(relation, binder, names)
     columns: dict[str, Expr] = {}
     times: dict[str, int] = {}

@@ -19,6 +19,7 @@ from whimbrel.sql.joins import JoinKind, related
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scalars import condition
 from whimbrel.sql.scope import NameScope, matching
+from whimbrel.sql.value_subqueries import values_of
 
 Query = Callable[[Any, Binder], SqlRelation]
 
@@ -51,52 +52,10 @@ def _with_subquery(relation: SqlRelation, node: Any, binder: Binder, query: Quer
     if isinstance(node, exp.In) and node.args.get("query") is not None:
         return _in(relation, node, binder, query, negated=negated)
     inner = exp.Not(this=node) if negated else node
-    widened, names = one_values(relation, [inner], binder, query)
-    found = condition(inner, NameScope(binder, widened, _columns(names)))
+    widened, [inner] = values_of(relation, [inner], binder, query)
+    found = condition(inner, NameScope(binder, widened))
     kept: dict[str, Expr] = {name: Col(name) for name in relation.stream.schema.names}
     return relation.after(binder.step(node, lambda: widened.stream.where(found).select(**kept)))
-
-
-def _columns(names: dict[int, str]) -> Callable[[Any], Expr | None]:
-    def special(node: Any) -> Expr | None:
-        return Col(names[id(node)]) if id(node) in names else None
-
-    return special
-
-
-def one_values(relation: SqlRelation, nodes: list[Any], binder: Binder,
-               query: Query) -> tuple[SqlRelation, dict[int, str]]:
-    """The relation with a column for each subquery that is one value, and their names."""
-    names: dict[int, str] = {}
-    for node in nodes:
-        for part in node.walk(prune=lambda each: isinstance(each, exp.Query)):
-            if not isinstance(part, exp.Query):
-                continue
-            select = part.this if isinstance(part, exp.Subquery) else part
-            if isinstance(part.parent, exp.Exists | exp.In) or not _is_one_row(select, binder):
-                raise binder.text.error("A subquery as a value must be an aggregate without GROUP BY.", part,
-                                        "Use max or any_value, or EXISTS and IN as conditions joined by AND.")
-            value = query(select, binder)
-            if value.lives not in ("always", "lasting"):
-                raise binder.text.error("A subquery as a value needs a table, or HOLD or SLIDE.", part,
-                                        "Join with the query instead.")
-            name = f"_value{len(names) + 1}"
-            one = binder.step(part, lambda value=value, name=name: value.stream.select(  # type: ignore[misc]
-                **{name: Col(value.columns[0].column)}))
-            before = relation
-            relation = relation.after(binder.step(
-                part, lambda before=before, one=one: before.stream.cross_join(one, how="left")))  # type: ignore[misc]
-            names[id(part)] = name
-    return relation, names
-
-
-def _is_one_row(node: Any, binder: Binder) -> bool:
-    from whimbrel.sql.values import one_row
-
-    if not isinstance(node, exp.Select) or node.args.get("group") is not None or len(node.expressions) != 1:
-        return False
-    scope = NameScope(binder, one_row(binder))
-    return node.args.get("from_") is None or has_aggregate(node.expressions[0].unalias(), scope)
 
 
 def _in(relation: SqlRelation, node: Any, binder: Binder, query: Query, *, negated: bool) -> SqlRelation:
