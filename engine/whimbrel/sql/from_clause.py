@@ -53,9 +53,11 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
 
 def _listed(first: Any, joins: list[Any], where: list[Any], binder: Binder,
             query: Query) -> tuple[SqlRelation, list[Any]]:
-    """The relation of a list of tables; conditions of one table are met before it joins."""
+    """The relation of a list; where all are tables, their own conditions are met before they join."""
     relations = [source(each, binder, query) for each in (first, *(join.this for join in joins))]
-    alone, where = conditions_of_one(where, relations)
+    alone: dict[int, list[Any]] = {}
+    if all(relation.table for relation in relations):
+        alone, where = conditions_of_one(where, relations)
     for place, conditions in alone.items():
         relation = relations[place]
         both = reduce(and_, [condition(each, NameScope(binder, relation)) for each in conditions])

@@ -11,9 +11,10 @@ from sqlglot import exp
 from whimbrel import stream as wb
 from whimbrel.aggregates import Count, CountDistinct
 from whimbrel.expr import Col, Expr, end_time, start_time, substitute
-from whimbrel.expr.columns import lifetime_of
+from whimbrel.expr.columns import columns_of, lifetime_of
 from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.distinct_aggregates import DistinctAggregates
 from whimbrel.sql.epochs import Epoch, epoch_of, follows_time
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation, epoch_hint, reduced_parts
@@ -64,17 +65,18 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
     stream = binder.step(node, lambda: window(relation.stream))
     plain = {key.name: key.value for key in keys if key.kind == "plain" and key.value is not None}
     types = {key.name: scope.type_of(key.value, key.node) for key in keys if key.value is not None}
-    inside = replace(scope, special=_special(keys, items, scope, relation), types=types)
+    different = DistinctAggregates(scope, types, relation.window is None or relation.window.kind == "tumble")
+    inside = replace(scope, special=_special(keys, items, scope, relation, different), types=types)
     results = {item.name: scalar(item.node, inside) for item in items}
     having = None if node.args.get("having") is None else condition(
-        node.args["having"].this, replace(inside, special=_special(keys, items, scope, relation, aliases=True)))
-    plan = _Results(set(plain))
+        node.args["having"].this, replace(inside, special=_special(keys, items, scope, relation, different, aliases=True)))
+    plan = _Results(set(plain), different.found)
     final = {name: plan.add(name, expr) for name, expr in results.items()}
     kept = None if having is None else plan.hidden(having)
-    if not plan.measures and (relation.window is not None and relation.window.kind != "tumble"):
+    if not plan.measures and (different.found or (relation.window is not None and relation.window.kind != "tumble")):
         plan.measure(wb.count())
     bare = relation.table and node.args.get("group") is None
-    stream = _aggregated(stream, plain, plan, relation, node, binder, bare=bare)
+    stream = different.joined(_aggregated(stream, plain, plan, relation, node, binder, bare=bare), stream, plain, node)
     if kept is not None:
         condition_ = kept
         stream = binder.step(node.args["having"], lambda: stream.where(condition_))
@@ -250,8 +252,8 @@ def _same(one: Any, other: Any, relation: SqlRelation) -> bool:
     return bool(_bare(one) == _bare(other))
 
 
-def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: SqlRelation, *,
-             aliases: bool = False) -> Callable[[Any], Expr | None]:
+def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: SqlRelation,
+             different: DistinctAggregates, *, aliases: bool = False) -> Callable[[Any], Expr | None]:
     """What nodes mean after a GROUP BY: keys, aggregates, and nothing else of single rows."""
     kind = None if relation.window is None else relation.window.kind
 
@@ -261,7 +263,8 @@ def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: Sql
             if named or _same(node, key.node, relation):
                 return _key_value(key, kind, relation)
         if is_aggregate(node, scope):
-            return aggregate(node, scope)
+            column = different.column(node)
+            return aggregate(node, scope) if column is None else column
         if isinstance(node, exp.Column) and not node.name.startswith("$"):
             found = matching(relation, node.name, node.table)
             if aliases and not node.table and not found:
@@ -303,13 +306,15 @@ def _of_bound(epoch: Epoch) -> Expr:
 class _Results:
     """The measures of an aggregate, and the columns that are computed from them."""
 
-    def __init__(self, keys: set[str]) -> None:
+    def __init__(self, keys: set[str], apart: Mapping[str, Any]) -> None:
         self.keys = keys
+        self.apart = apart
         self.measures: dict[str, Expr] = {}
 
     def add(self, name: str, expr: Expr) -> Expr:
         """A result: as a measure of its name if it is one, else computed from measures."""
-        if any(True for _ in reduced_parts(expr)) and not lifetime_of(expr) and name not in {*self.keys, *_OPTIONS}:
+        if any(True for _ in reduced_parts(expr)) and not lifetime_of(expr) and (
+                name not in {*self.keys, *_OPTIONS} and not columns_of(expr) & self.apart.keys()):
             self.measures[name] = expr
             return Col(name)
         return self.hidden(expr)

@@ -273,7 +273,8 @@ def _for_each(select: Any, found: _Correlation, relation: SqlRelation, number: i
     columns = list(dict.fromkeys([*found.outer, *(column for _, outer in found.equal
                                                   for column in _named(outer, relation))]))
     view = f"(outer {number})"
-    kept: dict[str, Expr] = {column: Col(column) for column in columns}
+    names = {column: f"{column} of {view}" for column in columns}
+    kept: dict[str, Expr] = {names[column]: Col(column) for column in columns}
     outside = binder.step(select, lambda: relation.stream.select(**kept).distinct())
     inside = replace(relation_of(outside, view), lives=relation.lives)
     inner, _ = from_clause(select, [], binder, query)
@@ -287,7 +288,7 @@ def _for_each(select: Any, found: _Correlation, relation: SqlRelation, number: i
             name = outer[id(column)]
         else:
             return column
-        return exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(view, quoted=True))
+        return exp.Column(this=exp.to_identifier(names[name], quoted=True), table=exp.to_identifier(view, quoted=True))
 
     made = select.copy()
     outer = {id(column): matching(relation, column.name, column.table)[0].column
@@ -298,7 +299,7 @@ def _for_each(select: Any, found: _Correlation, relation: SqlRelation, number: i
         if part is not None:
             part.transform(replaced, copy=False)
     keys = [exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(view, quoted=True))
-            for name in columns]
+            for name in names.values()]
     made.set("expressions", [*(exp.alias_(key.copy(), f"_key{place}", quoted=True) for place, key in enumerate(keys)),
                              exp.alias_(made.expressions[0].unalias(), "_value", quoted=True)])
     made.set("group", exp.Group(expressions=keys))

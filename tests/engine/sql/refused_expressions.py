@@ -171,12 +171,6 @@ There is no function 'unnest'.
                         ^^^^^^^^^^
   hint:  Pass it: wb.sql(..., functions={...}).
 """),
-    'in subquery or': ('SELECT * FROM hosts WHERE rank = 1 OR ip IN (SELECT ip FROM hosts)', """
-A subquery as a value must be an aggregate without GROUP BY.
-  where: line 1: LECT * FROM hosts WHERE rank = 1 OR ip IN (SELECT ip FROM hosts)
-                                                                   ^^^^^^^^^^^^^
-  hint:  Use max or any_value, or EXISTS and IN as conditions joined by AND.
-"""),
     'rows frame': ('SELECT sum(price) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bids', """
 ROWS counts rows, and rows of the same time have no order.
   where: line 1: SELECT sum(price) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bids
@@ -235,7 +229,7 @@ LAG looks one row back.
 A subquery as a value must be an aggregate without GROUP BY.
   where: line 1: SELECT * FROM hosts WHERE rank = (SELECT rank FROM hosts)
                                                           ^^^^^^^^^^^^^^^
-  hint:  Use max or any_value, or EXISTS and IN as conditions joined by AND.
+  hint:  Use max or any_value, or EXISTS and IN as conditions.
 """),
     'exists of a stream': ('SELECT * FROM TCP WHERE EXISTS (SELECT 1 FROM bids)', """
 This join relates no times, so each row would wait for its partner without end.
@@ -260,11 +254,5 @@ There is no column 'nothing'.
   where: line 1: protocol, len, time + len, time + len + protocol, nothing FROM TCP
                                                                    ^^^^^^^
   hint:  Use one of the columns time, srcIP, destIP, protocol, len, fin.
-"""),
-    'quantify': ('SELECT * FROM hosts WHERE rank > ALL (SELECT 1)', """
-This expression is not part of the language: ALL (SELECT 1).
-  where: line 1: SELECT * FROM hosts WHERE rank > ALL (SELECT 1)
-                                                              ^
-  hint:  Use the functions of the page on SQL.
 """),
 }

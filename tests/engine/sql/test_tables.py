@@ -184,3 +184,24 @@ def test_sets_of_keys_in_an_epoch() -> None:
     found = wb.sql("SELECT tb, k, count(*) AS n FROM log GROUP BY time/60 AS tb, ROLLUP (k)", log=log).collect()
     rows = {(row["tb"], row["k"], row["n"]) for row in found.to_pylist()}
     assert rows == {(0, "a", 1), (0, "b", 1), (0, None, 2), (1, "a", 1), (1, None, 1)}
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT sum(DISTINCT x) AS s, avg(DISTINCT x) AS a, count(*) AS n, count(DISTINCT x) AS d FROM a",
+    "SELECT sum(DISTINCT x) AS s FROM none",
+    "SELECT k, sum(DISTINCT x + 1) AS s, sum(x) AS t FROM (SELECT * FROM a UNION ALL SELECT * FROM a) GROUP BY k",
+    "SELECT k FROM a GROUP BY k HAVING sum(DISTINCT x) > 1",
+    "SELECT k, sum(DISTINCT x) FILTER (WHERE x > 1) AS s FROM a GROUP BY k",
+    "SELECT x, (SELECT count(*) FROM b WHERE b.k = a.k) AS n FROM a",
+    "SELECT x, (SELECT count(*) + a.x FROM b WHERE b.k = a.k) AS n FROM a",
+    "SELECT x, (SELECT sum(y) FROM b WHERE b.y > a.x * 10) AS s, (SELECT count(*) FROM a z WHERE z.x < a.x) AS n FROM a",
+    "SELECT x FROM a WHERE x > 2 OR EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND y > 10)",
+    "SELECT x, k IN (SELECT k FROM b) AS p, k NOT IN (SELECT k FROM b WHERE k IS NOT NULL) AS q FROM a",
+    "SELECT x, NOT EXISTS (SELECT 1 FROM none) AS p, EXISTS (SELECT count(*) FROM none) AS q FROM a",
+    "SELECT x FROM a WHERE x > ALL (SELECT x FROM a z WHERE z.k = 'b') OR x = ANY (SELECT 3)",
+    "SELECT x FROM a WHERE x < (SELECT max(y) FROM b WHERE y > (SELECT min(z.x) FROM a z WHERE z.x <> a.x))",
+    "SELECT x, (SELECT x + 1) AS n FROM a",
+])
+def test_subqueries_for_each_row_and_aggregates_of_different_values(text: str) -> None:
+    ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()
+    assert multiset(ours) == multiset(duck(text, TABLES))
