@@ -35,7 +35,7 @@ demo-check: setup ## Run the same notebook without a browser and print its last 
 
 test: setup ## All tests but the long ones, two parts at a time, and the ten slowest; as root on Debian or Ubuntu missing system packages are installed first
 	@sh scripts/system.sh
-	@sh scripts/kafka.sh
+	@sh scripts/maven.sh
 	@sh scripts/test.sh
 
 check: setup ## What CI runs: lint beside test, then long
@@ -53,7 +53,7 @@ generate: setup ## Generate the operators' package names, the methods of streams
 
 faults: setup ## Run all feeds against all faults and write the results into docs/feeds.md
 	@sh scripts/system.sh
-	@sh scripts/kafka.sh
+	@sh scripts/maven.sh
 	@$(BIN)/python scripts/generate_faults.py
 
 pictures: setup ## Draw the pictures of the documentation from views and a page in JupyterLab
@@ -65,7 +65,7 @@ laws: setup ## The laws on 2,000 examples each instead of 100 (make laws SEED=3:
 
 long: setup ## The other tests but soaks: a Spark cluster, processes that are killed, more browsers, notebooks and cases
 	@sh scripts/system.sh
-	@sh scripts/kafka.sh
+	@sh scripts/maven.sh
 	@sh scripts/test.sh long
 
 drift: setup ## Slide over a hundred million events and compare the last windows with fresh ones (about a minute)

@@ -82,7 +82,7 @@ def _kafka(table: pa.Table, *, quick: bool) -> Iterator[Row | Figure]:
     """On a broker of its own, where there is one."""
     what, _, there = NEEDS["kafka"]
     if not there():
-        print(f"K Kafka     left out, for {what} is not there; scripts/kafka.sh fetches it", flush=True)
+        print(f"K Kafka     left out, for {what} is not there; scripts/maven.sh fetches it", flush=True)
         return
     with tempfile.TemporaryDirectory() as folder, servers.running(servers.kafka(Path(folder) / "kafka")) as broker:
         address = f"127.0.0.1:{broker.port}"

@@ -19,7 +19,9 @@ from whimbrel.spark import has_java
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 KAFKA_JARS = Path(sys.prefix) / "kafka"
-"""Where `scripts/kafka.sh` puts a broker, in the environment that runs the tests."""
+"""Where `scripts/maven.sh` puts a broker, in the environment that runs the tests."""
+LOGIC_FILES = Path(sys.prefix) / "sqllogictest"
+"""Where it puts files of sqllogictest."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -48,10 +50,11 @@ NEEDS = {
     "postgres": ("PostgreSQL", "postgresql", lambda: found("initdb")),
     "small_disk": ("the right to mount a file system", "util-linux", may_mount),
     "kafka": ("a Kafka broker", "maven", lambda: has_java() and any(KAFKA_JARS.glob("kafka_*.jar"))),
+    "sqllogictest": ("files of sqllogictest", "maven", lambda: any(LOGIC_FILES.glob("*.jar"))),
 }
-OPTIONAL = {"kafka", "small_disk"}
+OPTIONAL = {"kafka", "small_disk", "sqllogictest"}
 """Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so is
-a limit of a file's size. Containers seldom let anybody mount."""
+a limit of a file's size. Containers seldom let anybody mount. Small files of sqllogictest stand in the tests."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking

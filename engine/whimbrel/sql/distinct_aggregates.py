@@ -54,7 +54,8 @@ class DistinctAggregates:
         inside.set("this", column)
         relation = self.scope.relation
         widened = self.scope.binder.step(node, lambda: relation.stream.with_columns(**{_VALUE: value}))
-        over = NameScope(self.scope.binder, relation.after(widened), lambda each: Col(_VALUE) if each is column else None)
+        over = NameScope(self.scope.binder, relation.after(widened),
+                         lambda each: Col(_VALUE) if each is column else None)
         reduced = aggregate(inside, over)
         name = f"_distinct{len(self.found) + 1}"
         self.types[name] = over.type_of(reduced, node)
@@ -67,7 +68,8 @@ class DistinctAggregates:
         for name, (value, reduced) in self.found.items():
             once = step(node, partial(lambda value: rows.select(**keys, **{_VALUE: value}).distinct(), value))
             by = step(node, partial(once.group_by, *keys)) if keys else once
-            other = step(node, partial(by.aggregate, **{name: reduced}))
+            measures: dict[str, Any] = {name: reduced}
+            other = step(node, partial(by.aggregate, **measures))
             before = stream
             if keys:
                 stream = step(node, partial(before.join, other, list(keys), how="left", nulls_equal=True))

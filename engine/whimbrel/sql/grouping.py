@@ -68,8 +68,8 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
     different = DistinctAggregates(scope, types, relation.window is None or relation.window.kind == "tumble")
     inside = replace(scope, special=_special(keys, items, scope, relation, different), types=types)
     results = {item.name: scalar(item.node, inside) for item in items}
-    having = None if node.args.get("having") is None else condition(
-        node.args["having"].this, replace(inside, special=_special(keys, items, scope, relation, different, aliases=True)))
+    named = replace(inside, special=_special(keys, items, scope, relation, different, aliases=True))
+    having = None if node.args.get("having") is None else condition(node.args["having"].this, named)
     plan = _Results(set(plain), different.found)
     final = {name: plan.add(name, expr) for name, expr in results.items()}
     kept = None if having is None else plan.hidden(having)

@@ -33,7 +33,7 @@ def conditions_of_one(where: list[Any], relations: list[SqlRelation]) -> tuple[d
 
 
 def join_order(relations: list[SqlRelation], where: list[Any]) -> list[int]:
-    """Places of tables, so that as few as possible meet without an equality; the given order where nothing is gained."""
+    """Places of tables, each after one that an equality connects with it where there is one."""
     pairs = [pair for condition in where if (pair := _connected(condition, relations)) is not None]
     order = [0]
     left = list(range(1, len(relations)))

@@ -16,6 +16,7 @@ from whimbrel.sql.binder import Binder
 from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.join_conditions import conjuncts, sort_conditions
 from whimbrel.sql.joins import JoinKind, related
+from whimbrel.sql.quantified import column_count
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scalars import condition
 from whimbrel.sql.scope import NameScope, matching
@@ -52,6 +53,11 @@ def _with_subquery(relation: SqlRelation, node: Any, binder: Binder, query: Quer
     if isinstance(node, exp.In) and node.args.get("query") is not None:
         return _in(relation, node, binder, query, negated=negated)
     inner = exp.Not(this=node) if negated else node
+    return _where_true(relation, inner, node, binder, query)
+
+
+def _where_true(relation: SqlRelation, inner: Any, node: Any, binder: Binder, query: Query) -> SqlRelation:
+    """The rows for which a condition over values of subqueries is true."""
     widened, [inner] = values_of(relation, [inner], binder, query)
     found = condition(inner, NameScope(binder, widened))
     kept: dict[str, Expr] = {name: Col(name) for name in relation.stream.schema.names}
@@ -62,8 +68,12 @@ def _in(relation: SqlRelation, node: Any, binder: Binder, query: Query, *, negat
     """Rows whose value is in a subquery; with NOT, null in the list or the value is no answer."""
     select = node.args["query"]
     select = select.this if isinstance(select, exp.Subquery) else select
-    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
-        raise binder.text.error("IN needs a subquery of one column.", node, "Select one column.")
+    values = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    if column_count(select, binder, query) != len(values):
+        what = "one column" if len(values) == 1 else f"{len(values)} columns"
+        raise binder.text.error(f"IN needs a subquery of {what}.", select, f"Select {what}.")
+    if len(values) > 1:  # for rows of values counts say which are unknown
+        return _where_true(relation, exp.Not(this=node) if negated else node, node, binder, query)
     value = node.this
     if not negated:
         return _existing(relation, select, [(exp.EQ, value)], node, binder, query, exists="SEMI")
@@ -88,6 +98,8 @@ def _existing(relation: SqlRelation, select: Any, compared: list[tuple[Any, Any]
         correlated = [_qualified(each, inner) for each in where if _names_outer(each, inner, relation)]
         inner = filtered(inner, [each for each in where if not _names_outer(each, inner, relation)], binder, query)
         item = select.expressions[0].unalias()
+        if item.is_star:
+            item = exp.Column(this=exp.to_identifier(inner.columns[0].name, quoted=True))
     else:
         inner = query(select, binder)
         item = exp.Column(this=exp.to_identifier(inner.columns[0].name, quoted=True))

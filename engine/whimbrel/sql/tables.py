@@ -46,7 +46,7 @@ def first_tick(time: pa.DataType) -> int:
 
 def table_stream(table: pa.Table, name: str, time: pa.DataType, starts: list[int] | None = None,
                  ends: list[int | None] | None = None) -> Stream:
-    """A stream of the rows of a table, in the time of the other streams; they hold at all times, if nothing else is said.
+    """A stream of the rows of a table, in the time of the other streams; without starts and ends they hold at all times.
 
     Parameters
     ----------

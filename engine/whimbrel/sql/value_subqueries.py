@@ -45,7 +45,7 @@ def values_of(relation: SqlRelation, nodes: list[Any], binder: Binder,
 def _replaced(node: Any, relation: SqlRelation, binder: Binder, query: Query) -> tuple[SqlRelation, Any]:
     """An expression without its subqueries."""
     if is_quantified(node):
-        return _replaced(counts_of(node, relation, binder), relation, binder, query)
+        return _replaced(counts_of(node, relation, binder, query), relation, binder, query)
     if isinstance(node, exp.Query):
         return _value(node, relation, binder, query)
     copy = node.copy()

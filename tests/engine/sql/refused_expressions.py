@@ -238,10 +238,10 @@ This join relates no times, so each row would wait for its partner without end.
   hint:  Relate the times, such as TCP.time = bids.ts or BETWEEN, or use ASOF JOIN, a table or HOLD(t).
 """),
     'columns of in': ('SELECT * FROM hosts WHERE rank IN (SELECT * FROM hosts)', """
-* must stand alone in the SELECT list, or in count(*).
+IN needs a subquery of one column.
   where: line 1: SELECT * FROM hosts WHERE rank IN (SELECT * FROM hosts)
-                                                           ^
-  hint:  Name a column.
+                                                           ^^^^^^^^^^^^
+  hint:  Select one column.
 """),
     'struct': ("SELECT {'a': 1}", """
 There is no function 'struct'.

@@ -194,13 +194,17 @@ def test_sets_of_keys_in_an_epoch() -> None:
     "SELECT k, sum(DISTINCT x) FILTER (WHERE x > 1) AS s FROM a GROUP BY k",
     "SELECT x, (SELECT count(*) FROM b WHERE b.k = a.k) AS n FROM a",
     "SELECT x, (SELECT count(*) + a.x FROM b WHERE b.k = a.k) AS n FROM a",
-    "SELECT x, (SELECT sum(y) FROM b WHERE b.y > a.x * 10) AS s, (SELECT count(*) FROM a z WHERE z.x < a.x) AS n FROM a",
+    "SELECT x, (SELECT sum(y) FROM b WHERE b.y > a.x * 10) AS s FROM a",
+    "SELECT x, (SELECT count(*) FROM a z WHERE z.x < a.x) AS n FROM a",
     "SELECT x FROM a WHERE x > 2 OR EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND y > 10)",
     "SELECT x, k IN (SELECT k FROM b) AS p, k NOT IN (SELECT k FROM b WHERE k IS NOT NULL) AS q FROM a",
     "SELECT x, NOT EXISTS (SELECT 1 FROM none) AS p, EXISTS (SELECT count(*) FROM none) AS q FROM a",
     "SELECT x FROM a WHERE x > ALL (SELECT x FROM a z WHERE z.k = 'b') OR x = ANY (SELECT 3)",
     "SELECT x FROM a WHERE x < (SELECT max(y) FROM b WHERE y > (SELECT min(z.x) FROM a z WHERE z.x <> a.x))",
     "SELECT x, (SELECT x + 1) AS n FROM a",
+    "SELECT x FROM a WHERE (k, x) IN (SELECT k, x FROM a WHERE f > 0)",
+    "SELECT x FROM a WHERE (k, x) NOT IN (SELECT k, y FROM b WHERE k <> 'a')",
+    "SELECT x IN (SELECT * FROM (VALUES (1), (2))) AS t FROM a WHERE x IN (SELECT * FROM (VALUES (1), (3)))",
 ])
 def test_subqueries_for_each_row_and_aggregates_of_different_values(text: str) -> None:
     ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()

@@ -1,5 +1,6 @@
 """Files of sqllogictest as runs over time: ``python -m whimbrel.testing.sqllogictest FILE...``."""
 
-from whimbrel.testing.sqllogictest.run import LogicReport, draw, run_file
+from whimbrel.testing.sqllogictest.records import LogicRecord, read_records
+from whimbrel.testing.sqllogictest.run import LogicReport, draw, run_records
 
-__all__ = ["LogicReport", "draw", "run_file"]
+__all__ = ["LogicRecord", "LogicReport", "draw", "read_records", "run_records"]

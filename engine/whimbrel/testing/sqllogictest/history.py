@@ -1,5 +1,7 @@
 """Tables over the time of a file: each row holds from the statement that inserts it to the one that deletes it."""
 
+# ruff: noqa: S608 - the texts are those of the file, and SQL here opens nothing
+
 from __future__ import annotations
 
 import re
@@ -20,15 +22,17 @@ _CREATE_AS: Final = re.compile(rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?
                                re.IGNORECASE | re.DOTALL)
 _VIEW: Final = re.compile(rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?(?:MATERIALIZED\s+)?VIEW\s+({_NAME})"
                           r"\s*(?:\(([^)]*)\)\s*)?AS\s+(.*)", re.IGNORECASE | re.DOTALL)
-_DROP: Final = re.compile(rf"DROP\s+(?:TABLE|(?:MATERIALIZED\s+)?VIEW)\s+(?:IF\s+EXISTS\s+)?({_NAME}(?:\s*,\s*{_NAME})*)",
-                          re.IGNORECASE)
+_DROP: Final = re.compile(r"DROP\s+(?:TABLE|(?:MATERIALIZED\s+)?VIEW)\s+(?:IF\s+EXISTS\s+)?"
+                          rf"({_NAME}(?:\s*,\s*{_NAME})*)", re.IGNORECASE)
 _INSERT: Final = re.compile(rf"INSERT\s+INTO\s+({_NAME})\s*(?:\(([^()]*)\)\s*)?((?:VALUES|SELECT|WITH|FROM)\b.*)",
                             re.IGNORECASE | re.DOTALL)
 _DELETE: Final = re.compile(rf"(?:DELETE\s+FROM|TRUNCATE(?:\s+TABLE)?)\s+({_NAME})\s*(?:WHERE\s+(.*))?",
                             re.IGNORECASE | re.DOTALL)
 _UPDATE: Final = re.compile(rf"UPDATE\s+({_NAME})\s+SET\s+(.*)", re.IGNORECASE | re.DOTALL)
-_CELL: Final = re.compile(r"\s*(?:([-+]?\d+)|([-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?)|'((?:[^']|'')*)'|(NULL))\s*([,)])",
-                          re.IGNORECASE)
+_HARMLESS: Final = re.compile(r"CREATE\s+(UNIQUE\s+)?INDEX|DROP\s+INDEX|REINDEX|PRAGMA|SET|BEGIN|START|COMMIT|ANALYZE|"
+                             r"CREATE\s+SCHEMA|DROP\s+TRIGGER|FLUSH|VACUUM|CHECKPOINT", re.IGNORECASE)
+_CELL: Final = re.compile(r"\s*(?:([-+]?\d+)|([-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?)|'((?:[^']|'')*)'|(NULL))"
+                          r"\s*([,)])", re.IGNORECASE)
 _ROW: Final = "row of the table"
 _TEXTS: Final = ("char", "text", "string", "clob")
 _CONSTRAINTS: Final = ("primary", "unique", "constraint", "check", "foreign", "watermark", "key", "index")
@@ -92,7 +96,7 @@ class TableHistory:
 class SqlHistory:
     """The tables and views of a file, as statements change them.
 
-    Statements that this class does not know, such as CREATE INDEX, change nothing that a query sees.
+    Of what a statement changes that this class does not know, such as REPLACE, queries find no table from then on.
     """
 
     tables: dict[str, TableHistory] = field(default_factory=dict)
@@ -117,6 +121,9 @@ class SqlHistory:
             self._delete(_plain(found[1]), found[2], now)
         elif (found := _UPDATE.fullmatch(text)) is not None:
             self._update(_plain(found[1]), found[2], now)
+        elif _HARMLESS.match(text) is None:
+            for name in self._named(text, self.tables):
+                del self.tables[name]
 
     def query(self, text: str) -> tuple[str, dict[str, TableHistory]]:
         """A query with the views before it, and the tables that it may name."""
@@ -231,7 +238,7 @@ def _columns(text: str) -> list[tuple[str, pa.DataType]]:
 
 
 def _type(text: str) -> pa.DataType:
-    if "[]" in text.split(" ")[0]:
+    if "[]" in text.split(" ", maxsplit=1)[0]:
         return pa.list_(_type(text.replace("[]", "", 1)))
     if any(word in text for word in _TEXTS):
         return pa.string()
@@ -248,7 +255,9 @@ def _type(text: str) -> pa.DataType:
 
 def _literal_rows(source: str) -> list[tuple[Any, ...]] | None:
     """Rows of VALUES that are literals alone; None where they are not."""
-    rows, row, place, inside = [], [], 6, False
+    rows: list[tuple[Any, ...]] = []
+    row: list[Any] = []
+    place, inside = 6, False
     while True:
         if not inside:
             found = re.compile(r"[\s,]*(\()?").match(source, place)

@@ -1,11 +1,11 @@
-"""Run sqllogictest files: each file is one run over time, and each check is a slice of an answer at its time."""
+"""Run sqllogictest files: each file is one run over time, and each check is a slice of a result at its time."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from whimbrel.sql import sql
 from whimbrel.sql.order_by import SortedStream
 from whimbrel.stream import Stream
 from whimbrel.testing.sqllogictest.history import SqlHistory, TableHistory
-from whimbrel.testing.sqllogictest.records import read_records
+from whimbrel.testing.sqllogictest.records import LogicRecord
 from whimbrel.testing.sqllogictest.values import agrees
 
 
@@ -60,24 +60,26 @@ class LogicReport:
         self.examples.setdefault(words, " ".join(text.split()))
 
 
-def run_file(text: str, name: str = "", *, chosen: Iterable[int] | None = None) -> LogicReport:
+def run_records(records: Sequence[LogicRecord], name: str = "", *,
+                chosen: Iterable[int] | None = None) -> LogicReport:
     """Run the records of a file.
 
-    Every statement of the file takes part, so a query reads rows that are inserted and deleted before and after it. The
-    time of a record is its number.
+    Every statement up to the last query takes part, so a query reads rows that are inserted and deleted before and
+    after it. The time of a record is its number.
 
     Parameters
     ----------
-    text : str
+    records : sequence of LogicRecord
+        Of :func:`read_records`.
     name : str
         Shown with wrong answers.
     chosen : iterable of int, optional
-        Numbers of the records whose answers are checked; all by default. Statements after the last one do not run.
+        Numbers of the queries whose answers are checked; all by default.
 
     Examples
     --------
-    >>> from whimbrel.testing.sqllogictest import run_file
-    >>> report = run_file('''
+    >>> from whimbrel.testing.sqllogictest import read_records, run_records
+    >>> report = run_records(read_records('''
     ... statement ok
     ... CREATE TABLE t(x INTEGER)
     ...
@@ -89,11 +91,10 @@ def run_file(text: str, name: str = "", *, chosen: Iterable[int] | None = None) 
     ... ----
     ... 2
     ... 3
-    ... ''')
+    ... '''))
     >>> report.passed, report.wrong
     (1, [])
     """
-    records = read_records(text)
     numbers = {number for number, record in enumerate(records) if record.kind == "query" and not record.fails}
     if chosen is not None:
         numbers &= set(chosen)
@@ -112,7 +113,8 @@ def run_file(text: str, name: str = "", *, chosen: Iterable[int] | None = None) 
     for number, query, tables in checks:
         record = records[number]
         try:
-            rows = rows_at(sql(query, **{each: table.stream() for each, table in tables.items()}), number)
+            streams: dict[str, Any] = {each: table.stream() for each, table in tables.items()}
+            rows = rows_at(sql(query, **streams), number)
         except WhimbrelError as error:
             report.refuse(error, record.text)
             continue
@@ -135,7 +137,7 @@ def rows_at(stream: Stream, now: int) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in kept.columns), strict=True))
 
 
-def draw(text: str, seed: int, count: int) -> list[int]:
+def draw(records: Sequence[LogicRecord], seed: int, count: int) -> list[int]:
     """Numbers of some queries of a file."""
-    queries = [number for number, record in enumerate(read_records(text)) if record.kind == "query"]
-    return sorted(random.Random(seed).sample(queries, min(count, len(queries))))
+    queries = [number for number, record in enumerate(records) if record.kind == "query"]
+    return sorted(random.Random(seed).sample(queries, min(count, len(queries))))  # noqa: S311 - no secret
