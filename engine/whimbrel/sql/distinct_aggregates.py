@@ -1,4 +1,4 @@
-"""Aggregates of different values, such as ``sum(DISTINCT x)``: groups of their own, joined by the keys."""
+"""Aggregates of different values, as groups of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a list of tables: each table meets one that an equality connects with it."""
+"""Order the tables of FROM along the equalities of WHERE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXISTS, IN, ANY and ALL as values: they count rows of their subquery."""
+"""EXISTS, IN, ANY and ALL as values, from counts of rows."""
 
 from __future__ import annotations
 

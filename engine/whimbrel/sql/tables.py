@@ -46,7 +46,9 @@ def first_tick(time: pa.DataType) -> int:
 
 def table_stream(table: pa.Table, name: str, time: pa.DataType, starts: list[int] | None = None,
                  ends: list[int | None] | None = None) -> Stream:
-    """A stream of the rows of a table, in the time of the other streams; without starts and ends they hold at all times.
+    """A stream of the rows of a table, in the time of the other streams.
+
+    Without starts and ends they hold at all times.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Subqueries that are one value: an aggregate, alone or for each row outside."""
+"""Bind subqueries that are one value, for each row outside."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def drawn(seed: int, files: int, queries: int = QUERIES_A_FILE, *, fast: bool = 
 
 def check(report: LogicReport) -> None:
     assert report.wrong == []
-    assert sum(report.refused.values()) <= MOST_REFUSED * report.checks, report.refused.most_common(10)
+    assert sum(report.refusals.values()) <= MOST_REFUSED * report.checks, report.refusals.most_common(10)
 
 
 @pytest.mark.sqllogictest
@@ -114,14 +114,14 @@ NULL  5  2.5
 def test_a_file_is_one_run_over_time() -> None:
     report = run_records(read_records(FILE))
     assert report.wrong == []
-    assert (report.passed, report.refused.total()) == (5, 0)
+    assert (report.passed, report.refusals.total()) == (5, 0)
 
 
 def test_a_wrong_result_and_a_refusal_are_seen() -> None:
     records = read_records("query I nosort\nSELECT 1 + 1\n----\n3\n\nquery I nosort\nSELECT random()\n----\n3\n")
     report = run_records(records, "a file")
     assert (report.passed, len(report.wrong)) == (0, 1)
-    assert list(report.refused) == ["rand() gives other values in each run."]
+    assert list(report.refusals) == ["rand() gives other values in each run."]
 
 
 @pytest.mark.parametrize(("expected", "passes"), [

@@ -1,4 +1,7 @@
-"""Files of sqllogictest as runs over time: ``python -m whimbrel.testing.sqllogictest FILE...``."""
+"""Files of sqllogictest as runs over time.
+
+From the command line: ``python -m whimbrel.testing.sqllogictest FILE...``.
+"""
 
 from whimbrel.testing.sqllogictest.records import LogicRecord, read_records
 from whimbrel.testing.sqllogictest.run import LogicReport, draw, run_records

@@ -21,9 +21,9 @@ def main(arguments: list[str] | None = None) -> int:
         for file in found:
             report.add(run_records(read_records(file.read_text(encoding="utf-8")), str(file)))
     print(*report.wrong, sep="\n")
-    for words, count in report.refused.most_common():
+    for words, count in report.refusals.most_common():
         print(f"{count:>8}  {words}  {report.examples[words][:200]}")
-    print(f"{report.passed:,} passed, {len(report.wrong):,} wrong, {report.refused.total():,} refused")
+    print(f"{report.passed:,} passed, {len(report.wrong):,} wrong, {report.refusals.total():,} refused")
     return 1 if report.wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Tables over the time of a file: each row holds from the statement that inserts it to the one that deletes it."""
+"""Tables whose rows have lifetimes, from the statements of a file."""
 
 # ruff: noqa: S608 - the texts are those of the file, and SQL here opens nothing
 
@@ -290,5 +290,5 @@ def _of_type(value: Any, type_: pa.DataType) -> Any:
             return int(value)
         return pa.array([value]).cast(type_)[0].as_py() if isinstance(value, str) else value
     except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise SqlError(f"{value!r} is no value of {type_}.", where="a statement of the file",
+        raise SqlError(f"{value!r} cannot be read as {type_}.", where="a statement of the file",
                        hint="Write a value of the type of the column.") from None

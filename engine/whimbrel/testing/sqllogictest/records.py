@@ -1,4 +1,4 @@
-"""The records of a sqllogictest file: statements, and queries with the rows that they should give."""
+"""The records of a sqllogictest file."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class LogicRecord:
 def read_records(text: str) -> list[LogicRecord]:
     """The records that this engine should run, in their order.
 
-    Files of SQLite, DuckDB, CockroachDB and RisingWave differ a little: blocks end at an empty line, values stand one a
-    line or one row a line, loops are written out, and words that concern a server only are passed over.
+    Files of SQLite, DuckDB, CockroachDB and RisingWave differ a little. A block ends at an empty line. Loops are
+    written out. Words that concern a server only have no effect.
     """
     found: list[LogicRecord] = []
     blocks = _blocks(text.splitlines())

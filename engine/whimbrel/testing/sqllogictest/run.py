@@ -1,4 +1,7 @@
-"""Run sqllogictest files: each file is one run over time, and each check is a slice of a result at its time."""
+"""Run files of sqllogictest over time.
+
+Each file is one run, and each check is a slice of a result at its time.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class LogicReport:
     passed : int
     wrong : list of str
         File, line, query and rows of each answer that differs.
-    refused : Counter
+    refusals : Counter
         By the sentence of the error.
     examples : dict of str to str
         A query for each sentence.
@@ -38,25 +41,25 @@ class LogicReport:
 
     passed: int = 0
     wrong: list[str] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
     @property
     def checks(self) -> int:
         """All checks."""
-        return self.passed + len(self.wrong) + sum(self.refused.values())
+        return self.passed + len(self.wrong) + sum(self.refusals.values())
 
     def add(self, other: LogicReport) -> None:
         """Add another report."""
         self.passed += other.passed
         self.wrong += other.wrong
-        self.refused += other.refused
+        self.refusals += other.refusals
         self.examples = {**other.examples, **self.examples}
 
     def refuse(self, error: WhimbrelError, text: str) -> None:
         """Count a refusal by its sentence, with names and numbers left out."""
         words = re.sub(r"'[^']*'|\b\d+\b", "...", error.what)
-        self.refused[words] += 1
+        self.refusals[words] += 1
         self.examples.setdefault(words, " ".join(text.split()))
 
 

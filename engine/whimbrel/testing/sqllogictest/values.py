@@ -1,4 +1,4 @@
-"""Compare rows of an answer with those of a file."""
+"""Compare rows of a result with those of a file."""
 
 from __future__ import annotations
 
