@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch.fixed_width import numpy_type
-from whimbrel.clock import TickUnit
+from whimbrel.clock import TickUnit, ticks_per_second
 
 EXTENSION_NAME = "whimbrel.segment"
 
@@ -34,6 +34,8 @@ class SegmentType(pa.ExtensionType):  # type: ignore[misc]  # Arrow has no types
         Name of the clock that counts the ticks.
     phase : Fraction
         Part of a tick between sample 0 and the tick before it, at least 0 and below 1.
+    decimation : int
+        Samples of the signal for each of these: a level of a wavelet has half as many.
 
     Examples
     --------
@@ -44,44 +46,52 @@ class SegmentType(pa.ExtensionType):  # type: ignore[misc]  # Arrow has no types
     """
 
     def __init__(self, samples: pa.DataType, period: Fraction, unit: TickUnit = None, clock: str = "",
-                 phase: Fraction = Fraction()) -> None:
+                 phase: Fraction = Fraction(), decimation: int = 1) -> None:
         self.samples, self.period, self.unit, self.clock, self.phase = samples, Fraction(period), unit, clock, phase
+        self.decimation = decimation
         super().__init__(pa.struct([("index", pa.int64()), ("samples", pa.list_(samples))]), EXTENSION_NAME)
 
     def __arrow_ext_serialize__(self) -> bytes:
-        said = {"period": str(self.period), "unit": self.unit, "clock": self.clock, "phase": str(self.phase)}
+        said = {"period": str(self.period), "unit": self.unit, "clock": self.clock, "phase": str(self.phase),
+                "decimation": self.decimation}
         return json.dumps(said).encode()
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> SegmentType:
         said = json.loads(serialized)
         return cls(storage_type.field("samples").type.value_type, Fraction(said["period"]), said["unit"],
-                   said["clock"], Fraction(said["phase"]))
+                   said["clock"], Fraction(said["phase"]), said.get("decimation", 1))
 
     @property
     def timing(self) -> tuple[Any, ...]:
         """What segments must share to be compared sample by sample."""
         return self.period, self.unit, self.clock, self.phase
 
-    def of(self, samples: pa.DataType, period: Fraction | None = None) -> SegmentType:
-        """The type of other samples on the same clock, by default at the same times."""
-        return SegmentType(samples, self.period if period is None else period, self.unit, self.clock,
-                           self.phase if period is None else Fraction())
+    @property
+    def signal(self) -> tuple[Any, ...]:
+        """What windows must share to be of signals with one timebase, even if their samples were decimated."""
+        return self.period / self.decimation / (ticks_per_second(self.unit) or 1), self.clock
+
+    def of(self, samples: pa.DataType, decimation: int = 1) -> SegmentType:
+        """The type of other samples on the same clock: one for each so many of these."""
+        return SegmentType(samples, self.period * decimation, self.unit, self.clock,
+                           self.phase if decimation == 1 else Fraction(), self.decimation * decimation)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SegmentType, (self.samples, *self.timing)
+        return SegmentType, (self.samples, *self.timing, self.decimation)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SegmentType) and (self.samples, self.timing) == (other.samples, other.timing)
+        return (isinstance(other, SegmentType)
+                and (self.samples, self.timing, self.decimation) == (other.samples, other.timing, other.decimation))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash((str(self.samples), self.timing))
+        return hash((str(self.samples), self.timing, self.decimation))
 
     def __str__(self) -> str:
-        per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(self.unit or "")
+        per_second = ticks_per_second(self.unit)
         rate = f"every {self.period} ticks" if per_second is None else f"{per_second / self.period} Hz"
         return f"segment<{_shown(self.samples)}, {rate}>"
 

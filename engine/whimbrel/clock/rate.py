@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 
 from whimbrel.clock.ticks import INF, TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
@@ -31,7 +32,7 @@ def sample_period(rate: Rate, unit: TickUnit, *, where: str = "") -> Fraction:
         raise PlanError("rate= needs times with a unit, but this stream has integer times.", where=where,
                         hint="Use periodic=, in ticks, or a time column with a unit.")
     try:
-        exact = Fraction(str(rate)) if isinstance(rate, float | str | Decimal) else Fraction(rate)
+        exact = Fraction(rate) if isinstance(rate, Rational) else Fraction(str(rate))
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         exact = Fraction(-1)
     if exact <= 0 or isinstance(rate, bool):

@@ -35,6 +35,7 @@ from whimbrel.expr.nodes import (
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.row_functions import loses_nanoseconds
 from whimbrel.expr.scalar_functions import SCALARS
+from whimbrel.expr.segment_functions_scipy import check_level
 from whimbrel.expr.segment_operations import ArrayFunction, array_function, correlate, lag, majority
 from whimbrel.expr.string_search import split
 from whimbrel.expr.trace import trace
@@ -65,6 +66,7 @@ __all__ = [
     "can_be_key",
     "can_fail",
     "check_key",
+    "check_level",
     "check_name",
     "check_text",
     "children",

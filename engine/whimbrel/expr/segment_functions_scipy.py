@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.errors import KernelError, MissingExtraError
+from whimbrel.errors import ExpressionError, KernelError, MissingExtraError, WhimbrelError
 
 Array = np.ndarray[Any, Any]
+
+HAAR = ("haar", "db1")
+
+_COMMON_WINDOWS = ("hann", "hamming", "blackman", "boxcar")
+"""Windows whose names are known without SciPy, which takes a while to import."""
 
 _FINER = 8
 """Points per sample of a correlation between which its peak is on a parabola."""
@@ -54,24 +59,36 @@ def envelope(windows: Array) -> Array:
 def wavelet(windows: Array, *, wavelet: str, level: int, part: str, where: str) -> Array:
     """Coefficients of one level of a discrete wavelet transform of each window."""
     pywt = _library("pywt", "wavelet()", "PyWavelets")
-    try:
-        known = pywt.Wavelet(wavelet)
-    except ValueError:
-        raise KernelError(f"Unknown wavelet {wavelet!r}.", where=where,
-                          hint="Use one of pywt.wavelist(kind='discrete').") from None
-    deepest = pywt.dwt_max_level(windows.shape[1], known.dec_len)
-    if level > deepest:
-        raise level_too_deep(level, deepest, windows.shape[1], where)
+    known = pywt.Wavelet(wavelet)
+    check_level(wavelet, level, windows.shape[1], where, KernelError)
     values, detail = _floats(windows), None
     for _ in range(level):
         values, detail = pywt.dwt(values, known, axis=1)
     return np.asarray(detail if part == "detail" else values)
 
 
-def level_too_deep(level: int, deepest: int, size: int, where: str) -> KernelError:
-    """The error for a level that windows are too short for."""
-    return KernelError(f"level must be at most {deepest} for windows of {size} samples, got {level}.", where=where,
-                       hint="Use a lower level, or longer windows.")
+@functools.lru_cache(maxsize=256)
+def check_wavelet(wavelet: str, where: str) -> None:
+    """Refuse a name that is none of a wavelet."""
+    if wavelet in HAAR:
+        return
+    try:
+        _library("pywt", "wavelet()", "PyWavelets").Wavelet(wavelet)
+    except ValueError:
+        raise ExpressionError(f"Unknown wavelet {wavelet!r}.", where=where,
+                              hint="Use one of pywt.wavelist(kind='discrete').") from None
+
+
+def check_level(wavelet: str, level: int, size: int, where: str, error: type[WhimbrelError]) -> None:
+    """Refuse a level that windows of so many samples are too short for."""
+    if wavelet in HAAR:
+        deepest = size.bit_length() - 1
+    else:
+        pywt = _library("pywt", "wavelet()", "PyWavelets")
+        deepest = int(pywt.dwt_max_level(size, pywt.Wavelet(wavelet).dec_len))
+    if level > deepest:
+        raise error(f"level must be at most {deepest} for windows of {size} samples, got {level}.", where=where,
+                    hint="Use a lower level, or longer windows.")
 
 
 def lag(first: Array, second: Array, *, limit: int | None, period: float) -> Array:
@@ -104,14 +121,20 @@ def _floats(windows: Array) -> Array:
     return windows if windows.dtype == np.float32 else windows.astype(np.float64, copy=False)
 
 
+def check_window(window: str, where: str) -> None:
+    """Refuse a name that is none of a window."""
+    if window not in _COMMON_WINDOWS:
+        _weights(window, 8, where)
+
+
 @functools.lru_cache(maxsize=64)
 def _weights(window: str, size: int, where: str) -> Array:
     signal = _library("scipy.signal", "psd()")
     try:
         return np.asarray(signal.get_window(window, size))
     except ValueError as error:
-        raise KernelError(f"{window!r} is not a window of SciPy: {error}"[:200], where=where,
-                          hint="Use a window of scipy.signal.get_window, such as 'hann'.") from None
+        raise ExpressionError(f"{window!r} is not a window of SciPy: {error}"[:200], where=where,
+                              hint="Use a window of scipy.signal.get_window, such as 'hann'.") from None
 
 
 def _library(module: str, purpose: str, package: str = "SciPy") -> Any:

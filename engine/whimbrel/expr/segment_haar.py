@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import SampleBlocks, Segments, SegmentType, frozen
-from whimbrel.expr.segment_functions_scipy import level_too_deep
+from whimbrel.errors import KernelError
+from whimbrel.expr.segment_functions_scipy import check_level
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.signals.haar import haar_coefficients
 
 Array = np.ndarray[Any, Any]
-
-NAMES = ("haar", "db1")
 
 _coefficients = Compiled(haar_coefficients)
 
@@ -24,8 +23,7 @@ def haar(x: Segments, type_: SegmentType, *, level: int, part: str, where: str) 
     rows = np.flatnonzero(valid)
     if not len(rows):
         return Segments.nulls(type_, len(x))
-    if (shortest := int(x.size[rows].min())) < 2 ** level:
-        raise level_too_deep(level, shortest.bit_length() - 1, shortest, where)
+    check_level("haar", level, int(x.size[rows].min()), where, KernelError)
     dtype = np.dtype(np.float32 if x.dtype == np.float32 else np.float64)
     made = np.where(valid, -(-x.size // 2 ** level), 0)
     begin = np.cumsum(made) - made

@@ -8,13 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.batch import logical_type, numpy_type
+from whimbrel.batch import COMPLEX64, COMPLEX128, logical_type, sample_dtype
 from whimbrel.clock import Duration
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
 from whimbrel.expr.trace import trace
 
 Value = Expr | Callable[[Any], Any]
+
+_COMPLEX = {"complex64": COMPLEX64, "complex128": COMPLEX128}
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def array_function(function: Callable[..., Any], *, returns: Any) -> ArrayFuncti
     function : callable
     returns : pyarrow.DataType or str
         Type of one answer, such as ``"float32"``; for several values per window a list, such as
-        ``pa.list_(pa.float32())``.
+        ``pa.list_(pa.float32())``. A complex number, ``"complex64"``, is a pair of floats in the result.
 
     Examples
     --------
@@ -67,11 +69,12 @@ def array_function(function: Callable[..., Any], *, returns: Any) -> ArrayFuncti
         raise ExpressionError(f"array_function() needs a function, got {function!r}."[:200], where="array_function()",
                               hint='Use wb.array_function(lambda x: x.max(axis=1), returns="float64").')
     try:
-        type_ = logical_type(returns if isinstance(returns, pa.DataType) else pa.type_for_alias(returns))
+        type_ = _COMPLEX.get(returns) if isinstance(returns, str) else None
+        type_ = type_ or logical_type(returns if isinstance(returns, pa.DataType) else pa.type_for_alias(returns))
     except (TypeError, ValueError, AttributeError):
         raise ExpressionError(f"Unknown type {returns!r}.", where=f"array_function(returns={returns!r})",
                               hint="Use a type such as 'float32', or pa.list_(pa.float32()).") from None
-    if numpy_type(type_.value_type if pa.types.is_list(type_) else type_) is None:
+    if sample_dtype(type_.value_type if pa.types.is_list(type_) else type_) is None:
         raise ExpressionError(f"An array function cannot return {type_}.", where=f"array_function(returns={returns!r})",
                               hint="Use a number type, or a list of numbers.")
     return ArrayFunction(function, type_)

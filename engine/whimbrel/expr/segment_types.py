@@ -13,6 +13,7 @@ from whimbrel.batch import COMPLEX64, COMPLEX128, SegmentType
 from whimbrel.clock import duration_ticks, ticks_per_second
 from whimbrel.errors import ExpressionError, WhimbrelError
 from whimbrel.expr.nodes import Call, Expr
+from whimbrel.expr.segment_functions_scipy import check_wavelet, check_window
 from whimbrel.expr.type_predicates import is_number
 
 INT, FLOAT = pa.int64(), pa.float64()
@@ -52,12 +53,14 @@ def segment_call_type(expr: Call, args: Sequence[tuple[Expr, pa.DataType]]) -> p
         case "rfft":
             return pa.list_(COMPLEX64 if t.is_float32(floats) else COMPLEX128)
         case "psd":
+            check_window(expr.options[0], expr.show())
             return pa.list_(floats)
         case "band":
             _check_band(expr, first)
             return FLOAT
         case "wavelet":
-            return first.of(floats, first.period * 2 ** expr.options[1])
+            check_wavelet(expr.options[0], expr.show())
+            return first.of(floats, 2 ** expr.options[1])
         case "envelope":
             return first.of(floats)
         case "apply":
@@ -109,6 +112,7 @@ def lag_limit(expr: Call, type_: SegmentType) -> int | None:
 
 
 def _check_band(expr: Call, type_: SegmentType) -> None:
+    check_window(expr.options[2], expr.show())
     low, highest = expr.options[0], sample_rate(type_) / 2
     if low > highest:
         raise ExpressionError(f"The highest frequency of {type_} is {highest:g}, got a band from {low:g}.",

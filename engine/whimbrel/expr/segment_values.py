@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Column, SampleBlocks, Segments, SegmentType, numpy_type
+from whimbrel.batch import Column, SampleBlocks, Segments, SegmentType, sample_dtype
 from whimbrel.errors import KernelError
 from whimbrel.expr.nodes import Call
-from whimbrel.expr.segment_haar import NAMES, haar
+from whimbrel.expr.segment_functions_scipy import HAAR
+from whimbrel.expr.segment_haar import haar
 from whimbrel.expr.segment_moments import complete, crossings, moment
 from whimbrel.expr.segment_types import lag_limit, sample_rate
 from whimbrel.expr.value import PRESENT, Scope, Value
@@ -67,7 +68,7 @@ def segment_value(expr: Call, args: Sequence[Value], result: pa.DataType, scope:
         case "envelope":
             return _mapped(inputs, result, transforms.envelope)
     wavelet, level, kind = expr.options
-    if wavelet in NAMES and not len(x.blocks.missing) and isinstance(result, SegmentType):
+    if wavelet in HAAR and not len(x.blocks.missing) and isinstance(result, SegmentType):
         return Value(result, haar(x, result, level=level, part=kind, where=expr.show()))
     return _mapped(inputs, result, partial(transforms.wavelet, wavelet=wavelet, level=level, part=kind,
                                            where=expr.show()), stride=2 ** level)
@@ -148,23 +149,27 @@ def _part(name: str, x: Segments, positions: Sequence[Value], result: pa.DataTyp
 def _array_function(expr: Call, inputs: Sequence[Segments], result: pa.DataType, scope: Scope) -> Value:
     function = expr.options[0].function
     many = pa.types.is_list(result)
-    dtype = np.dtype(numpy_type(result.value_type if many else result))
+    dtype = _dtype(result.value_type if many else result)
 
     def call(*windows: Array) -> Array:
         try:
             answer = np.asarray(function(*windows))
         except Exception as error:
             said = next(iter(str(error).splitlines()), "")
+            hint = ("Copy the windows first: they are read-only." if "read-only" in said
+                    else f"Call the function with np.zeros({windows[0].shape}) to find the cause.")
             raise KernelError(f"{type(error).__name__}: {said}, for windows of shape {windows[0].shape}",
-                              where=expr.show()) from error
+                              where=expr.show(), hint=hint) from error
         shape = (len(windows[0]), "m") if many else (len(windows[0]),)
         if answer.ndim != len(shape) or len(answer) != len(windows[0]):
             wanted = str(shape).replace("'", "")
             raise KernelError(f"The function must answer an array of shape {wanted}, got {answer.shape}.",
                               where=expr.show(), hint="Answer one row per window.")
         if not np.can_cast(answer.dtype, dtype, "same_kind"):
+            declared = repr(str(answer.dtype)) if not many else f"a list of {answer.dtype}"
             raise KernelError(f"The function must answer {dtype}, got {answer.dtype}.", where=expr.show(),
-                              hint=f"Declare returns={str(answer.dtype)!r}, or convert the answer.")
+                              hint=f"Declare returns={declared}, or convert the answer."
+                              if answer.dtype.kind in "biufc" else "Answer an array of numbers.")
         return answer.astype(dtype, copy=False)
 
     return _mapped(inputs, result, call)
@@ -186,10 +191,23 @@ def _mapped(inputs: Sequence[Segments], result: pa.DataType, function: Callable[
         return Value(result, _as_segments(result, inputs[0], parts, valid, stride))
     if pa.types.is_list(result):
         return _as_lists(result, parts, rows)
-    out = np.zeros(rows, numpy_type(result))
+    out = np.zeros(rows, _dtype(result))
     for some, answer in parts:
         out[some] = answer
-    return _numbers(result, out, valid)
+    return _pairs(result, out, valid) if out.dtype.kind == "c" else _numbers(result, out, valid)
+
+
+def _dtype(type_: pa.DataType) -> np.dtype[Any]:
+    found = sample_dtype(type_)
+    assert found is not None
+    return found
+
+
+def _pairs(type_: pa.DataType, values: Array, valid: Array) -> Value:
+    """Complex numbers as pairs of floats."""
+    floats = Column(type_.value_type, values.view(values.real.dtype)).to_arrow()
+    mask = None if valid.all() else pa.array(~valid)
+    return Value(type_, pa.FixedSizeListArray.from_arrays(floats, type=type_, mask=mask))
 
 
 def _alike(sizes: Sequence[Array], valid: Array) -> Iterator[Array]:
@@ -227,11 +245,8 @@ def _as_lists(type_: pa.DataType, parts: Sequence[tuple[Array, Array]], rows: in
     order = np.concatenate([some for some, _ in parts])
     sizes = np.concatenate([np.full(len(some), answer.shape[1]) for some, answer in parts])
     values = np.concatenate([np.ascontiguousarray(answer).reshape(-1) for _, answer in parts])
-    if values.dtype.kind == "c":
-        floats = Column(type_.value_type.value_type, values.view(values.real.dtype)).to_arrow()
-        items = pa.FixedSizeListArray.from_arrays(floats, type=type_.value_type)
-    else:
-        items = Column(type_.value_type, values).to_arrow()
+    items = (_pairs(type_.value_type, values, np.ones(len(values), np.bool_)).data if values.dtype.kind == "c"
+             else Column(type_.value_type, values).to_arrow())
     offsets = Column(pa.int32(), np.append(0, np.cumsum(sizes)).astype(np.int32)).to_arrow()
     lists = pa.ListArray.from_arrays(offsets, items, type=type_)
     if len(order) == rows and (order == np.arange(rows)).all():

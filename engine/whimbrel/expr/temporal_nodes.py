@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 from zlib import crc32
 
 from whimbrel.clock import Duration
@@ -96,7 +96,7 @@ class Iir(Recurrence):
 
     @property
     def call(self) -> str:
-        options = [f"sos={[list(section) for section in self.sections]}"] if self.sections else [
+        options = [f"sos={_shown(self.sections)}"] if self.sections else [
             f"b={list(self.b)}", f"a={list(self.a)}"]
         options += [f"init={self.init!r}"] if self.init != "zero" else []
         options += [f"settle={self.settle}"] if self.settle else []
@@ -118,16 +118,23 @@ class Fir(Temporal):
 
     @property
     def call(self) -> str:
-        taps = f"{list(self.taps)}" if len(self.taps) <= _SHOWN_TAPS else f"{len(self.taps)} taps {self._digest}"
+        taps = f"{list(self.taps)}" if len(self.taps) <= _SHOWN_TAPS else f"{len(self.taps)} taps {_digest(self.taps)}"
         options = [f"align={self.align!r}"] if self.align != "causal" else []
         options += [f"settle={self.settle}"] if self.settle is not None else []
         options += [f"nan={self.nan!r}"] if self.nan != "gap" else []
         return f"fir({', '.join([taps, *options])})"
 
-    @property
-    def _digest(self) -> str:
-        """Tells filters of equally many taps apart."""
-        return f"{crc32(repr(self.taps).encode()):08x}"
+
+def _shown(sections: tuple[tuple[float, ...], ...]) -> str:
+    """One section in full, several by their number."""
+    if len(sections) == 1:
+        return f"{[list(section) for section in sections]}"
+    return f"{len(sections)} sections {_digest(sections)}"
+
+
+def _digest(coefficients: tuple[Any, ...]) -> str:
+    """Tells filters with equally many coefficients apart."""
+    return f"{crc32(repr(coefficients).encode()):08x}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.batch import Schema, logical_type
+from whimbrel.batch import Schema, SegmentType, logical_type
 from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
@@ -173,6 +173,11 @@ def meets_date(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
+    segments = [type_ for type_ in (left, right) if isinstance(type_, SegmentType)]
+    if len(segments) == 2 and segments[0].timing != segments[1].timing:
+        return "Bring the signals to one rate with resample(), and compute with samples before rewindow()."
+    if segments:
+        return "Compute with samples before rewindow(), or with wb.array_function."
     if t.is_boolean(left) or t.is_boolean(right):
         return "Use .cast('int64') to count true as 1."
     if is_text(left) or is_text(right):

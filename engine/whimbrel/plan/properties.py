@@ -153,6 +153,8 @@ class Properties:
         Events are points as a source without ends has them: each lasts one tick, whatever a tick is.
     sampling : Sampling, optional
         Events are samples of a timebase.
+    window_samples : int, optional
+        Segments have at most so many samples.
     named_unit : {"s", "ms", "us", "ns"} or None
         Of a source with integer times: the unit that the name of its time column ends with.
     """
@@ -170,6 +172,7 @@ class Properties:
     lookahead: TimeGrid | None = None
     points: bool = False
     sampling: Sampling | None = None
+    window_samples: int | None = None
     named_unit: TickUnit = None
 
     def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:

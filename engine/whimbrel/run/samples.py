@@ -115,6 +115,11 @@ def collect_samples(plan: Node) -> Samples:
                 session.pipeline.check_memory(held_bytes)
             for error in session.failures.values():
                 raise error
+    known = plan.properties.sampling
+    for name in sorted(known.per if known is not None else ()):
+        if len(_distinct(batches, name)) > 1:
+            raise PlanError(f"collect_samples() gives one signal, but this stream has one for each {name!r}.",
+                            where=_WHERE, hint=f"Select one with where(col.{name} == ...), or use .collect().")
     return samples_of(plan.schema, batches, _known_timebase(plan, batches))
 
 
@@ -140,10 +145,14 @@ def samples_of(schema: Schema, batches: Sequence[Batch], known: Timebase | None 
 def _known_timebase(plan: Node, batches: Sequence[Batch]) -> Timebase | None:
     """The timebase of the result; a phase that is not known is the first event's time."""
     known = plan.properties.sampling
-    if known is None or known.per:
+    if known is None:
         return None
     first = batches[0].compact().time(0) if batches else 0
     return Timebase(known.period, Fraction(first if known.phase is None else known.phase), "")
+
+
+def _distinct(batches: Sequence[Batch], name: str) -> set[Any]:
+    return {key for batch in batches for key in batch.compact().column(name).to_arrow().unique().to_pylist()}
 
 
 def _numbers(batch: Batch, timebase: Timebase) -> Ticks | tuple[int, int]:

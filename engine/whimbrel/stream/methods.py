@@ -659,7 +659,7 @@ class Methods:
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
         return self._binary(operators.zip, right, on, suffix=suffix, allow_lookahead=allow_lookahead, keys=self.keys,
-                            known=self.node.properties)
+                            known=self.node.properties, right_known=right.node.properties)
 
     def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Self:
         """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""

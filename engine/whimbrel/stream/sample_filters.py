@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -142,11 +141,12 @@ def polyphase(node: Node, keys: Sequence[str], given: Duration | Rate, limit: Du
     if limit is not None or offset is not None:
         raise PlanError('how="polyphase" takes no limit= and no offset=: sample 0 keeps its time.', where=where,
                         hint="Remove the option.")
-    if isinstance(given, str | timedelta | np.timedelta64) or (unit is None and isinstance(given, int)):
-        period = Fraction(duration_ticks(given, unit, where=where))
+    is_duration = "/" not in given if isinstance(given, str) else isinstance(given, timedelta | np.timedelta64)
+    if is_duration or (unit is None and isinstance(given, int)):
+        period = Fraction(duration_ticks(cast("Duration", given), unit, where=where))
         if period <= 0:
             raise PlanError(f"period must be positive, got {given!r}.", where=where, hint='Use a period such as "5ms".')
     else:
-        period = sample_period(given if isinstance(given, Decimal) else Fraction(str(given)), unit, where=where)
+        period = sample_period(cast("Rate", given), unit, where=where)
     names = tuple(keys) or tuple(sorted(sampling.per))
     return Node(PolyphaseResample(period=period, sampling=sampling, keys=names, unit=unit), (node,))

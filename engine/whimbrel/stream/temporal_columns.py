@@ -78,6 +78,9 @@ def with_temporal_columns(node: Node, keys: Keys, op: Operator) -> tuple[Node, l
             return None
     if not any(True for expr in exprs for _ in temporal_parts(expr)):
         return None
+    samples = node.properties.sampling
+    if samples is not None and not keys:  # a filter never reads from one signal into another
+        keys = tuple((name, Col(name)) for name in sorted(samples.per))
     parts = TemporalParts(node, keys, op.show())
     read = [parts.over_columns(expr) for expr in exprs]
     if isinstance(op, Select):

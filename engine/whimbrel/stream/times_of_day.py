@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime
 from typing import Final
 
-from whimbrel.clock import Instant, format_instant
+from whimbrel.clock import Instant, TickUnit, format_instant
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node, Source
 
@@ -24,7 +24,7 @@ def with_date(value: Instant, node: Node, where: str) -> Instant:
     """
     if not isinstance(value, str) or node.schema.unit is None or not _TIME_OF_DAY.fullmatch(value.strip()):
         return value
-    days = sorted({day for source in node.sources() for day in _days(source)})
+    days = sorted({day for source in node.sources() for day in _days(source, node.schema.unit)})
     if len(days) == 1:
         return f"{days[0]}T{value.strip()}"
     why = f"the log is from {days[0]} to {days[-1]}" if days else "the days of the log are not known"
@@ -32,11 +32,14 @@ def with_date(value: Instant, node: Node, where: str) -> Instant:
                     hint=f'Add the date: "{days[0] if days else "2024-05-06"}T{value.strip()}".')
 
 
-def _days(source: Source) -> list[date]:
-    """The first and the last day of the rows, as far as the source knows without reading them."""
+def _days(source: Source, unit: TickUnit) -> list[date]:
+    """The first and the last day of the rows, as far as the source knows without reading them.
+
+    Integer times have the `unit` that was declared after the source.
+    """
     blocks = None if source.live or not source.rows else source.blocks(_BLOCK_ROWS)
     if blocks is None:
         return []
     bounds = int(blocks.earliest.min()), int(blocks.latest.max())
-    instants = (format_instant(ticks, source.schema.unit, source.schema.zone) for ticks in bounds)
+    instants = (format_instant(ticks, source.schema.unit or unit, source.schema.zone) for ticks in bounds)
     return [instant.date() for instant in instants if isinstance(instant, datetime)]

@@ -158,16 +158,31 @@ LOG = signal(VALUES)
 WINDOWS = LOG.rewindow(64)
 
 
+def test_functions_may_answer_complex_numbers() -> None:
+    tone = wb.array_function(lambda x: np.fft.fft(x, axis=1)[:, 1], returns="complex64")
+    some = WINDOWS.select(y=tone(col.x), x=wb.when(seg.at(0) > seg.at(1)).then(col.x).otherwise(None))
+    found = some.select("y", z=tone(col.x)).collect()
+    samples = np.array([each["samples"] for each in WINDOWS.collect()["x"].to_pylist()], float)
+    assert np.allclose(np.array(found["y"].to_pylist()) @ [1, 1j], np.fft.fft(samples)[:, 1], rtol=1e-5)
+    assert [each is None for each in found["z"].to_pylist()] == [row[0] <= row[1] for row in samples.tolist()]
+
+
 @pytest.mark.parametrize(("mistake", "error", "says"), [
     (lambda: LOG.select(y=seg.mean()), ExpressionError, "mean needs a segment, got col.x of type double."),
     (lambda: WINDOWS.select(y=col.x + 1), ExpressionError, "'+' cannot take segment<double, 1000 Hz> and int64."),
     (lambda: WINDOWS.select(y=seg.at(1.5)), ExpressionError, "at needs integer positions"),
     (lambda: WINDOWS.select(y=seg.wavelet("haar", level=0)), ExpressionError, "level must be an integer from 1 to 48"),
     (lambda: WINDOWS.select(y=seg.wavelet("haar", part="both")), ExpressionError, "part must be 'detail' or"),
-    (lambda: WINDOWS.select(y=seg.wavelet("haar", level=9)).collect(), KernelError,
+    (lambda: WINDOWS.select(y=seg.wavelet("haar", level=9)), ExpressionError,
      "level must be at most 6 for windows of 64 samples, got 9."),
-    (lambda: WINDOWS.select(y=seg.wavelet("hair")).collect(), KernelError, "Unknown wavelet 'hair'."),
-    (lambda: WINDOWS.select(y=seg.psd(window="hannn")).collect(), KernelError, "'hannn' is not a window of SciPy"),
+    (lambda: WINDOWS.where(seg.wavelet("db4", level=4).seg.max() > 1), ExpressionError,
+     "level must be at most 3 for windows of 64 samples, got 4."),
+    (lambda: WINDOWS.select(d=seg.wavelet("haar", level=4)).select(y=col.d.seg.wavelet("haar", level=3)),
+     ExpressionError, "level must be at most 2 for windows of 4 samples, got 3."),
+    (lambda: WINDOWS.select(y=seg.slice(0, 8).seg.wavelet("haar", level=4)).collect(), KernelError,
+     "level must be at most 3 for windows of 8 samples, got 4."),
+    (lambda: WINDOWS.select(y=seg.wavelet("hair")), ExpressionError, "Unknown wavelet 'hair'."),
+    (lambda: WINDOWS.select(y=seg.psd(window="hannn")), ExpressionError, "'hannn' is not a window of SciPy"),
     (lambda: WINDOWS.select(y=seg.band(9, 3)), ExpressionError, "band() needs 0 <= low < high, got 9 and 3."),
     (lambda: WINDOWS.select(y=seg.band(600, 700)), ExpressionError, "The highest frequency of"),
     (lambda: WINDOWS.select(y=seg.crossings("a")), ExpressionError, "level must be a finite number"),
@@ -182,6 +197,9 @@ WINDOWS = LOG.rewindow(64)
      "The function must answer an array of shape (16,), got (16, 64)."),
     (lambda: WINDOWS.select(y=wb.array_function(lambda x: x[:, 0] * 1j, returns="float64")(col.x)).collect(),
      KernelError, "The function must answer float64, got complex128."),
+    (lambda: WINDOWS.select(y=wb.array_function(lambda x: x.fill(0), returns="float64")(col.x)).collect(),
+     KernelError, "ValueError: assignment destination is read-only, for windows of shape (16, 64)"),
+    (lambda: WINDOWS.select(y=col.x + col.x), ExpressionError, "'+' needs numbers, not segment<double, "),
 ])
 def test_mistakes_are_named(mistake: Any, error: type[WhimbrelError], says: str) -> None:
     with pytest.raises(error) as found:

@@ -135,6 +135,14 @@ def test_kinds_of_samples() -> None:
 TEXT = wb.from_arrow({"at": [0, 5], "x": [1, 2], "s": ["a", "b"]}, time="at").assume(periodic=5)
 
 
+def test_columns_without_numbers_are_left_out() -> None:
+    windows = TEXT.rewindow(2, gaps="fill", fill=0).drop("filled")
+    assert windows.select("x").collect()["x"].to_pylist() == [{"index": 0, "samples": [1, 2]}]
+    assert windows.schema.names == ("at", "x")
+    assert TEXT.select("s").sync(TEXT.drop("at"), after=10).collect()["x"].to_pylist() == [
+        {"index": 0, "samples": [1, 2]}, {"index": 1, "samples": [2, None]}]
+
+
 @pytest.mark.parametrize(("mistake", "error", "says"), [
     (lambda: wb.from_arrow({"at": [1]}, time="at").rewindow(4), PlanError, "The stream must have samples"),
     (lambda: HOLE.rewindow(0), PlanError, "size must be an integer of at least 1, got 0."),
@@ -152,7 +160,7 @@ TEXT = wb.from_arrow({"at": [0, 5], "x": [1, 2], "s": ["a", "b"]}, time="at").as
     (lambda: HOLE.rewindow(2).rewindow(2), SchemaError, "'x' has segments already, segment<int64"),
     (lambda: HOLE.rewindow(2, gaps="split").rewindow(2), PlanError, "The stream must have samples"),
     (lambda: HOLE.group_by("x").rewindow(2), PlanError, "group_by('x') does not say which samples"),
-    (lambda: TEXT.rewindow(2), SchemaError, "'s' cannot be a channel of samples: its type is string."),
+    (lambda: TEXT.select("s").rewindow(2), SchemaError, "Windows need a column of numbers, got s (string)."),
     (TEXT.samples, SchemaError, "There is no column of segments."),
     (lambda: HOLE.rewindow(2).with_columns(y=col.x.seg.wavelet("haar")).samples(), SchemaError,
      "Segments must have one timebase"),

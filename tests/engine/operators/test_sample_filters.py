@@ -140,6 +140,14 @@ def test_any_cutting_gives_the_same_bits(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
+def test_each_key_of_samples_has_a_filter_of_its_own(name: str) -> None:
+    rows = {"at": np.repeat(np.arange(500), 2), "key": ["a", "b"] * 500, "x": X[:1_000]}
+    signals = wb.from_arrow(rows, time="at").assume(periodic=1, per="key")
+    assert signals.with_columns(y=FILTERS[name]).collect() == signals.group_by("key").with_columns(
+        y=FILTERS[name]).collect()
+
+
+@pytest.mark.parametrize("name", FILTERS)
 def test_ranges_on_threads_have_the_same_bits(name: str) -> None:
     rows = {"at": pa.array(AT, pa.timestamp("us")), "x": X}
     query = wb.from_arrow(rows, time="at").assume(rate=360, phase="1970-01-01", gaps=True).select(y=FILTERS[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -107,6 +108,19 @@ def test_ends_of_time_are_far_from_all_samples() -> None:
     assert ranges(early.rewindow(2)) == [(7, 9, 0, [1, 2])]
 
 
+def signal_of(name: str, rate: int, unit: Any = "us") -> wb.Stream:
+    return wb.from_samples({name: np.arange(64.0)}, rate=rate, unit=unit)
+
+
+def test_parts_of_windows_with_fewer_samples_are_paired_with_windows() -> None:
+    levels = signal_of("x", 1000).rewindow(16, 12).select(d=col.x.seg.wavelet("haar", level=2))
+    both = levels.zip(signal_of("y", 1000, "ns").rewindow(16, 12))
+    assert both.select(n=col.d.seg.length(), m=col.y.seg.length()).collect().select(["n", "m"]).to_pylist() == [
+        {"n": 4, "m": 16}] * 5
+    with pytest.raises(SchemaError, match="needs signals of one timebase"):
+        levels.zip(signal_of("y", 250).rewindow(4, 3))
+
+
 OTHER = wb.from_arrow({"at": [0, 4], "y": [1, 2]}, time="at").drop("at").assume(periodic=4)
 
 
@@ -118,6 +132,7 @@ OTHER = wb.from_arrow({"at": [0, 4], "y": [1, 2]}, time="at").drop("at").assume(
     (lambda: events((0, 9)).sync(SIGNAL, gaps="fill"), PlanError, "gaps must be 'keep' or 'skip', got 'fill'."),
     (lambda: SIGNAL.sync(SIGNAL), SchemaError, "Two columns would be named 'x'."),
     (lambda: SIGNAL.rewindow(2).zip(OTHER.rewindow(2)), SchemaError, "zip() needs signals of one timebase"),
+    (lambda: signal_of("x", 1000).zip(signal_of("y", 500)), SchemaError, "samples every 0.001 s and every 0.002 s."),
     (lambda: SIGNAL.rewindow(2).zip(SIGNAL.rewindow(2), suffix=""), SchemaError, "Two columns would be named 'x'."),
     (lambda: SIGNAL.rewindow(2).zip(SIGNAL.rewindow(2), on="x"), SchemaError, "cannot be a key"),
 ])

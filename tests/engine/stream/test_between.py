@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,8 @@ def test_instants() -> None:
     assert "between('2024-05-06T09:00:00', '2024-05-06T09:05:00')" in log.between("09:00", "09:05").explain()
     held = log.hold(limit="1h").between("09:00", "09:00:03", every="1s").collect()
     assert held["x"].to_pylist() == [1, 1, 1]
+    ticks = wb.from_arrow({"t_us": [9 * 3_600_000_000, 10 * 3_600_000_000], "x": [1, 2]}, time="t_us")
+    assert ticks.assume(rate=Fraction(1, 3600)).between("09:00", "09:05").collect()["x"].to_pylist() == [1]
     berlin = day("2024-05-06T22:30", "2024-05-06T23:30", zone="Europe/Berlin")
     assert berlin.between("2024-05-07T01:00", "2024-05-07T03:00").collect()["x"].to_pylist() == [1]
     assert berlin.between("01:00", "03:00").collect()["x"].to_pylist() == [1]

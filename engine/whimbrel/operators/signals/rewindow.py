@@ -14,7 +14,7 @@ from whimbrel.errors import PlanError, SchemaError, near_match
 from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel
 from whimbrel.operators.signals.rewindow_kernel import RewindowKernel
-from whimbrel.operators.signals.sampling import check_channels, sampling_of, segment_fields
+from whimbrel.operators.signals.sampling import channel_names, check_channels, sampling_of, segment_fields
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling, fluent
 from whimbrel.temporal.bounds import Bounds
 
@@ -105,7 +105,8 @@ class Rewindow(Operator):
         overlap = self.size is not None and self.size > self.hop and self.label == "start"
         return Properties(duration=int(lasts * period) if fixed and lasts else None,
                           causal=upstream[0].causal and self.label == "end",
-                          apart=None if overlap else NonOverlapping(self.sampling.per), sampling=self._windows())
+                          apart=None if overlap else NonOverlapping(self.sampling.per), sampling=self._windows(),
+                          window_samples=self.size or self.limit)
 
     def _windows(self) -> Sampling | None:
         """Windows that are counted from sample 0 start at multiples of their hop, as samples of a lower rate do."""
@@ -216,7 +217,8 @@ def rewindow(schema: Schema, size: int | None = None, hop: int | None = None, *,
 
 
 def _fill_values(schema: Schema, fill: Any, sampling: Sampling) -> tuple[tuple[str, Any], ...]:
-    channels = [field for field in schema if field.name not in sampling.per]
+    names = channel_names(schema, sampling.per)
+    channels = [field for field in schema if field.name in names]
     values = dict(fill) if isinstance(fill, Mapping) else {field.name: fill for field in channels}
     for field in channels:
         if field.name not in values:

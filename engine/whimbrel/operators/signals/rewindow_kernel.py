@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Column, Pulse, Schema, Segments, SegmentType, 
 from whimbrel.clock import INF, MIN_TIME, Timebase
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel, KeyTable
-from whimbrel.operators.signals.sampling import Integers, by_key, first_timebase, numbered_runs
+from whimbrel.operators.signals.sampling import Integers, by_key, channel_names, first_timebase, numbered_runs
 from whimbrel.operators.signals.signal_windows import ENDLESS, SignalWindows, WindowRule, Windows
 from whimbrel.plan import Sampling
 
@@ -34,7 +34,7 @@ class RewindowKernel(Kernel):
                  hop: int, gaps: str, fill: dict[str, Any], limit: int | None, *, at_end: bool, keep_short: bool,
                  where: str) -> None:
         self.output, self.columns, self.sampling, self.where = output, keys, sampling, where
-        self.channels = [name for name in schema.names if name not in keys]
+        self.channels = channel_names(schema, keys)
         self.types = [output.type_of(name) for name in self.channels]
         self.fill = [fill.get(name) for name in self.channels] if gaps == "fill" else None
         whole = size or limit or ENDLESS

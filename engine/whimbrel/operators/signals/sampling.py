@@ -31,23 +31,30 @@ def sampling_of(known: Properties, where: str) -> Sampling:
     return known.sampling
 
 
+def channel_names(schema: Schema, keys: Iterable[str]) -> list[str]:
+    """Columns whose values are samples; texts, lists and others have no place in a window and are left out."""
+    return [field.name for field in schema if field.name not in keys
+            and sample_dtype(field.type) is not None and not pa.types.is_fixed_size_list(field.type)]
+
+
 def check_channels(schema: Schema, keys: Iterable[str], where: str) -> None:
-    """Raise an error for a column whose values cannot be samples."""
-    for field in schema:
-        if field.name in keys:
-            continue
+    """Raise an error if no column has samples, or one has segments."""
+    others = [field for field in schema if field.name not in keys]
+    for field in others:
         if isinstance(field.type, SegmentType):
             raise SchemaError(f"{field.name!r} has segments already, {field.type}.", where=where,
                               hint="Use samples() first.")
-        if sample_dtype(field.type) is None or pa.types.is_fixed_size_list(field.type):
-            raise SchemaError(f"{field.name!r} cannot be a channel of samples: its type is {field.type}.", where=where,
-                              hint=f"Remove it with drop({field.name!r}), or name it in assume(per=...).")
+    if not channel_names(schema, keys):
+        found = ", ".join(f"{field.name} ({field.type})" for field in others) or "no other column"
+        raise SchemaError(f"Windows need a column of numbers, got {found}.", where=where,
+                          hint="Keep or compute one with select() before.")
 
 
 def segment_fields(schema: Schema, keys: Iterable[str], sampling: Sampling) -> list[Field]:
     """Keys as they are, channels as segments."""
-    return [field if field.name in keys else
-            Field(field.name, SegmentType(field.type, sampling.period, schema.unit)) for field in schema]
+    channels = channel_names(schema, keys)
+    return [field if field.name in keys else Field(field.name, SegmentType(field.type, sampling.period, schema.unit))
+            for field in schema if field.name in keys or field.name in channels]
 
 
 @functools.lru_cache(maxsize=1024)

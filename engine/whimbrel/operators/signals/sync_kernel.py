@@ -18,6 +18,7 @@ from whimbrel.operators.signals.sampling import (
     Integers,
     TimedSignal,
     by_key,
+    channel_names,
     first_samples,
     first_timebase,
     numbered_runs,
@@ -58,7 +59,7 @@ class SyncKernel(Kernel):
                  before: int, after: int | None, limit: int | None, *, skip: bool, where: str) -> None:
         self.output, self.columns, self.sampling, self.where = output, keys, sampling, where
         self.before, self.after, self.limit, self.skip = before, after, limit, skip
-        self.channels = [name for name in signals.names if name not in keys]
+        self.channels = channel_names(signals, keys)
         self.types = [output.type_of(name) for name in self.channels]
         self.keys = KeyTable([events.type_of(name) for name in keys])
         self.waiting = Batch.empty(events)

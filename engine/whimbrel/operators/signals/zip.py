@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Schema, SegmentType
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, ticks_per_second
 from whimbrel.errors import SchemaError
 from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel, KeyTable
 from whimbrel.operators.joins.join_schema import JoinedRow
 from whimbrel.plan import Operator, Properties, fluent
+
+_ONE_RATE = "Bring them to one rate first with resample()."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,9 +40,10 @@ class Zip(Operator):
 
     Notes
     -----
-    Rows without a partner are left out. Of several rows of one lifetime and key, the first of the left is paired with
-    the first of the right. A null key is equal to a null key. Shapes: at most one row per left row. State: rows that
-    start at the watermark or later. Source: XStream (ICDE 2008), section 3 (zip).
+    Signals must have one timebase. Parts of windows with fewer samples, such as levels of a wavelet, keep that of
+    their signal. Rows without a partner are left out. Of several rows of one lifetime and key, the first of the left is
+    paired with the first of the right. A null key is equal to a null key. Shapes: at most one row per left row. State:
+    rows that start at the watermark or later. Source: XStream (ICDE 2008), section 3 (zip).
 
     Examples
     --------
@@ -62,14 +67,11 @@ class Zip(Operator):
 
     def schema(self, *upstream: Schema) -> Schema:
         left, right = upstream
-        for mine in left:
-            for theirs in right:
-                if (isinstance(mine.type, SegmentType) and isinstance(theirs.type, SegmentType)
-                        and (mine.type.period, mine.type.clock) != (theirs.type.period, theirs.type.clock)
-                        and mine.type.unit == theirs.type.unit):
-                    raise SchemaError(f"zip() needs signals of one timebase, got {mine.name!r} with {mine.type} and "
-                                      f"{theirs.name!r} with {theirs.type}.", where=self.show(),
-                                      hint="Bring them to one rate first with resample().")
+        for mine, theirs in product(left, right):
+            if (isinstance(mine.type, SegmentType) and isinstance(theirs.type, SegmentType)
+                    and mine.type.signal != theirs.type.signal):
+                raise SchemaError(f"zip() needs signals of one timebase, got {mine.name!r} with {mine.type} and "
+                                  f"{theirs.name!r} with {theirs.type}.", where=self.show(), hint=_ONE_RATE)
         return self.row.schema(left, right, where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
@@ -93,7 +95,7 @@ class Zip(Operator):
 
 @fluent
 def zip(schema: Schema, right: Schema, on: str | Sequence[str] | None = None, *, suffix: str = "_right",
-        keys: Keys = (), known: Properties) -> Zip:
+        keys: Keys = (), known: Properties, right_known: Properties) -> Zip:
     """Pair rows of equal lifetime and key. See :class:`whimbrel.operators.Zip`.
 
     Parameters
@@ -104,10 +106,21 @@ def zip(schema: Schema, right: Schema, on: str | Sequence[str] | None = None, *,
     suffix : str
         Added to right columns whose name the left has too.
     """
+    mine, theirs = _seconds_per_sample(schema, known), _seconds_per_sample(right, right_known)
+    if mine is not None and theirs is not None and mine != theirs:
+        raise SchemaError(f"zip() needs signals of one timebase, got samples every {float(mine):g} s and every "
+                          f"{float(theirs):g} s.", where="zip()", hint=_ONE_RATE)
     if on is not None:
         return Zip(keys=(on,) if isinstance(on, str) else tuple(on), suffix=suffix)
     names = [name for name, _ in keys] or sorted(known.apart.per if known.apart is not None else ())
     return Zip(keys=tuple(name for name in names if name in right), suffix=suffix)
+
+
+def _seconds_per_sample(schema: Schema, known: Properties) -> Fraction | None:
+    """Seconds from one sample to the next; None for rows that are not samples, or have no unit of time."""
+    per_second = ticks_per_second(schema.unit)
+    samples = known.sampling if known.points else None
+    return None if per_second is None or samples is None else samples.period / per_second
 
 
 class ZipKernel(Kernel):

@@ -127,6 +127,15 @@ def test_samples_need_a_timebase():
     assert block.rate is None
 
 
+def test_samples_of_keys_are_several_signals():
+    rows = wb.from_arrow({"at": [0, 0, 5, 5], "k": ["a", "b"] * 2, "x": [1, 2, 3, 4]}, time="at").drop("at")
+    signals = rows.assume(periodic=5, per="k")
+    assert signals.where(col.k == "b").collect_samples()["x"].tolist() == [2, 4]
+    with pytest.raises(PlanError, match="one for each 'k'") as error:
+        signals.collect_samples()
+    assert "where(col.k == ...)" in str(error.value)
+
+
 def test_samples_are_of_one_signal():
     one = wb.from_samples({"x": np.arange(3)}, rate=1000)
     for other in (one, one.shift(5)):
