@@ -40,7 +40,6 @@ from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.rebind import rebind
-from whimbrel.stream.segment_checks import check_levels
 from whimbrel.stream.temporal_columns import with_temporal_columns
 from whimbrel.stream.texts import Texts
 from whimbrel.stream.time_functions import FunctionsOfTime
@@ -340,7 +339,6 @@ class Stream(Methods, FunctionsOfTime, Actions, Texts):
         if (temporal := with_temporal_columns(inputs[0], self.keys, first)) is not None:
             inputs, (first, *others) = (temporal[0],), [*temporal[1], *others]
         node = Node(first, inputs)
-        check_levels(inputs[0], first)
         if not allow_lookahead:
             check_lookahead(node)
         for op in others:

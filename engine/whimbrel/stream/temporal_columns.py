@@ -49,6 +49,7 @@ from whimbrel.stream.plan_nodes import (
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.sample_filters import with_fir
+from whimbrel.stream.segment_checks import check_levels
 from whimbrel.stream.temporal_checks import check_changes, check_part, offset_ticks
 from whimbrel.temporal.parts import (
     CellWindow,
@@ -76,6 +77,7 @@ def with_temporal_columns(node: Node, keys: Keys, op: Operator) -> tuple[Node, l
             exprs = [condition]
         case _:
             return None
+    check_levels(node, exprs, op.show())
     if not any(True for expr in exprs for _ in temporal_parts(expr)):
         return None
     samples = node.properties.sampling
