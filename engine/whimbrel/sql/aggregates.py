@@ -32,6 +32,7 @@ NULL_OF_NOTHING: Final[dict[Any, Makes]] = {exp.Sum: wb.sum, exp.LogicalOr: wb.a
 _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
     "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "last": (wb.last, False),
     "first": (wb.first, False), "or_aggr": (wb.any, True), "and_aggr": (wb.all, True),
+    "total": (wb.sum, False),
     "posavg": (lambda x: wb.mean(x).where(x > 0), False),
 }
 _QUANTILES: Final[dict[str, Interpolation]] = {"quantile_cont": "linear", "quantile_disc": "discrete"}

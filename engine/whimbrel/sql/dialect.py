@@ -78,7 +78,8 @@ class Whimbrel(Dialect):  # type: ignore[misc]
             following = self._tokens[self._index : self._index + 3]
             return (len(following) == 3 and following[0].token_type == TokenType.COMMA
                     and following[1].text.upper() not in ("DESCRIPTOR", "INTERVAL")
-                    and following[1].token_type != TokenType.NUMBER and following[2].token_type != TokenType.FARROW)
+                    and following[1].token_type not in (TokenType.NUMBER, TokenType.STRING)
+                    and following[2].token_type != TokenType.FARROW)
 
         def _warn_unsupported(self) -> None:
             """Nothing: such a statement is refused."""

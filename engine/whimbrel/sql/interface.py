@@ -12,6 +12,7 @@ from typing import Any
 from whimbrel.errors import MissingExtraError
 from whimbrel.sql.deep_stack import on_deep_stack
 from whimbrel.stream import Stream
+from whimbrel.stream.texts import WRITERS
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -81,6 +82,16 @@ class SqlInterface:
 
 sql = SqlInterface()
 """The public name ``wb.sql``."""
+
+
+def _written(stream: Stream) -> str:
+    _check_installed()
+    from whimbrel.sql.written import written
+
+    return on_deep_stack(lambda: written(stream))
+
+
+WRITERS["sql"] = _written
 
 
 def _check_installed() -> None:

@@ -34,6 +34,8 @@ class JoinConditions:
         Bounds of the right event time less the left one, in ticks.
     others : list
         Conditions over the joined row.
+    nulls_equal : bool
+        Whether the keys are compared with IS NOT DISTINCT FROM.
     """
 
     keys: list[tuple[str, str]] = field(default_factory=list)
@@ -41,6 +43,7 @@ class JoinConditions:
     lower: int | None = None
     upper: int | None = None
     others: list[Any] = field(default_factory=list)
+    nulls_equal: bool = False
 
     def bound(self, lower: int | None, upper: int | None) -> None:
         """Add a bound between the times."""
@@ -65,7 +68,22 @@ def sort_conditions(conditions: list[Any], left: SqlRelation, right: SqlRelation
                     found.others.append(part)
         elif not (type(node) in _FLIPPED and _between(node, found, left, right, binder)):
             found.others.append(node)
+    if not found.keys:
+        _null_keys(found, left, right, binder)
     return found
+
+
+def _null_keys(found: JoinConditions, left: SqlRelation, right: SqlRelation, binder: Binder) -> None:
+    """Take columns that are not distinct as keys."""
+    keys = JoinConditions()
+    for node in found.others:
+        if isinstance(node, exp.NullSafeEQ) and isinstance(node.this, exp.Column) and isinstance(
+                node.expression, exp.Column):
+            _equality(node, keys, left, right, binder)
+        else:
+            keys.others.append(node)
+    if keys.keys and not keys.epochs and (keys.lower, keys.upper) == (None, None):
+        found.keys, found.others, found.nulls_equal = keys.keys, keys.others, True
 
 
 def same_columns(names: list[str], left: SqlRelation, right: SqlRelation, join: Any, binder: Binder, *,

@@ -181,7 +181,8 @@ def related(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: 
     if on is None:
         stream = binder.step(join, lambda: left.stream.cross_join(right.stream, how=how, where=residual, suffix=suffix))
     else:
-        stream = binder.step(join, lambda: left.stream.join(right.stream, on, how=how, where=residual, suffix=suffix))
+        stream = binder.step(join, lambda: left.stream.join(right.stream, on, how=how, where=residual, suffix=suffix,
+                                                            nulls_equal=found.nulls_equal))
     if keep[2]:
         before = stream
         stream = binder.step(join, lambda: before.set_duration(1))
@@ -286,7 +287,8 @@ def _existing(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind
         theirs = binder.step(join, lambda: right.stream.with_columns(_one=lit(1)))
         keys = {"_one": "_one"}
     make: Callable[..., Stream] = mine.semi_join if kind.exists == "SEMI" else mine.anti_join
-    stream = binder.step(join, lambda: make(theirs, _on(keys), where=residual, suffix=suffix))
+    stream = binder.step(join, lambda: make(theirs, _on(keys), where=residual, suffix=suffix,
+                                                nulls_equal=found.nulls_equal))
     if not found.keys:
         before = stream
         stream = binder.step(join, lambda: before.select(**{name: Col(name) for name in left.stream.schema.names}))

@@ -143,6 +143,8 @@ def _value(node: Any, parameter: Any, scope: NameScope) -> Any:
     match node:
         case exp.Interval():
             return duration(node, scope.binder.text)
+        case exp.Neg() if isinstance(node.this, exp.Interval):
+            return -duration(node.this, scope.binder.text)
         case exp.Null():
             return None
         case exp.Boolean():

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from whimbrel.clock import show_ticks
-from whimbrel.expr import Col, Expr, Reduced
+from whimbrel.expr import Call, Col, Expr, Reduced
 from whimbrel.operators import SampleKeys, Select, SetDuration, Where
 from whimbrel.plan import Node, Source
 from whimbrel.stream import Stream
@@ -139,7 +139,8 @@ def time_columns(node: Node) -> set[str]:
             return {source.time} & set(node.schema.names)
         case Select(columns=columns):
             below = time_columns(node.inputs[0])
-            return {name for name, expr in columns if isinstance(expr, Col) and expr.name in below}
+            return {name for name, expr in columns if (isinstance(expr, Col) and expr.name in below)
+                    or (isinstance(expr, Call) and expr.function == "start_time")}
         case Where() | SetDuration() | SampleKeys():
             return time_columns(node.inputs[0])
         case _:

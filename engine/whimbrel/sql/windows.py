@@ -136,7 +136,7 @@ def _arguments(name: str, node: Any, binder: Binder) -> tuple[dict[str, Any], li
                                         f"Use {', '.join(each.upper() for each in names)}.")
             given[key] = value.expression
             continue
-        if name == "SLIDE" and position == 1 and not isinstance(value, exp.Column | exp.Anonymous):
+        if position == 1 and not isinstance(value, exp.Column | exp.Anonymous):  # the event time may be left out
             position = 2
         if position >= len(names):
             raise binder.text.error(f"{name} has too many arguments.", value, f"Use {_form(name)}.")

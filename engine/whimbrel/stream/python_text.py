@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Final
 
 from whimbrel.errors import PlanError
@@ -42,8 +43,8 @@ def python_text(node: Node, keys: Keys) -> PythonText:
     """The function ``query`` that builds a plan from what it reads."""
     values = PythonValues(import_module("whimbrel"))
     writer = _Writer(values)
-    for source in dict.fromkeys(_read(node)):
-        values.argument(source, _argument_name(source))
+    for source in dict.fromkeys(read_by(node)):
+        values.argument(source, argument_name(source))
     body = writer.function(node, len(node.calls), keys, {}, "    ")
     imports = sorted(line for line in values.imports if line != "col")
     head = [*imports, "import whimbrel as wb", *(["from whimbrel import col"] if "col" in values.imports else [])]
@@ -51,7 +52,7 @@ def python_text(node: Node, keys: Keys) -> PythonText:
     return PythonText(text, dict(values.arguments))
 
 
-def _read(node: Node) -> list[Any]:
+def read_by(node: Node) -> list[Any]:
     """What the query reads, in the order in which it names them: sources, or streams that readers have made."""
     found: list[Any] = []
     todo, seen = [node], set[int]()
@@ -60,7 +61,7 @@ def _read(node: Node) -> list[Any]:
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if _is_read(each):
+        if is_read(each):
             found.append(each.op if isinstance(each.op, Source) else each)
             continue
         todo += reversed([used for call in each.calls for stream in call.inputs
@@ -68,12 +69,13 @@ def _read(node: Node) -> list[Any]:
     return found
 
 
-def _is_read(node: Node) -> bool:
+def is_read(node: Node) -> bool:
     """Whether a node is what a reader gave, not a method of it."""
     return not node.calls and not any(below.calls for below in node.walk()) and len(node.sources()) == 1
 
 
-def _argument_name(read: Any) -> str:
+def argument_name(read: Any) -> str:
+    """A name for what is read, after its source."""
     source = read if isinstance(read, Source) else read.sources()[0]
     name = re.sub(r"\W+", "_", source.name).strip("_")
     return f"log_{name}" if name[:1].isdigit() else name or "log"
@@ -89,7 +91,7 @@ class _Writer:
                  indent: str) -> list[str]:
         """The lines of a function that returns a stream, given names of what it reads."""
         body = _Body(self, dict(names), indent)
-        shared = _shared(node, level, names)
+        shared = shared_nodes(node, level, names)
         for place in shared:
             body.assign(*place)
         parts, known = body.parts(node, level)
@@ -131,13 +133,13 @@ class _Body:
     def parts(self, node: Node, level: int) -> tuple[list[str], Keys]:
         """The text of a stream, a part for each method, and the keys by which it is grouped then."""
         steps: list[tuple[Node, MethodCall]] = []
-        while (id(node), level) not in self.names and level and not _is_read(node):
+        while (id(node), level) not in self.names and level and not is_read(node):
             call = node.calls[level - 1]
             steps.append((node, call))
             node, level = self._below(node, level, call.inputs[0])
         if (id(node), level) in self.names:
             name, keys = self.names[id(node), level]
-        elif _is_read(node):
+        elif is_read(node):
             name, keys = self.values.argument(node.op if isinstance(node.op, Source) else node, ""), ()
         else:
             assert not isinstance(node.op, Source)
@@ -185,18 +187,8 @@ class _Body:
                 self.lines += self.statement(f"{name} = ", text)
                 text = [name]
             streams.append("".join(text))
-        positional = [each for each in signature.values() if each.kind is not each.KEYWORD_ONLY
-                      and each.kind is not each.VAR_KEYWORD][1 + any(name == "right" for name in signature):]
-        arguments, hidden = list(call.arguments), 0
-        for each in positional:
-            hidden += each.name in _HANDED_OVER and each.kind is each.POSITIONAL_ONLY
-        arguments, positional = arguments[hidden:], positional[hidden:]
-        types = [each.annotation for each in positional]
-        types += types[-1:] * (len(arguments) - len(types))
-        while 0 < len(arguments) <= len(positional) and _is_default(arguments[-1], positional[len(arguments) - 1]):
-            arguments.pop()
-        options = {name: value for name, value in call.options.items()
-                   if not (name in signature and (_hidden(name, signature) or _is_default(value, signature[name])))}
+        arguments, options = call_arguments(call)
+        types = _types(signature, len(arguments))
         several = next((each for each in signature.values() if each.kind is each.VAR_KEYWORD), None)
 
         def annotation(name: str) -> str:
@@ -206,7 +198,7 @@ class _Body:
             while options and _is_column(name := next(iter(options)), options[name]):
                 arguments, types = [*arguments, name], [*types, ""]
                 del options[name]
-        given = [self.values.text(value, str(type_)) for value, type_ in zip(arguments, types, strict=False)]
+        given = [self.values.text(value, type_) for value, type_ in zip(arguments, types, strict=False)]
         texts = [*streams, *given, *self.values.named(options, annotation)]
         short = f".{call.name}({', '.join(texts)})"
         if len(short) <= _WIDTH - len(self.indent):
@@ -233,6 +225,32 @@ def _columns(keys: Keys) -> Keys:
     return columns_of_keys(tuple(name for name, _ in keys))
 
 
+def call_arguments(call: MethodCall) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments of a call after its streams, and options; without defaults and what the stream gives."""
+    signature = _signature(call.name)
+    positional = _positional(signature)
+    hidden = sum(each.name in _HANDED_OVER and each.kind is each.POSITIONAL_ONLY for each in positional)
+    arguments, positional = list(call.arguments[hidden:]), positional[hidden:]
+    while 0 < len(arguments) <= len(positional) and _is_default(arguments[-1], positional[len(arguments) - 1]):
+        arguments.pop()
+    options = {name: value for name, value in call.options.items()
+               if not (name in signature and (_hidden(name, signature) or _is_default(value, signature[name])))}
+    return arguments, options
+
+
+def _positional(signature: Mapping[str, inspect.Parameter]) -> list[inspect.Parameter]:
+    """Parameters after those that are streams."""
+    found = [each for each in signature.values() if each.kind not in (each.KEYWORD_ONLY, each.VAR_KEYWORD)]
+    return found[1 + ("right" in signature):]
+
+
+def _types(signature: Mapping[str, inspect.Parameter], arguments: int) -> list[str]:
+    """Types that a method declares for positional arguments of users."""
+    found = [str(each.annotation) for each in _positional(signature)
+             if not (each.name in _HANDED_OVER and each.kind is each.POSITIONAL_ONLY)]
+    return found + found[-1:] * (arguments - len(found))
+
+
 def _is_column(name: str, expr: Any) -> bool:
     return isinstance(expr, Col) and expr.name == name and expr.remembered is None
 
@@ -256,7 +274,7 @@ def _signature(name: str) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(build).parameters
 
 
-def _shared(node: Node, level: int, names: Mapping[_Used, Any]) -> list[tuple[Node, int]]:
+def shared_nodes(node: Node, level: int, names: Mapping[_Used, Any] = MappingProxyType({})) -> list[tuple[Node, int]]:
     """Nodes that are used several times, inputs before what they feed."""
     uses: dict[_Used, int] = {(id(node), level): 1}
     order: list[tuple[Node, int]] = []
@@ -277,7 +295,7 @@ def _shared(node: Node, level: int, names: Mapping[_Used, Any]) -> list[tuple[No
 
 def _used(node: Node, level: int, names: Mapping[_Used, Any]) -> Iterator[tuple[Node, int]]:
     """Nodes that the call of a place has used."""
-    if (id(node), level) in names or not level or _is_read(node):
+    if (id(node), level) in names or not level or is_read(node):
         return
     call = node.calls[level - 1]
     for stream in call.inputs[:1] if call.name == "group_apply" else call.inputs:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from whimbrel.expr import Keys
 from whimbrel.plan import Node
 from whimbrel.stream.python_text import python_text
 
+WRITERS: dict[str, Callable[[Any], str]] = {}
+"""Functions that print a stream in the languages of packages above this one."""
+
 
 class Texts:
-    """Print a query."""
+    """Print a query as Python or as SQL."""
 
     node: Node
     keys: Keys
@@ -41,3 +47,23 @@ class Texts:
             )
         """
         return python_text(self.node, self.keys).text
+
+    def sql(self) -> str:
+        """Print the query as SQL that builds it again.
+
+        Streams that the query reads have the names of their sources.
+
+        Raises
+        ------
+        PlanError
+            For a step that has no word in SQL. The error names it.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> log = wb.from_arrow({"at": [1, 4, 61], "x": [10, 20, 30]}, time="at", name="log")
+        >>> print(log.where(col.x > 10).select("x").sql())
+        SELECT x FROM log WHERE x > 10
+        """
+        return WRITERS["sql"](self)

@@ -8,7 +8,10 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.sql.logs import BIDS, TCP, sql
+from tests.engine.sql.more_pairs import MORE_PAIRS
+from tests.engine.stream.printed import built_again
 from whimbrel import col
+from whimbrel.plan import explain
 
 PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "all rows": ("SELECT * FROM TCP", lambda: TCP),
@@ -147,7 +150,20 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
 }
 
 
-@pytest.mark.parametrize("pair", PAIRS.values(), ids=list(PAIRS))
+ALL = {**PAIRS, **MORE_PAIRS}
+
+
+@pytest.mark.parametrize("pair", ALL.values(), ids=list(ALL))
 def test_the_plans_are_the_same(pair: tuple[str, Callable[[], wb.Stream]]) -> None:
     text, python = pair
+    assert explain(sql(text).node) == explain(python().node)
     assert sql(text).explain() == python().explain()
+
+
+@pytest.mark.parametrize("pair", ALL.values(), ids=list(ALL))
+def test_both_texts_come_back(pair: tuple[str, Callable[[], wb.Stream]]) -> None:
+    text, python = pair
+    plan = explain(python().node)
+    for stream in (sql(text), python()):
+        assert explain(built_again(stream).node) == plan
+        assert explain(sql(stream.sql()).node) == plan

@@ -1,0 +1,32 @@
+"""Arguments of operators as text of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Expr, lift, trace
+from whimbrel.plan import MethodCall
+from whimbrel.sql.written_scalars import NoWordError, ScalarTexts
+from whimbrel.stream.python_text import call_arguments
+
+
+def argument_texts(call: MethodCall) -> list[str]:
+    """The arguments of a call after its tables, by position and then by name."""
+    arguments, options = call_arguments(call)
+    return [*map(_text, arguments), *(f"{name} => {_text(value)}" for name, value in options.items())]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, Mapping):
+        if all(mine == theirs for mine, theirs in value.items()):  # keys of joins
+            return _text(list(value))
+        raise NoWordError(repr(value)[:80])
+    try:
+        expr = value if isinstance(value, Expr) else trace(value, where="") if callable(value) else lift(value)
+    except WhimbrelError:
+        raise NoWordError(repr(value)[:80]) from None
+    return ScalarTexts().text(expr)

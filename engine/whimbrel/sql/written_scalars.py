@@ -1,0 +1,230 @@
+"""Expressions as text of SQL."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+import pyarrow as pa
+
+from whimbrel.aggregates import (
+    ApproximateCountDistinct,
+    Collect,
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Median,
+    Min,
+    Quantile,
+    Std,
+    Sum,
+    Var,
+)
+from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, When
+from whimbrel.operators.aggregation.result_expressions import WindowBound
+from whimbrel.plan import Aggregate
+from whimbrel.sql.dialect import Whimbrel
+from whimbrel.sql.scalars import truncated
+from whimbrel.sql.types import TYPES
+
+_BINDING: Final = {"|": 1, "&": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6,
+                   "//": 6, "%": 6}
+_WORDS: Final = {"|": "OR", "&": "AND", "==": "=", "!=": "<>", "//": "/"}
+_NOT, _ATOM = 3, 8
+_FUNCTIONS: Final = {
+    "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "ln", "sin": "sin", "cos": "cos", "sign": "sign",
+    "floor": "floor", "ceil": "ceil", "str.lower": "lower", "str.upper": "upper", "str.length": "length",
+    "str.starts_with": "starts_with", "str.ends_with": "ends_with", "greatest": "greatest", "least": "least",
+    "fill_null": "coalesce", "start_time": "start_time", "end_time": "end_time", "dt.year": "year",
+    "dt.month": "month", "dt.day": "day", "dt.hour": "hour", "dt.minute": "minute", "dt.second": "second"}
+_GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond"}
+_AGGREGATES: Final = {Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",
+                      Collect: "array_agg", ApproximateCountDistinct: "approx_count_distinct", Sum: "total",
+                      Count: "count"}
+_TYPE_WORDS: Final = {type_: word.value for word, type_ in reversed(TYPES.items())}
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED: Final = frozenset(word.lower() for word in Whimbrel.Tokenizer.KEYWORDS if word.isidentifier())
+
+
+class NoWordError(Exception):
+    """An expression has no word in SQL."""
+
+
+def name_text(name: str) -> str:
+    """A name, in quotes if it needs them."""
+    plain = _PLAIN.fullmatch(name) and (name.lower() not in _RESERVED or name == "time")
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def interval_text(value: timedelta) -> str:
+    """A duration in the largest unit that has it whole."""
+    microseconds = value // timedelta(microseconds=1)
+    for word, length in (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000),
+                         ("SECOND", 1_000_000), ("MILLISECOND", 1_000), ("MICROSECOND", 1)):
+        if microseconds % length == 0:
+            return f"INTERVAL '{microseconds // length}' {word}"
+    raise NoWordError(repr(value))
+
+
+def _integer_division(expr: Binary) -> tuple[Expr, Expr] | None:
+    """The operands, if an expression is a division of integers toward zero."""
+    match expr:
+        case Binary("+", Binary("//", x, y), When()) if truncated(x, y).show() == expr.show():
+            return x, y
+    return None
+
+
+class ScalarTexts:
+    """Texts of expressions over columns.
+
+    Parameters
+    ----------
+    name : callable
+        column -> its text.
+    """
+
+    def __init__(self, name: Callable[[str], str] = name_text) -> None:
+        self.name = name
+
+    def text(self, expr: Expr) -> str:
+        """The text of an expression.
+
+        Raises
+        ------
+        NoWordError
+            With the part that has no word in SQL.
+        """
+        match expr:
+            case Aggregate():
+                return self._aggregate(expr)
+            case WindowBound(which):
+                return f"window_{which}"
+            case Col(name, None):
+                return self.name(name)
+            case Lit(value):
+                return self._literal(value, expr)
+            case Binary() if (whole := _integer_division(expr)) is not None:
+                return f"{self._operand(whole[0], 6)} / {self._operand(whole[1], 7)}"
+            case Binary("**", left, right):
+                return f"power({self.text(left)}, {self.text(right)})"
+            case Binary(op, left, right) if op in _BINDING:
+                binding = _BINDING[op]
+                first = self._operand(left, binding + (binding == _BINDING["=="]))
+                return f"{first} {_WORDS.get(op, op)} {self._operand(right, binding + 1)}"
+            case Unary("~", x):
+                return f"NOT {self._operand(x, _NOT + 1)}"
+            case Unary("-", x):
+                return f"-{self._operand(x, _ATOM)}"
+            case When():
+                return self._case(expr)
+            case Cast(x, type_) if type_ in _TYPE_WORDS:
+                return f"CAST({self.text(x)} AS {_TYPE_WORDS[type_]})"
+            case Cast(x, type_) if pa.types.is_decimal(type_):
+                return f"CAST({self.text(x)} AS DECIMAL({type_.precision}, {type_.scale}))"
+            case Call():
+                return self._call(expr)
+        raise NoWordError(expr.show())
+
+    def _operand(self, expr: Expr, at_least: int) -> str:
+        text = self.text(expr)
+        match expr:
+            case Binary("**", _, _):
+                binding = _ATOM
+            case Binary(op, _, _):
+                binding = _BINDING[op]
+            case Unary("~", _):
+                binding = _NOT
+            case Unary() | Lit() if text.startswith("-"):
+                binding = 0
+            case Call(function, _, _) if function in ("is_null", "is_not_null", "is_in", "between"):
+                binding = _BINDING["=="]
+            case _:
+                binding = _ATOM
+        if isinstance(expr, Binary) and _integer_division(expr) is not None:
+            binding = _BINDING["/"]
+        return text if binding >= at_least else f"({text})"
+
+    def _literal(self, value: Any, expr: Expr) -> str:
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int():
+                return str(value)
+            case float() if math.isfinite(value):
+                return repr(value)
+            case str():
+                return "'" + value.replace("'", "''") + "'"
+            case datetime() if value.tzinfo is None:
+                return f"TIMESTAMP '{value}'"
+            case date() if not isinstance(value, datetime):
+                return f"DATE '{value}'"
+            case timedelta():
+                return interval_text(value)
+        raise NoWordError(expr.show())
+
+    def _case(self, expr: When) -> str:
+        match expr:  # an aggregate that is null of nothing
+            case When(Binary(">", Count(expr=x, condition=c), Lit(0)), Sum() as total, Lit(None)) if (
+                    x is not None and total.expr is not None and x.show() == total.expr.show()
+                    and (c is None) == (total.condition is None)):
+                return self._aggregate(total, "sum")
+        branches = []
+        rest: Expr = expr
+        while isinstance(rest, When):
+            branches.append(f"WHEN {self.text(rest.condition)} THEN {self.text(rest.then)}")
+            rest = rest.otherwise
+        otherwise = "" if isinstance(rest, Lit) and rest.value is None else f" ELSE {self.text(rest)}"
+        return f"CASE {' '.join(branches)}{otherwise} END"
+
+    def _call(self, expr: Call) -> str:
+        arguments = [self.text(each) for each in expr.args]
+        first = self._operand(expr.args[0], 5) if expr.args else ""
+        match expr.function, expr.options:
+            case "is_null", ():
+                return f"{first} IS NULL"
+            case "is_not_null", ():
+                return f"{first} IS NOT NULL"
+            case "between", ():
+                return f"{first} BETWEEN {self._operand(expr.args[1], 5)} AND {self._operand(expr.args[2], 5)}"
+            case "is_in", values:
+                return f"{first} IN ({', '.join(self._literal(each, expr) for each in values)})"
+            case "round", (digits,):
+                return f"round({arguments[0]})" if digits == 0 else f"round({arguments[0]}, {digits})"
+            case "str.contains", (text, regex):
+                return f"{'regexp_matches' if regex else 'contains'}({arguments[0]}, {self._literal(text, expr)})"
+            case "dt.floor", (step,) if step in _GRIDS:
+                return f"date_trunc('{_GRIDS[step]}', {arguments[0]})"
+            case "dt.floor", (timedelta() as step,):
+                return f"time_bucket({interval_text(step)}, {arguments[0]})"
+            case function, options if function in _FUNCTIONS and all(isinstance(each, str | int) for each in options):
+                arguments += [self._literal(each, expr) for each in options]
+                return f"{_FUNCTIONS[function]}({', '.join(arguments)})"
+        raise NoWordError(expr.show())
+
+    def _aggregate(self, part: Aggregate, name: str = "") -> str:
+        name = name or _AGGREGATES.get(type(part), "")
+        inner = "*" if part.expr is None else self.text(part.expr)
+        match part:
+            case Median():
+                text = f"median({inner})"
+            case CountDistinct():
+                text = f"count(DISTINCT {inner})"
+            case Std(sample=sample) | Var(sample=sample):
+                word = "stddev" if isinstance(part, Std) else "variance" if sample else "var"
+                text = f"{word}{'' if sample else '_pop'}({inner})"
+            case Quantile(q=q, interpolation=interpolation, descending=descending):
+                text = (f"percentile_{'disc' if interpolation == 'discrete' else 'cont'}({q!r}) WITHIN GROUP "
+                        f"(ORDER BY {inner}{' DESC' if descending else ''})")
+            case _ if name:
+                text = f"{name}({inner})"
+            case _:
+                raise NoWordError(part.show())
+        return text if part.condition is None else f"{text} FILTER (WHERE {self.text(part.condition)})"

@@ -1,0 +1,167 @@
+"""More queries as SQL and as Python: expressions, aggregates, windows of all kinds, sets, joins and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+
+import whimbrel as wb
+from tests.engine.sql.logs import BIDS, TCP
+from whimbrel import col
+
+Pair = tuple[str, Callable[[], wb.Stream]]
+
+EXPRESSIONS: dict[str, Pair] = {
+    "arithmetic": ("SELECT -len AS a, len - 1 - 2 AS b, (len + 1) * 2 AS c, power(len, 2) AS d FROM TCP",
+                   lambda: TCP.select(a=-col.len, b=col.len - 1 - 2, c=(col.len + 1) * 2, d=col.len**2)),
+    "division of fractions": ("SELECT price / 2 AS half, price % 2 AS rest FROM bids",
+                              lambda: BIDS.select(half=col.price / 2, rest=col.price % 2)),
+    "an epoch of a row": ("SELECT time/60 AS minute FROM TCP", lambda: TCP.select(minute=col.time // 60)),
+    "comparisons": ("SELECT len <> 10 AS a, len >= 10 AS b, srcIP < destIP AS c FROM TCP",
+                    lambda: TCP.select(a=col.len != 10, b=col.len >= 10, c=col.srcIP < col.destIP)),
+    "three-valued logic": ("SELECT NOT fin AS a, fin AND len > 1 OR fin IS NULL AS b FROM TCP",
+                           lambda: TCP.select(a=~col.fin, b=col.fin & (col.len > 1) | col.fin.is_null())),
+    "not in": ("SELECT * FROM TCP WHERE srcIP NOT IN ('a', 'b')", lambda: TCP.where(~col.srcIP.is_in(["a", "b"]))),
+    "not between": ("SELECT * FROM TCP WHERE len NOT BETWEEN 10 AND 20", lambda: TCP.where(~col.len.between(10, 20))),
+    "texts": ("SELECT lower(srcIP) AS a, length(srcIP) AS b, contains(srcIP, 'x') AS c FROM TCP",
+              lambda: TCP.select(a=col.srcIP.str.lower(), b=col.srcIP.str.length(), c=col.srcIP.str.contains("x"))),
+    "regular expressions": ("SELECT * FROM TCP WHERE regexp_matches(srcIP, '^a+$')",
+                            lambda: TCP.where(col.srcIP.str.contains("^a+$", regex=True))),
+    "joined texts": ("SELECT srcIP || '-' || destIP AS pair FROM TCP",
+                     lambda: TCP.select(pair=col.srcIP + "-" + col.destIP)),
+    "rounding": ("SELECT round(price, 1) AS a, floor(price) AS b, ceil(price) AS c, sign(price) AS d FROM bids",
+                 lambda: BIDS.select(a=col.price.round(1), b=col.price.floor(), c=col.price.ceil(),
+                                     d=col.price.sign())),
+    "largest of columns": ("SELECT greatest(len, protocol, 5) AS a, least(len, 5) AS b FROM TCP",
+                           lambda: TCP.select(a=wb.greatest(col.len, col.protocol, 5), b=wb.least(col.len, 5))),
+    "null of a value": ("SELECT nullif(len, 10) AS a FROM TCP",
+                        lambda: TCP.select(a=wb.when(col.len == 10).then(None).otherwise(col.len))),
+    "several defaults": ("SELECT coalesce(len, protocol, 0) AS a FROM TCP",
+                         lambda: TCP.select(a=col.len.fill_null(col.protocol).fill_null(0))),
+    "literal times": ("SELECT * FROM bids WHERE ts >= TIMESTAMP '1970-01-01 00:00:05'",
+                      lambda: BIDS.where(col.ts >= datetime(1970, 1, 1, 0, 0, 5))),
+    "a time and an interval": ("SELECT ts + INTERVAL '5' MINUTE AS later FROM bids",
+                               lambda: BIDS.select(later=col.ts + timedelta(minutes=5))),
+    "dates": (("SELECT CAST(ts AS DATE) = DATE '1970-01-01' AS first, year(ts) AS y, month(ts) AS m, day(ts) AS d "
+               "FROM bids"),
+              lambda: BIDS.select(first=col.ts.cast("date32") == date(1970, 1, 1), y=col.ts.dt.year, m=col.ts.dt.month,
+                                  d=col.ts.dt.day)),
+    "decimals": ("SELECT CAST(len AS DECIMAL(10, 2)) AS x FROM TCP",
+                 lambda: TCP.select(x=col.len.cast("decimal(10, 2)"))),
+    "lifetimes as columns": ("SELECT start_time() AS since, end_time() AS until FROM SLIDE(TCP, 60)",
+                             lambda: TCP.sliding_window(60).select(since=wb.start_time(), until=wb.end_time())),
+    "two filters": ("SELECT * FROM (SELECT * FROM TCP WHERE len > 1) WHERE protocol = 6",
+                    lambda: TCP.where(col.len > 1).where(col.protocol == 6)),
+}
+
+GROUPS: dict[str, Pair] = {
+    "first and last": ("SELECT tb, first(srcIP) AS a, last(srcIP) AS b FROM TCP GROUP BY time/60 AS tb",
+                       lambda: TCP.tumbling_window(60).aggregate(
+                           tb=wb.window_start() // 60, a=wb.first(col.srcIP), b=wb.last(col.srcIP))),
+    "spread": (("SELECT tb, stddev(len) AS a, stddev_pop(len) AS b, variance(len) AS c, var_pop(len) AS d FROM TCP "
+                "GROUP BY time/60 AS tb"),
+               lambda: TCP.tumbling_window(60).aggregate(
+                   tb=wb.window_start() // 60, a=wb.std(col.len), b=wb.std(col.len, sample=False), c=wb.var(col.len),
+                   d=wb.var(col.len, sample=False))),
+    "a list of values": ("SELECT tb, array_agg(len) AS lens FROM TCP GROUP BY time/60 AS tb",
+                         lambda: TCP.tumbling_window(60).aggregate(
+                             tb=wb.window_start() // 60, lens=wb.collect(col.len))),
+    "a sum that is never null": ("SELECT tb, total(len) AS n FROM TCP GROUP BY time/60 AS tb",
+                                 lambda: TCP.tumbling_window(60).aggregate(
+                                     tb=wb.window_start() // 60, n=wb.sum(col.len))),
+    "a quantile from above": (
+        ("SELECT tb, percentile_cont(0.9) WITHIN GROUP (ORDER BY len DESC) AS q FROM TCP GROUP BY time/60 AS tb"),
+        lambda: TCP.tumbling_window(60).aggregate(
+            tb=wb.window_start() // 60, q=wb.quantile(col.len, 0.9, descending=True))),
+    "a ratio of aggregates": (
+        "SELECT tb, max(price) / min(price) AS r FROM TUMBLE(bids, INTERVAL '1' MINUTE) GROUP BY window_start AS tb",
+        lambda: BIDS.tumbling_window("1m").aggregate(tb=wb.window_start(), r=wb.max(col.price) / wb.min(col.price))),
+    "an aggregate of an expression": ("SELECT tb, max(len * 2 + 1) AS m FROM TCP GROUP BY time/60 AS tb",
+                                      lambda: TCP.tumbling_window(60).aggregate(
+                                          tb=wb.window_start() // 60, m=wb.max(col.len * 2 + 1))),
+    "two keys": ("SELECT srcIP, destIP, tb, count(*) AS n FROM TCP GROUP BY srcIP, destIP, time/10 AS tb",
+                 lambda: TCP.tumbling_window(10).group_by("srcIP", "destIP").aggregate(
+                     tb=wb.window_start() // 10, n=wb.count())),
+    "where, groups, having and columns": (
+        ("SELECT srcIP, m + 1 AS more FROM (SELECT srcIP, tb, max(len) AS m FROM TCP WHERE fin IS NOT NULL "
+         "GROUP BY srcIP, time/60 AS tb HAVING max(len) > 1)"),
+        lambda: TCP.where(col.fin.is_not_null()).tumbling_window(60).group_by("srcIP").aggregate(
+            tb=wb.window_start() // 60, m=wb.max(col.len)).where(col.m > 1).select("srcIP", more=col.m + 1)),
+    "groups without aggregates": ("SELECT srcIP, destIP FROM SLIDE(TCP, 60) GROUP BY srcIP, destIP",
+                                  lambda: TCP.sliding_window(60).distinct("srcIP", "destIP")),
+    "distinct rows": ("SELECT DISTINCT srcIP FROM SLIDE(TCP, 60)",
+                      lambda: TCP.sliding_window(60).select("srcIP").distinct()),
+    "totals so far": ("SELECT srcIP, count(*) AS n, max(len) AS m FROM HOLD(TCP) GROUP BY srcIP",
+                      lambda: TCP.set_duration(None).group_by("srcIP").aggregate(n=wb.count(), m=wb.max(col.len))),
+    "all rows together": ("SELECT count(*) AS n FROM SLIDE(TCP, 60)",
+                          lambda: TCP.sliding_window(60).aggregate(n=wb.count())),
+    "hopping windows of ticks": (
+        "SELECT srcIP, window_start, count(*) AS n FROM HOP(TCP, time, 30, 60) GROUP BY srcIP, window_start",
+        lambda: TCP.hopping_window(60, 30).group_by("srcIP").aggregate(
+            emit="close", window_start=wb.window_start(), n=wb.count())),
+    "windows with an offset": (
+        "SELECT window_start, count(*) AS n FROM TUMBLE(TCP, time, 60, 7) GROUP BY window_start",
+        lambda: TCP.tumbling_window(60, offset=7).aggregate(window_start=wb.window_start(), n=wb.count())),
+    "sessions of all rows": (
+        "SELECT count(*) AS n FROM SESSION(bids, ts, INTERVAL '30' SECOND) GROUP BY window_start",
+        lambda: BIDS.session_window("30s", emit="close").aggregate(n=wb.count())),
+    "days": ("SELECT date_trunc('day', ts) AS d, max(price) AS m FROM bids GROUP BY date_trunc('day', ts)",
+             lambda: BIDS.tumbling_window("1d").aggregate(d=wb.window_start(), m=wb.max(col.price))),
+}
+
+JOINS: dict[str, Pair] = {
+    "using": ("SELECT * FROM TCP a JOIN TCP b USING (srcIP, time)",
+              lambda: TCP.join(TCP, "srcIP")),
+    "another condition": ("SELECT * FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP AND a.time = b.time AND a.len < b.len",
+                          lambda: TCP.join(TCP, "srcIP", where=col.len < col.len_right)),
+    "a left join by using": ("SELECT * FROM SLIDE(TCP, 60) a LEFT JOIN SLIDE(TCP, 9) b USING (srcIP)",
+                             lambda: TCP.sliding_window(60).join(TCP.sliding_window(9), "srcIP", how="left")),
+    "a full join by using": ("SELECT * FROM SLIDE(TCP, 60) a FULL JOIN SLIDE(TCP, 9) b USING (srcIP)",
+                             lambda: TCP.sliding_window(60).join(TCP.sliding_window(9), "srcIP", how="full")),
+    "keys where null equals null": (
+        "SELECT * FROM TCP a JOIN TCP b ON a.srcIP IS NOT DISTINCT FROM b.srcIP AND a.time = b.time",
+        lambda: TCP.join(TCP, "srcIP", nulls_equal=True)),
+    "rows without a partner": ("SELECT * FROM TCP a ANTI JOIN TCP b ON a.srcIP = b.destIP AND a.time = b.time",
+                               lambda: TCP.anti_join(TCP, {"srcIP": "destIP"})),
+    "a cross join": ("SELECT * FROM SLIDE(TCP, 5) a CROSS JOIN SLIDE(TCP, 9) b",
+                     lambda: TCP.sliding_window(5).cross_join(TCP.sliding_window(9))),
+    "a join of two epochs": (
+        ("SELECT * FROM (SELECT srcIP, tb, count(*) AS n FROM TCP GROUP BY srcIP, time/60 AS tb) a "
+         "JOIN (SELECT srcIP, tb, max(len) AS m FROM TCP GROUP BY srcIP, time/60 AS tb) b "
+         "ON a.srcIP = b.srcIP AND a.tb = b.tb"),
+        lambda: TCP.tumbling_window(60).group_by("srcIP").aggregate(tb=wb.window_start() // 60, n=wb.count()).join(
+            TCP.tumbling_window(60).group_by("srcIP").aggregate(tb=wb.window_start() // 60, m=wb.max(col.len)),
+            "srcIP")),
+    "a condition of the joined row": (
+        "SELECT a.srcIP, b.len AS other FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP AND a.time = b.time WHERE a.fin",
+        lambda: TCP.join(TCP, "srcIP").where(col.fin).select("srcIP", other=col.len_right)),
+    "an as-of join with a tolerance": (
+        "SELECT * FROM ASOF_JOIN(bids, bids, on => 'k', tolerance => INTERVAL '1' MINUTE, strict => TRUE)",
+        lambda: BIDS.asof_join(BIDS, on="k", tolerance="1m", strict=True)),
+    "what two sets have in common": ("SELECT srcIP FROM SLIDE(TCP, 60) INTERSECT SELECT destIP FROM SLIDE(TCP, 60)",
+                                     lambda: TCP.sliding_window(60).select("srcIP").distinct().semi_join(
+                                         TCP.sliding_window(60).select("destIP").select(srcIP=col.destIP), ["srcIP"],
+                                         nulls_equal=True)),
+    "one set without another": ("SELECT srcIP FROM SLIDE(TCP, 60) EXCEPT SELECT destIP FROM SLIDE(TCP, 60)",
+                                lambda: TCP.sliding_window(60).select("srcIP").distinct().anti_join(
+                                    TCP.sliding_window(60).select("destIP").select(srcIP=col.destIP), ["srcIP"],
+                                    nulls_equal=True)),
+    "a union of columns": ("SELECT srcIP AS ip FROM TCP UNION ALL SELECT destIP FROM TCP",
+                           lambda: TCP.select(ip=col.srcIP).union(TCP.select("destIP").select(ip=col.destIP))),
+    "items of a list": ("SELECT time, tag FROM TCP CROSS JOIN UNNEST([srcIP, destIP]) AS u(tag)",
+                        lambda: TCP.explode("tag", [col.srcIP, col.destIP]).select("time", "tag")),
+}
+
+OPERATORS: dict[str, Pair] = {
+    "lifetimes": ("SELECT * FROM CHOP(EXTEND(SHIFT(TCP, 5), 30), 10)", lambda: TCP.shift(5).extend(30).chop(10)),
+    "a table of keys": ("SELECT * FROM TOP_K(TABLE TUMBLING_WINDOW(TCP, 60) PARTITION BY srcIP, 2, len)",
+                        lambda: TCP.tumbling_window(60).group_by("srcIP").top_k(2, col.len)),
+    "fused rows": ("SELECT * FROM STITCH((SELECT srcIP FROM TUMBLING_WINDOW(TCP, 60)))",
+                   lambda: TCP.tumbling_window(60).select("srcIP").stitch()),
+    "ends as points": ("SELECT * FROM POINT_AT_END(SLIDE(bids, INTERVAL '1' HOUR))",
+                       lambda: BIDS.sliding_window("1h").point_at_end()),
+    "clipped rows": ("SELECT * FROM CLIP_AT(SLIDE(TCP, 60), TCP, 'srcIP')",
+                     lambda: TCP.sliding_window(60).clip_at(TCP, "srcIP")),
+}
+
+MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS}
