@@ -70,6 +70,13 @@ QUERIES = {
     "session_closed_of_edges": ".group_by('key').aggregate(n=wb.count()).group_by('key')"
                                ".session_window(3, 9, emit='close').aggregate(s=wb.sum(col.n), z=wb.max(col.n))",
     "session_of_edges": ".group_by('key').aggregate(n=wb.count()).session_window(3)",
+    "last_rows": ".last_rows(3)",
+    "last_row": ".group_by('key').last_rows(1)",
+    "last_rows_by_key": ".group_by('key', third=col.x % 3).last_rows(2).aggregate(n=wb.count(), s=wb.sum(col.x))",
+    "last_rows_of_edges": ".group_by('key').aggregate(n=wb.count()).group_by('key').last_rows(2)"
+                          ".aggregate(s=wb.sum(col.n))",
+    "last_rows_of_windows": ".tumbling_window(5).group_by('key').aggregate(n=wb.count()).group_by('key').last_rows(2)"
+                            ".aggregate(s=wb.sum(col.n))",
     "union": ".union(t)",
     "union_of_many": ".select('x', 'key').union(t.select('key', 'x'), s.sliding_window(4).select('x', 'key'))",
     "union_of_edges": ".group_by('key').aggregate(n=wb.count()).union(t.group_by('key').aggregate(n=wb.count()))",

@@ -62,6 +62,7 @@ from whimbrel.operators.temporal.recompute import Recompute
 from whimbrel.operators.temporal.temporal_columns import TemporalColumns
 from whimbrel.operators.temporal.temporal_samples import TemporalSamples
 from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
+from whimbrel.operators.windows.last_rows import LastRows, last_rows
 from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.windows.window import (
@@ -77,16 +78,16 @@ __all__ = [
     "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Between", "BlockSamples",
     "Changelog", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges", "Emit",
     "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
-    "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LateRows", "LatenessBand", "Moment", "On",
-    "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
+    "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows", "LatenessBand", "Moment",
+    "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
     "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Rewindow", "RunningAggregate",
     "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow",
     "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync",
     "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound", "WindowLabel", "Zip",
     "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop", "clip_at",
     "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "explode", "extend",
-    "hopping_window", "join", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize",
-    "rename", "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window", "set_duration",
-    "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot",
-    "where", "with_columns", "zip",
+    "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window",
+    "quantize", "rename", "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window",
+    "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union",
+    "unpivot", "where", "with_columns", "zip",
 ]

@@ -204,17 +204,21 @@ def _keys(window: Any, relation: SqlRelation, binder: Binder) -> list[str]:
 def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
     """The rows that each frame holds, for as long as they are in it."""
     spec, order = window.args.get("spec"), window.args.get("order")
-    if spec is not None and str(spec.args.get("kind")).upper() != "RANGE":
-        raise binder.text.error(*_at("rows frame", window))
+    counted = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    if spec is not None and not counted and str(spec.args.get("kind")).upper() != "RANGE":
+        raise binder.text.error("A frame is RANGE or ROWS.", window, "Use RANGE for times, or ROWS for numbers of rows.")
     if order is None:
+        if counted:
+            raise binder.text.error(*_at("rows frame", window))
         if relation.needs_epoch and not set(_keys(window, relation, binder)) & set(relation.times):
             what, hint = refusal("endless aggregate", **epoch_hint(relation))
             raise binder.text.error(what, window, hint)
         return relation.stream
     column = order.expressions[0].this
     found = matching(relation, column.name, column.table) if isinstance(column, exp.Column) else []
-    if (relation.lives != "instant" or len(order.expressions) != 1 or order.expressions[0].args.get("desc")
-            or not found or relation.times.get(found[0].column) != 1):
+    step = relation.times.get(found[0].column) if found else None
+    timed = step == 1 if relation.lives == "instant" else counted and relation.lives == "window" and step is not None
+    if not timed or len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
         ordered = ", ".join(relation.ordered()) or "nothing"
         raise binder.text.error("ORDER BY in OVER needs the event time of a stream, ascending.", order,
                                 f"Use the ordered attribute: {ordered}.")
@@ -225,6 +229,8 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
     start = spec.args.get("start")
     if start == "UNBOUNDED":
         return binder.step(window, lambda: relation.stream.set_duration(None))
+    if counted:
+        return _last_rows(window, start, relation, binder)
     unit = relation.stream.schema.unit
     if isinstance(start, exp.Interval) and unit is not None and spec.args.get("start_side") == "PRECEDING":
         ticks = int(duration_ticks(duration(start, binder.text), unit))
@@ -237,6 +243,18 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
         raise binder.text.error("A frame needs a literal duration before the current row.", window,
                                 "Use RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW.")
     return binder.step(window, lambda: relation.stream.set_duration(ticks + 1))
+
+
+def _last_rows(window: Any, start: Any, relation: SqlRelation, binder: Binder) -> Stream:
+    """The current row and a number of rows before it."""
+    number = "0" if start == "CURRENT ROW" else start.this if isinstance(start, exp.Literal) else ""
+    if not number.isdigit() or (start != "CURRENT ROW" and window.args["spec"].args.get("start_side") != "PRECEDING"):
+        raise binder.text.error("A frame of ROWS needs a literal number of rows before the current row.", window,
+                                "Use ROWS BETWEEN 9 PRECEDING AND CURRENT ROW.")
+    keys = _keys(window, relation, binder)
+    by = relation.stream if not keys else binder.step(window, lambda: relation.stream.group_by(*keys))
+    last = binder.step(window, lambda: by.last_rows(int(number) + 1))
+    return Stream(last.node, (), last.group)
 
 
 def _lag(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Stream:

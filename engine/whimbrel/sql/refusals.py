@@ -35,8 +35,8 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "join without times": (
         "This join relates no times, so each row would wait for its partner without end.",
         "Relate the times, such as {left} = {right} or BETWEEN, or use ASOF JOIN, a table or HOLD(t)."),
-    "rows frame": ("ROWS counts rows, and rows of the same time have no order.",
-                   "Use RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW."),
+    "rows frame": ("ROWS counts rows before the current row, and rows without an order have none.",
+                   "Add ORDER BY with the event time."),
     "following": ("A frame that ends after the current row looks ahead.", "End the frame at CURRENT ROW."),
     "lead": ("LEAD looks ahead.", "Use LAG."),
     "unbounded numbers": ("{name} numbers every row, so every row of the stream would be kept.",

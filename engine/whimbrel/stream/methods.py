@@ -661,6 +661,16 @@ class Methods:
         return self._binary(operators.zip, right, on, suffix=suffix, allow_lookahead=allow_lookahead, keys=self.keys,
                             known=self.node.properties, right_known=right.node.properties)
 
+    def last_rows(self, rows: int) -> Self:
+        """Keep the last `rows` events of each key active. See :class:`whimbrel.operators.LastRows`.
+
+        Parameters
+        ----------
+        rows : int
+            An event ends once so many others of its key have started strictly later. Events of one time stay together.
+        """
+        return self._unary(operators.last_rows, rows, keys=self.keys)
+
     def quantize(self, size: Duration, hop: Duration, *, offset: Duration | None = None) -> Self:
         """Round lifetimes to all windows that they overlap. See :class:`whimbrel.operators.Quantize`."""
         return self._unary(operators.quantize, size, hop, offset=offset)

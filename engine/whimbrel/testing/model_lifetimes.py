@@ -71,6 +71,9 @@ class LifetimeWords:
     def session_window(self, timeout: int, max_duration: int | None = None, **options: Any) -> Self:
         return self._now(lifetimes.session_window(self.facts, timeout, max_duration, keys=self.keys, **options))
 
+    def last_rows(self, rows: int) -> Self:
+        return self._now(lifetimes.last_rows(self.facts, rows, keys=self.keys))
+
     def union(self, *others: Any) -> Self:
         return self._now([*self.facts, *(event for other in others for event in other.facts)])
 

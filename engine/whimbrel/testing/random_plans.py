@@ -218,7 +218,7 @@ class RandomPlan:
                           f".progressive_window({2 * size}, {2 * hop}, {hop})",
                           f".session_window({self.number(1, 6)})",
                           f".session_window({hop}, max_duration={self.number(3, 9)})",
-                          f".session_window({self.number(1, 6)}, emit='close')"])
+                          f".session_window({self.number(1, 6)}, emit='close')", f".last_rows({self.number(1, 4)})"])
 
     def _lifetime(self) -> None:
         durations = [str(self.number(1, 9)), "None", "col.end - col.start + 2",

@@ -171,11 +171,29 @@ There is no function 'unnest'.
                         ^^^^^^^^^^
   hint:  Pass it: wb.sql(..., functions={...}).
 """),
-    'rows frame': ('SELECT sum(price) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bids', """
-ROWS counts rows, and rows of the same time have no order.
-  where: line 1: SELECT sum(price) OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bids
-                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW.
+    'rows frame': ('SELECT sum(price) OVER (ROWS 3 PRECEDING) FROM bids', """
+ROWS counts rows before the current row, and rows without an order have none.
+  where: line 1: SELECT sum(price) OVER (ROWS 3 PRECEDING) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Add ORDER BY with the event time.
+"""),
+    'rows frame without a number': ('SELECT sum(price) OVER (ORDER BY ts ROWS price PRECEDING) FROM bids', """
+A frame of ROWS needs a literal number of rows before the current row.
+  where: line 1: SELECT sum(price) OVER (ORDER BY ts ROWS price PRECEDING) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use ROWS BETWEEN 9 PRECEDING AND CURRENT ROW.
+"""),
+    'groups frame': ('SELECT sum(price) OVER (ORDER BY ts GROUPS 3 PRECEDING) FROM bids', """
+A frame is RANGE or ROWS.
+  where: line 1: SELECT sum(price) OVER (ORDER BY ts GROUPS 3 PRECEDING) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use RANGE for times, or ROWS for counts.
+"""),
+    'rows of a table': ('SELECT sum(rank) OVER (ORDER BY ip ROWS 3 PRECEDING) FROM hosts', """
+ORDER BY in OVER needs the event time of a stream, ascending.
+  where: line 1: SELECT sum(rank) OVER (ORDER BY ip ROWS 3 PRECEDING) FROM hosts
+                                                 ^^
+  hint:  Use the ordered attribute: nothing.
 """),
     'following': ('SELECT max(k) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM bids', """
 A frame that ends after the current row looks ahead.

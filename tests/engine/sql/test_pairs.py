@@ -132,6 +132,10 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
          "AND CURRENT ROW) AS m FROM bids"),
         lambda: BIDS.join(BIDS.set_duration(61).group_by("k").aggregate(_over1=wb.mean(col.price)), "k",
                           nulls_equal=True).select("ts", "k", "price", m=col._over1)),
+    "the last rows": (
+        "SELECT *, avg(price) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING) AS m FROM bids",
+        lambda: BIDS.join(BIDS.group_by("k").last_rows(3).aggregate(_over1=wb.mean(col.price)), "k",
+                          nulls_equal=True).select("ts", "k", "price", m=col._over1)),
     "the value before": (
         "SELECT k, ts, lag(price) OVER (PARTITION BY k ORDER BY ts) AS before FROM bids",
         lambda: BIDS.asof_join(BIDS.select("k", _over1=col.price), on="k", strict=True, nulls_equal=True).select(

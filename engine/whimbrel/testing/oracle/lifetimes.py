@@ -218,3 +218,17 @@ def session_window(facts: Iterable[Event], timeout: int, max_duration: int | Non
         answer += [(session[0][0] if emit == "close" else start, end, payload)
                    for session in sessions for start, end, payload in session]
     return answer
+
+
+def last_rows(facts: Iterable[Event], rows: int, *, keys: Mapping[str, Function] | None = None) -> list[Event]:
+    """An event ends where the `rows`-th of the events of its key that start strictly later starts."""
+    groups: dict[tuple[object, ...], list[Event]] = {}
+    for event in facts:
+        groups.setdefault(tuple(key(event[2]) for key in (keys or {}).values()), []).append(event)
+    answer: list[Event] = []
+    for members in groups.values():
+        starts = sorted(start for start, _, _ in members)
+        for start, _, payload in members:
+            later = [time for time in starts if time > start]
+            answer.append((start, later[rows - 1] if len(later) >= rows else INF, payload))
+    return answer
