@@ -206,7 +206,7 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
     spec, order = window.args.get("spec"), window.args.get("order")
     counted = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     if spec is not None and not counted and str(spec.args.get("kind")).upper() != "RANGE":
-        raise binder.text.error("A frame is RANGE or ROWS.", window, "Use RANGE for times, or ROWS for numbers of rows.")
+        raise binder.text.error("A frame is RANGE or ROWS.", window, "Use RANGE for times, or ROWS for counts.")
     if order is None:
         if counted:
             raise binder.text.error(*_at("rows frame", window))
