@@ -27,7 +27,7 @@ TOPICS = {
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
                   "Edges", "Resample"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "LastRows", "Quantize"),
-    "Groups": ("GroupAggregate", "TopK", "Pivot"),
+    "Groups": ("GroupAggregate", "EpochAggregate", "TopK", "Pivot"),
     "Signals": ("Rewindow", "SegmentSamples", "Sync", "Zip", "OnClock", "FirFilter", "PolyphaseResample",
                 "DetectRanges", "ProcessBlocks"),
     "Joins": ("Join", "AsofJoin", "SemiJoin", "Clip"),

@@ -2,11 +2,12 @@
 
 from whimbrel.operators.aggregation.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.aggregation.distinct import distinct
+from whimbrel.operators.aggregation.epoch_aggregate import EpochAggregate, epoch_aggregate
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.finalize import Finish
 from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregate
 from whimbrel.operators.aggregation.pivot import Pivot, pivot
-from whimbrel.operators.aggregation.result_expressions import Results, WindowBound
+from whimbrel.operators.aggregation.result_expressions import Results, Running, WindowBound
 from whimbrel.operators.aggregation.running_aggregate import RunningAggregate
 from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
 from whimbrel.operators.aggregation.top_k import TopK, top_k
@@ -77,17 +78,17 @@ from whimbrel.operators.windows.window import (
 __all__ = [
     "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Between", "BlockSamples",
     "Changelog", "Chop", "Clip", "ClipDuration", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges", "Emit",
-    "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
-    "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows", "LatenessBand", "Moment",
-    "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
-    "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Rewindow", "RunningAggregate",
-    "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow",
-    "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync",
-    "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound", "WindowLabel", "Zip",
-    "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop", "clip_at",
-    "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "event", "explode", "extend",
-    "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window",
-    "quantize", "rename", "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window",
-    "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union",
-    "unpivot", "where", "with_columns", "zip",
+    "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate",
+    "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows",
+    "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd",
+    "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Rewindow",
+    "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
+    "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort",
+    "Span", "Step", "Stitch", "Sync", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where",
+    "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume",
+    "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "epoch_aggregate",
+    "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
+    "progressive_window", "quantize", "rename", "rewindow", "sample", "samples", "select", "semi_join", "sequence",
+    "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
+    "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
 ]

@@ -36,9 +36,11 @@ from whimbrel.aggregates import (
 )
 from whimbrel.clock import Duration
 from whimbrel.errors import PlanError, near_match
-from whimbrel.expr import Expr, identity, trace, when
+from whimbrel.expr import Expr, identity, substitute, trace, when
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.migration_hints import USER_AGGREGATE, renamed
-from whimbrel.operators.aggregation.result_expressions import WindowBound
+from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
+from whimbrel.plan import Aggregate
 
 Value = Expr | Callable[[Any], Any]
 
@@ -445,6 +447,30 @@ def _check_members(steps: type) -> None:
             known = USER_AGGREGATE.get(member)
             hint = f"Use {known}." if known else near_match(member, _MEMBERS, noun="member")
             raise PlanError(f"An aggregate has no {member!r}.", where=f"aggregate({steps.__name__})", hint=hint)
+
+
+def running(value: Expr) -> Expr:
+    """The value of an aggregate since its group opened.
+
+    Parameters
+    ----------
+    value : Aggregate or Expr
+        An aggregate, or an expression of several, such as ``wb.sum(col.x) / wb.count()``.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = wb.from_arrow({"at": [0, 2, 6], "x": [2, 3, 4]}, time="at")
+    >>> log.epoch_aggregate(5, False, total=wb.running(wb.sum(wb.col.x))).collect()["total"].to_pylist()
+    [5, 9]
+    """
+    parts = {part.show(): part for part in reduced_in(value)} if isinstance(value, Expr) else {}
+    other = next((part for part in parts.values() if not isinstance(part, Aggregate)), None)
+    if not parts or other is not None:
+        shown = value.show() if isinstance(value, Expr) else repr(value)
+        raise PlanError(f"running() needs an aggregate, got {shown}.", where=f"running({shown})",
+                        hint="Use an aggregate, such as wb.running(wb.sum(col.x)).")
+    return substitute(value, {name: Running(part) for name, part in parts.items() if isinstance(part, Aggregate)})
 
 
 def window_start() -> WindowBound:

@@ -93,6 +93,25 @@ class Methods:
         """
         return self._unary(operators.distinct, *columns, keys=self.keys)
 
+    def epoch_aggregate(self, /, size: Duration, closing_when: Expr | bool, *, offset: Duration | None = None,
+                        **results: Expr) -> Self:
+        """Aggregate per epoch, and run on until a group closes.
+
+        See :class:`whimbrel.operators.EpochAggregate`.
+
+        Parameters
+        ----------
+        size : str, timedelta or int
+            Duration of an epoch. Weeks (``"1w"``) begin on Mondays.
+        closing_when : Expr or bool
+            Whether a group closes at the end of an epoch, such as ``wb.count() == 0``. With False no group ever closes.
+        offset : str, timedelta or int, optional
+            Where epochs begin.
+        **results : Aggregate or Expr
+            Result columns. ``wb.running(wb.sum(col.x))`` is over all rows since the group opened.
+        """
+        return self._unary(operators.epoch_aggregate, self.keys, size, closing_when, offset=offset, **results)
+
     def pivot(self, *names: str | Expr, attribute: str, value: str, values: Sequence[Any], aggregate: Callable[[Any],
               Aggregate] | None = None) -> Self:
         """Turn attributes into columns. See :class:`whimbrel.operators.Pivot`.

@@ -17,7 +17,7 @@ from whimbrel.testing import oracle
 from whimbrel.testing.model_joins import JoinWords
 from whimbrel.testing.model_lifetimes import LifetimeWords
 from whimbrel.testing.oracle import Event, OracleColumns, Payload, Term
-from whimbrel.testing.oracle.results import BOUNDS, ROWS, Windows, snapshots
+from whimbrel.testing.oracle.results import BOUNDS, ROWS, SINCE_OPENED, Windows, epoch_aggregate, snapshots
 from whimbrel.testing.oracle.results import results as oracle_results
 
 _col = OracleColumns()
@@ -62,6 +62,12 @@ class Model(LifetimeWords, JoinWords):
         answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill,
                                 by_window=bounded or emit == "close" or fill is not False)
         return Model(answer, columns=(*self.keys, *columns))
+
+    def epoch_aggregate(self, size: int, closing_when: Any, *, offset: int = 0, **results: Any) -> Model:
+        columns = _terms(results)
+        [closing] = _terms({"closing": closing_when}).values()
+        return Model(epoch_aggregate(self.facts, size, closing, columns, self.keys, offset=offset),
+                     columns=(*self.keys, *columns))
 
     def group_apply(self, query: Callable[[Model], Model]) -> Model:
         """Apply the query to each group, and add its keys to the result."""
@@ -234,6 +240,7 @@ MODEL_API = SimpleNamespace(
     approx_quantile=lambda of, q, **_: _quantile(of, q),
     collect=lambda of: ModelAggregate("collect", _when_it_started(of)),
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
+    running=lambda of: Term(lambda seen: of(seen | {ROWS: seen[SINCE_OPENED]})),
     start_time=lambda: Term(lambda seen: seen["start_time()"]),
     end_time=lambda: Term(lambda seen: seen["end_time()"]),
     simultaneous=_simultaneous,

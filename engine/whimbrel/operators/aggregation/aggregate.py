@@ -35,7 +35,7 @@ from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.result_expressions import FILLED, Results, WindowBound, distinct_aggregates
+from whimbrel.operators.aggregation.result_expressions import FILLED, Results, Running, WindowBound, distinct_aggregates
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.operators.aggregation.sketch_accumulator import SketchAccumulator
 from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
@@ -390,23 +390,7 @@ def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]
         raise PlanError(f"fill must be True, False or a dict of values, got {fill!r}.",
                         where=f"aggregate(fill={fill!r})",
                         hint='Use fill=True, or a value for each result: fill={"n": 0}.')
-    if not results:
-        raise PlanError("aggregate() needs at least one aggregate.", where="aggregate()",
-                        hint="Add one, such as aggregate(n=wb.count()).")
-    for name, expr in results.items():
-        where = f"aggregate({name}=...)"
-        check_name(name, "aggregate")
-        if not isinstance(expr, Expr):
-            raise PlanError(f"{name} must be an aggregate, got {expr!r}.", where=where,
-                        hint="Use an aggregate, such as wb.sum(col.x).")
-        for part in reduced_in(expr):
-            for given in vars(part).values():
-                check_text(given, schema.names, where=f"aggregate({name}={part.show()})")
-        single = [column for column in columns_in(expr) if column not in keys]
-        if single or not any(True for _ in reduced_in(expr)):
-            raise PlanError(f"{name} must be an aggregate, got {expr.show()}.", where=where,
-                            hint=f"Aggregate its rows, such as wb.sum(col.{single[0]})." if single
-                            else "Use an aggregate, such as wb.sum(col.x).")
+    check_results(results, keys, schema)
     if isinstance(fill, Mapping):
         for name, value in fill.items():
             if not isinstance(lift(value), Lit):
@@ -416,3 +400,28 @@ def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]
             if name not in results:
                 raise PlanError(f"fill names an unknown result {name!r}.", where=f"aggregate(fill={fill!r})",
                                 hint=near_match(name, list(results)))
+
+
+def check_results(results: Mapping[str, Any], keys: Sequence[str], schema: Schema, verb: str = "aggregate") -> None:
+    """Refuse what is not a result: each must be computed from aggregates and keys."""
+    example = "aggregate(n=wb.count())" if verb == "aggregate" else "n=wb.count()"
+    if not results:
+        raise PlanError(f"{verb}() needs at least one aggregate.", where=f"{verb}()",
+                        hint=f"Add one, such as {example}.")
+    for name, expr in results.items():
+        where = f"{verb}({name}=...)"
+        check_name(name, verb)
+        if not isinstance(expr, Expr):
+            raise PlanError(f"{name} must be an aggregate, got {expr!r}.", where=where,
+                        hint="Use an aggregate, such as wb.sum(col.x).")
+        for part in reduced_in(expr):
+            if isinstance(part, Running) and verb == "aggregate":
+                raise PlanError(f"{part.show()} needs groups that close.", where=f"{verb}({name}=...)",
+                                hint="Use epoch_aggregate(size, closing_when=...).")
+            for given in vars(part).values():
+                check_text(given, schema.names, where=f"{verb}({name}={part.show()})")
+        single = [column for column in columns_in(expr) if column not in keys]
+        if single or not any(True for _ in reduced_in(expr)):
+            raise PlanError(f"{name} must be an aggregate, got {expr.show()}.", where=where,
+                            hint=f"Aggregate its rows, such as wb.sum(col.{single[0]})." if single
+                            else "Use an aggregate, such as wb.sum(col.x).")

@@ -16,7 +16,7 @@ from whimbrel.expr.reductions import reduced_in
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import HIDDEN, Aggregate, Exact, KnownInput, LineageRequest, Operator, Reach
 
-__all__ = ["WindowBound"]
+__all__ = ["Running", "WindowBound"]
 
 FILLED = "row is made"
 """The column that tells rows that were made for empty windows from others."""
@@ -30,6 +30,19 @@ class WindowBound(Reduced):
 
     def show(self) -> str:
         return f"window_{self.which}()"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Running(Reduced):
+    """The value of an aggregate over all rows since its group opened."""
+
+    of: Aggregate
+
+    kind: ClassVar[str] = "a running aggregate"
+    computed_by: ClassVar[str] = "epoch_aggregate(...)"
+
+    def show(self) -> str:
+        return f"running({self.of.show()})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,7 +29,7 @@ _CROWDED = 65_536
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LastRows(Operator):
-    """End each event once `rows` others of its key have started strictly later.
+    """Keep the last `rows` events of each key active.
 
         time     0    5    10   15   20
         in       a  b    c    d          (points at 0, 3, 8, 13)
@@ -38,8 +38,8 @@ class LastRows(Operator):
                          c───────────    (never ends)
                               d──────
 
-    At each time the active events of a key are its last `rows` events. Events of one key and time end together, so more
-    than `rows` can be active after such events. The order in which they came never decides.
+    An event ends once `rows` others of its key have started strictly later. Events of one key and time end together, so
+    more than `rows` can be active after such events. The order in which they came never decides.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ class LastRowsKernel(Kernel):
         Per group: its first and its last live slot, how many are live, how many of them start with the first.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[Expr], most: int) -> None:
-        self.key_exprs, self.most = tuple(keys), most
+    def __init__(self, schema: Schema, keys: Sequence[Expr], limit: int) -> None:
+        self.key_exprs, self.limit = tuple(keys), limit
         self.keys = KeyTable([type_of(expr, schema) for expr in keys])
         self.store = RowStore(schema)
         self.crowded = _CROWDED
@@ -153,7 +153,7 @@ class LastRowsKernel(Kernel):
         self.store.append(begun)
         self.live[base:total] = True
         ended, at = np.empty(total, np.int64), np.empty(total, np.int64)
-        count = int(_end_earlier(rows.sync, groups, self.most, base, self.start, self.after, self.head, self.tail,
+        count = int(_end_earlier(rows.sync, groups, self.limit, base, self.start, self.after, self.head, self.tail,
                                  self.rows, self.ties, ended, at))
         if not count:
             return [begun]

@@ -14,6 +14,7 @@ from whimbrel.testing.oracle.stateless import Function
 ROWS = "rows of the snapshot"
 BOUNDS = "bounds of the window"
 """What a result is computed from, in addition to the keys."""
+SINCE_OPENED = "rows since the group opened"
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,34 @@ def _computed(seen: Payload, columns: Mapping[str, Function], keys: Iterable[str
               constants: Mapping[str, Any]) -> Payload:
     kept = {key: seen[key] for key in keys}
     return kept | {name: constants[name] if name in constants else of(seen) for name, of in columns.items()}
+
+
+def epoch_aggregate(facts: Sequence[Event], size: int, closing: Function, results: Mapping[str, Function],
+                    keys: Mapping[str, Function], *, offset: int = 0) -> list[Event]:
+    """At each epoch's end each open group gives a row; then those for which `closing` is true close.
+
+    "Ordinary aggregates speak of that epoch, running ones of all since the group opened", "also in epochs without
+    rows"; a group's "next row opens another". Epochs end with the last one of the stream that has a row.
+    """
+    def epoch(time: Any) -> Any:
+        return time - (time - offset) % size
+
+    groups: dict[tuple[Any, ...], dict[Any, list[Payload]]] = {}
+    for start, _, payload in facts:
+        key = tuple(of(payload) for of in keys.values())
+        groups.setdefault(key, {}).setdefault(epoch(start), []).append(payload)
+    last = max((epoch(start) for start, _, _ in facts), default=0)
+    answer: list[Event] = []
+    for key, epochs in groups.items():
+        named, since = dict(zip(keys, key, strict=True)), list[Payload]()
+        at, is_open = min(epochs), False
+        while at <= last:
+            if is_open or at in epochs:
+                rows = epochs.get(at, [])
+                since, is_open = [*since, *rows], True
+                seen = named | {ROWS: rows, BOUNDS: (at, at + size), SINCE_OPENED: since}
+                answer.append((at, at + size, named | {name: of(seen) for name, of in results.items()}))
+                if closing(seen) is True:
+                    since, is_open = [], False
+            at = at + size if is_open else min((each for each in epochs if each > at), default=last + 1)
+    return answer

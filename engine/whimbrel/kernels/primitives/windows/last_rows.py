@@ -11,13 +11,13 @@ from whimbrel.kernels.primitives.hashing.hash_table import index
 Array = np.ndarray[Any, Any]
 
 
-def end_earlier_rows(sync: Array, group: Array, most: int, slot: int, start: Array, after: Array, head: Array,
+def end_earlier_rows(sync: Array, group: Array, limit: int, slot: int, start: Array, after: Array, head: Array,
                      tail: Array, rows: Array, ties: Array, ended: Array, at: Array) -> int:
     """Link rows into the list of their group, and write slots that end and their ends; returns how many those are.
 
     Rows come in the order of time and get the slots from `slot` on. Per slot: when the row starts, and the next slot of
     its group. Per group: the first and the last slot, how many rows are in the list, and how many of them start with
-    the first. A first row ends where `most` rows have started strictly after it.
+    the first. A first row ends where `limit` rows have started strictly after it.
     """
     count = 0
     for row in range(sync.shape[0]):
@@ -32,7 +32,7 @@ def end_earlier_rows(sync: Array, group: Array, most: int, slot: int, start: Arr
         tail[mine] = slot
         rows[mine] += 1
         slot += 1
-        while rows[mine] - ties[mine] >= most:
+        while rows[mine] - ties[mine] >= limit:
             first = head[mine]
             for _ in range(ties[mine]):
                 ended[count], at[count] = first, time
