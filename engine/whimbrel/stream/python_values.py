@@ -23,6 +23,7 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Expr, trace
 from whimbrel.expr.columns import children
 from whimbrel.expr.temporal_nodes import Temporal
+from whimbrel.operators.aggregation.result_expressions import Running
 from whimbrel.operators.patterns.pattern import (
     EitherPattern,
     EventPattern,
@@ -197,13 +198,13 @@ def _keywords(texts: Mapping[str, str]) -> list[str]:
 
 
 def _aggregates(expr: Expr) -> Iterator[Aggregate]:
-    """All aggregates in an expression, also those within windows of temporal parts."""
+    """All aggregates in an expression, also those within temporal parts and running ones."""
     todo = [expr]
     while todo:
         each = todo.pop()
         if isinstance(each, Aggregate):
             yield each
-        elif isinstance(each, Temporal):
+        elif isinstance(each, Temporal | Running):
             todo.append(each.of)
         else:
             todo += children(each)

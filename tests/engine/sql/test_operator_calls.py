@@ -37,9 +37,13 @@ CALLS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "drop": ('"drop"(TCP, len)', lambda: TCP.drop("len")),
     "edges": ("EDGES(TCP)", TCP.edges),
     "explode": ("EXPLODE(TCP, x, ARRAY[len, protocol])", lambda: TCP.explode("x", [col.len, col.protocol])),
+    "epoch_aggregate": (
+        "EPOCH_AGGREGATE(TABLE TCP PARTITION BY srcIP, 60, count(*) = 0, n => count(*), m => max(len))",
+        lambda: TCP.group_by("srcIP").epoch_aggregate(60, wb.count() == 0, n=wb.count(), m=wb.max(col.len))),
     "extend": ("EXTEND(TCP, 5)", lambda: TCP.extend(5)),
     "hopping_window": ("HOPPING_WINDOW(TCP, 60, hop => 30)", lambda: TCP.hopping_window(60, hop=30)),
     "join": ("\"join\"(TCP, SYN, DESCRIPTOR(srcIP), suffix => '_s')", lambda: TCP.join(SYN, "srcIP", suffix="_s")),
+    "last_rows": ("LAST_ROWS(TABLE TCP PARTITION BY srcIP, 3)", lambda: TCP.group_by("srcIP").last_rows(3)),
     "on_clock": ("ON_CLOCK(WAVE, CLOCK, index => 'index', time => 'at')",
                  lambda: WAVE.on_clock(CLOCK, index="index", time="at")),
     "pivot": ('"pivot"(TUMBLING_WINDOW(TCP, 60), srcIP, attribute => protocol, value => len, "values" => ARRAY[6, 17])',

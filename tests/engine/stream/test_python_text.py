@@ -62,6 +62,8 @@ QUERIES: dict[str, Callable[[], wb.Stream]] = {
         n=wb.count(), s=wb.sum(col.x, empty=None), m=wb.mean(col.x).where(col.k == "a"), d=wb.count_distinct(col.k),
         q=wb.quantile(col.x, 0.9, interpolation="discrete"), v=wb.var(col.x, sample=False), w=wb.window_start() // 60,
         c=wb.collect(col.x), t=wb.top_k(col.x, 2), f=wb.first(col.k), r=wb.max(col.x) - wb.min(col.x)),
+    "epochs": lambda: LOG.group_by("k").epoch_aggregate(
+        5, wb.count() == 0, offset=2, n=wb.running(wb.count()), p=wb.running(POWER(col.x))).last_rows(2),
     "an aggregate of users": lambda: LOG.tumbling_window(10).aggregate(p=POWER(col.x) / wb.count()),
     "empty windows": lambda: LOG.tumbling_window(5).group_by("k").aggregate(n=wb.count(), fill={"n": 0}),
     "changes only": lambda: LOG.hopping_window(10, 5, label="end").group_by("k").aggregate(emit="close", n=wb.count()),
