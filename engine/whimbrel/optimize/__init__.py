@@ -61,7 +61,7 @@ def notes_on_loops(node: Node) -> list[str]:
 
 
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
-    plans = fuse_periodic(_before_loops(roots))
+    plans = recompute_late(fuse_periodic(_before_loops(roots)))
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
 
 
@@ -69,8 +69,7 @@ def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     check_limits(roots)
     roots = cut_sources(roots)
-    plans = sort_as_needed(recompute_late(split_latencies(
-        share_sources(push_down(share_subplans(widen_windows(roots)))))))
+    plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
     return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 
 

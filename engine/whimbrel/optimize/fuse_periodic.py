@@ -41,10 +41,14 @@ def loop_notes(roots: Sequence[Node]) -> list[str]:
 def _fuse(roots: Sequence[Node], reasons: dict[str, str]) -> tuple[Node, ...]:
     spacings = spacings_below(roots)
     parts: dict[int, tuple[Operator | Source, Sequence[Node]]] = {}
+    loops: dict[tuple[object, ...], PeriodicLoop] = {}
 
     def inputs(node: Node) -> Sequence[Node]:
-        parts[id(node)] = _fused(node, spacings[id(node)], reasons) or (node.op, node.inputs)
-        return parts[id(node)][1]
+        op, before = _fused(node, spacings[id(node)], reasons) or (node.op, node.inputs)
+        if isinstance(op, PeriodicLoop):  # parts of the same operators have one loop
+            op = loops.setdefault((op.period, op.lasts, op.causal, *_structure(node, before)), op)
+        parts[id(node)] = op, before
+        return before
 
     done: dict[int, Node] = {}
     for node in walk(roots, inputs):
@@ -73,11 +77,22 @@ def _fused(node: Node, spacings: frozenset[SlotSpacing], reasons: dict[str, str]
             continue
         shown = tuple(dict.fromkeys(loop.shown[::-1]))
         return PeriodicLoop(last=last, period=spacing.period, lasts=lasts, per=spacing.per, shown=shown,
-                      causal=node.properties.causal, unit=node.schema.unit), loop.inputs
+                            causal=node.properties.causal, unit=node.schema.unit), loop.inputs
     if found and isinstance(node.op, Operator) and not isinstance(node.op, _BY_POSITION) and (
             found[0] not in reasons.values()):
         reasons[node.op.show()] = found[0]
     return None
+
+
+def _structure(node: Node, inputs: Sequence[Node]) -> list[tuple[int, ...]]:
+    """The operators of a part of a plan, and which of them reads which, whatever its inputs are."""
+    numbers = {id(each): number for number, each in enumerate(inputs)}
+    found: list[tuple[int, ...]] = []
+    for each in walk((node,), lambda each: () if id(each) in numbers else each.inputs):
+        if id(each) not in numbers:
+            found.append((id(each.op), *(numbers[id(below)] for below in each.inputs)))
+            numbers[id(each)] = len(numbers)
+    return found
 
 
 def _lasting(loop: Lowering, last: PeriodicStep) -> int | None:
@@ -85,7 +100,7 @@ def _lasting(loop: Lowering, last: PeriodicStep) -> int | None:
     spacing = loop.spacing
     if loop.sparse and slot_bounds(last).span > _MAX_SPARSE_REACH:
         raise OutsideLoopError(f"its windows are longer than {_MAX_SPARSE_REACH // 2:,} ticks, and not every tick "
-                                f"needs to have an event")
+                               f"needs to have an event")
     if loop.sparse:
         joins, gap = any(isinstance(step, Joined) for step in in_order(last)), max(map(_gap, loop.inputs))
         if gap > (_MAX_GAP if joins else _MAX_GAP_OF_WINDOWS):

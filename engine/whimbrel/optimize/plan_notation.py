@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 from whimbrel.batch import Schema
 from whimbrel.clock import show_ticks
@@ -13,6 +14,7 @@ from whimbrel.operators import (
     AlignSamples,
     Assume,
     Coalesce,
+    FirFilter,
     GroupAggregate,
     OverTime,
     PeriodicLoop,
@@ -44,7 +46,7 @@ from whimbrel.temporal.loop_steps import (
 from whimbrel.temporal.notation import Leaf, Notation, TimedEvents, inside, of_nothing
 from whimbrel.temporal.parts import CellWindow, TimeWindow
 
-_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample, Recompute
+_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample, FirFilter, Recompute
 _SCALAR = Select, Where, Results, Assume, AlignSamples
 
 
@@ -179,6 +181,10 @@ class _TimedPart:
                 of = self.events(node.inputs[0])
                 made = {each.name: self._running(each, of) for each in op.columns}
                 return replace(of, columns={**of.columns, **made})
+            case FirFilter() as op:
+                self._runs("by position", op.keys)
+                of = self.events(node.inputs[0])
+                return replace(of, columns={**of.columns, op.name: self._filtered(op, of)})
             case Resample() as op:
                 self._runs("one sample at a time", op.keys)
                 of, self.every = self.events(node.inputs[0]), op.period
@@ -206,6 +212,14 @@ class _TimedPart:
     def _sampled(self, expr: Expr, how: str, reads: Bounds) -> Expr:
         base = self.text.conditional("v", expr, ()).base
         return self.text.leaf(Leaf(base, f"~{base}[{how}({{t}})]", 0, reads))
+
+    def _filtered(self, op: FirFilter, of: TimedEvents) -> Expr:
+        """A sum of samples around t."""
+        text, period = self.text, op.sampling.period
+        window, reads = text.window(TimeWindow(ceil((len(op.taps) - op.back) * period), ceil(op.back * period)))
+        base = text.conditional("v", of.read(op.expr), of.conditions).base
+        body = f"⊕({of_nothing(op.text, op.expr)}, ~{base}[{window}])"
+        return text.leaf(text.define("fir", body, reads.then(text.reads.get(base, HERE))))
 
     def _running(self, column: RunningColumn, of: TimedEvents) -> Expr:
         """A value of all events so far."""

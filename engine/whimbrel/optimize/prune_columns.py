@@ -20,16 +20,18 @@ def prune_columns(roots: Sequence[Node]) -> tuple[Node, ...]:
                 wanted[id(below)] |= names
 
     done: dict[int, Node] = {}
+    narrower: dict[tuple[int, frozenset[str]], Operator] = {}
     for node in nodes:
-        inputs = tuple(done[id(below)] for below in node.inputs)
-        done[id(node)] = Node(_narrowed(node, wanted[id(node)]), inputs)
+        op, names = node.op, wanted[id(node)]
+        # An operator that is in several places stays one.
+        made = (narrower.setdefault((id(op), names), op.narrowed(names)) if isinstance(op, Operator)
+                else _narrowed_source(op, node, names))
+        done[id(node)] = Node(made, tuple(done[id(below)] for below in node.inputs))
     return tuple(done[id(root)] for root in roots)
 
 
-def _narrowed(node: Node, wanted: frozenset[str]) -> Operator | Source:
-    if isinstance(node.op, Operator):
-        return node.op.narrowed(wanted)
-    if node.op.edges:
-        return node.op
-    kept = tuple(name for name in node.schema.names if name in wanted | {node.op.disorder.partition})
-    return node.op if len(kept) == len(node.schema.names) else FilteredSource(node.op, kept)
+def _narrowed_source(source: Source, node: Node, wanted: frozenset[str]) -> Source:
+    if source.edges:
+        return source
+    kept = tuple(name for name in node.schema.names if name in wanted | {source.disorder.partition})
+    return source if len(kept) == len(node.schema.names) else FilteredSource(source, kept)

@@ -35,7 +35,7 @@ def spacings_of(node: Node) -> list[SlotSpacing]:
     known = node.properties
     if known.apart is None or not known.intervals_only:
         return []
-    lasts = known.duration or (None if node.reach is None else node.reach.longest)
+    lasts = known.duration or (1 if known.points else None if node.reach is None else node.reach.longest)
     period, per = known.apart.period, tuple(sorted(known.apart.per))
     if lasts is None or (lasts > 1 and known.duration is None):  # some may last less
         return []

@@ -190,7 +190,7 @@ class Notation:
 
         A window that is given as text reads as far as `reads`.
         """
-        text, reads = (window, reads) if isinstance(window, str) else self._window(window)
+        text, reads = (window, reads) if isinstance(window, str) else self.window(window)
         of = events.where(aggregate.condition)
         plain = replace(aggregate, condition=None).show()
         if aggregate.expr is None:
@@ -240,7 +240,8 @@ class Notation:
         function = aggregates[0].show().split("(")[0] if len(aggregates) == 1 else "value"
         return f"{function}{size}".replace(".", "_")
 
-    def _window(self, window: Window) -> tuple[str, Bounds]:
+    def window(self, window: Window) -> tuple[str, Bounds]:
+        """A window as text, and how far it reads."""
         match window:
             case TimeWindow(back, lookahead):
                 return f"{self._time(back)} : {self._time(-lookahead)}", window_bounds(window)
@@ -248,7 +249,7 @@ class Notation:
                 return f"last({rows}, t)", window_bounds(window)
             case CellWindow(size, offset):
                 shift = f", offset={show_ticks(offset, self.unit)}" if offset else ""
-                return f"cell(t, {show_ticks(size, self.unit)}{shift})", Bounds(size, size)
+                return f"cell(t, {show_ticks(size, self.unit)}{shift})", window_bounds(window)
 
 
 def inside(condition: Expr) -> str:

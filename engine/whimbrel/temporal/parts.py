@@ -104,7 +104,6 @@ class ReadColumn:
             yield from (expr for expr in (each.expr, each.condition) if expr is not None)
 
 
-
 class ReadColumns(tuple[ReadColumn, ...]):
     """Columns that are read together."""
 

@@ -172,5 +172,3 @@ class _Lines:
 
     def _suffix(self, entry: str) -> str:
         return tuple_of("suffix", entry, self.fields)
-
-

@@ -17,9 +17,11 @@ from tests.engine.stream.test_latency_bands import dropping
 from tests.engine.stream.test_latency_bands import rows as counted
 from whimbrel import col
 from whimbrel.batch import Field, Schema
+from whimbrel.operators import PeriodicLoop, Recompute
 from whimbrel.operators.temporal import recompute_kernel
 from whimbrel.operators.temporal.recompute_kernel import RecomputeKernel
-from whimbrel.plan import Node
+from whimbrel.optimize import optimize_together
+from whimbrel.plan import Node, walk
 from whimbrel.run import Execution, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing.rows import BatchedRows
@@ -39,9 +41,29 @@ QUERIES: dict[str, Callable[[wb.Stream], wb.Stream]] = {
     "changes with lookahead": lambda log: log.select("x").over_time(m=wb.sum(col.x).past(2, ahead=3), x=col.x),
     "changes by key": lambda log: log.group_by("k").over_time(m=wb.sum(col.x).past(4)),
     "multiples": lambda log: log.select("x").over_time(every=3, m=wb.sum(col.x).past(7)),
+    "loop": lambda log: sampled(log).select(d=wb.mean(col.x).past(6) - wb.sum(col.x).past(3)),
+    "loop with lookahead": lambda log: sampled(log).select(d=col.x - col.x.ahead(3), m=wb.max(col.x).past(4, ahead=2)),
+    "windows of a loop": lambda log: sampled(log).sliding_window(5).aggregate(n=wb.count(), m=wb.max(col.x)),
+    "two loops": lambda log: sampled(log).select(m=wb.mean(col.x).past(3)).select(d=wb.sum(col.m).past(3)),
+    "samples filtered": lambda log: sampled(log).select(y=wb.fir(col.x, [0.5, 0.25, 0.25])),
+    "centered filter of keys": lambda log: log.select("k", "x").group_by("k").assume(
+        periodic=1, gaps=True, phase=0, per="k").select("k", y=wb.fir(col.x, [1, 0, -1], align="center", settle=None)),
+    "line": lambda log: log.select("x").resample(2, how="linear", limit=9),
+    "held": lambda log: log.select("x").resample(4, how="hold", limit=5),
+    "nearest by key": lambda log: log.select("k", "x").group_by("k").resample(3, how="nearest", limit=5),
+    "so far": lambda log: log.select("x", s=newest(col.x).so_far()),
     "changes of changes": lambda log: log.select("x").over_time(m=wb.sum(col.x).past(2)).over_time(
         n=wb.max(col.m).past(3)),
 }
+
+
+newest = wb.aggregate(init=(0, -99), accumulate=lambda s, x, start: (x, start) if x > 6 or start - s[1] >= 9 else s,
+                      result=lambda s: s[0], name="newest", forgets=30)
+
+
+def sampled(log: wb.Stream) -> wb.Stream:
+    """Samples, of which many are missing."""
+    return log.select("x").set_duration(1).assume(periodic=1, gaps=True, phase=0)
 
 
 def a_log(seed: int, lasting: int = 1, count: int = 60) -> wb.Stream:
@@ -119,7 +141,10 @@ def test_batches_checkpoints_and_early_answers_change_nothing(name: str, tmp_pat
     (lambda log: log.select(s=wb.sum(col.x).past(20)), 45),
     (lambda log: log.select(s=wb.sum(col.x).past(5, ahead=15)), 30),
     (lambda log: log.select("x").over_time(s=wb.sum(col.x).past(20)), 90),
-    (lambda log: log.select("x").over_time(every=5, s=wb.sum(col.x).past(20)), 12)])
+    (lambda log: log.select("x").over_time(every=5, s=wb.sum(col.x).past(20)), 12),
+    (lambda log: sampled(log).select(s=wb.sum(col.x).past(20)), 130),
+    (lambda log: sampled(log).select(y=wb.fir(col.x, [0.5, 0.5])), 8),
+    (lambda log: log.select("x").resample(5, how="hold", limit=20), 24)])
 def test_one_late_row_computes_its_reach_again(query: Callable[[wb.Stream], wb.Stream], most: int) -> None:
     """Of 10,000 rows at most those within reach, and those that fill their windows."""
     at = [*range(5_000), *range(5_001, 10_000), 5_000]
@@ -129,6 +154,15 @@ def test_one_late_row_computes_its_reach_again(query: Callable[[wb.Stream], wb.S
     assert 0 < again <= most
     changed = [row for row in bands.collect().to_pylist() if row["band"] == "10000" and row["change"] != "unchanged"]
     assert 0 < len(changed) <= again
+
+
+def test_the_loops_of_two_bands_are_one() -> None:
+    """Then the later band knows that it differs near late rows only."""
+    bands = QUERIES["loop"](a_log(1)).at_latencies(*LATENCIES)
+    assert bands.explain().count("recompute(periodic_loop(") == 2
+    loops = {id(op.op if isinstance(op := node.op, Recompute) else op) for node in walk(optimize_together(
+        [band.node for band in bands])) if isinstance(node.op, PeriodicLoop | Recompute)}
+    assert len(loops) == 1
 
 
 def test_ranges_with_few_rows_between_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,8 @@ class RunningAggregate(Operator):
 
     accepts_edges: ClassVar[bool] = True
 
+    late_rows_change = "starts"
+
     keys: tuple[str, ...] = ()
     columns: tuple[RunningColumn, ...]
     unit: TickUnit = None

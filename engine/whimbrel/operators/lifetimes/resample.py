@@ -83,6 +83,8 @@ class Resample(Operator):
      {'start': 30, 'x': None}]
     """
 
+    late_rows_change = "starts"
+
     period: int
     how: SampleMethod
     limit: int | None = None

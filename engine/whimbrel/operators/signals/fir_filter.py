@@ -64,6 +64,8 @@ class FirFilter(Operator):
     [None, 2.0, 4.0, None, 3.0]
     """
 
+    late_rows_change = "starts"
+
     name: str
     expr: Expr
     taps: tuple[float, ...]

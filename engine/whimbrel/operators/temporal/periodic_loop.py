@@ -61,6 +61,8 @@ class PeriodicLoop(Operator):
     [2.0, 3.0, 5.0, 7.0, 8.0]
     """
 
+    late_rows_change = "lifetimes"
+
     last: PeriodicStep
     period: int
     lasts: int
