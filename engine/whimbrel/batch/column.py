@@ -17,8 +17,8 @@ from whimbrel.batch.fixed_width import (
     numpy_type,
     present,
 )
-from whimbrel.batch.segment_arrow import segments_from_arrow, segments_to_arrow
-from whimbrel.batch.segment_type import SegmentType
+from whimbrel.batch.segment_arrow import complex_from_arrow, complex_to_arrow, segments_from_arrow, segments_to_arrow
+from whimbrel.batch.segment_type import SegmentType, sample_dtype
 from whimbrel.batch.segments import Segments
 from whimbrel.batch.storage import Storage
 
@@ -65,6 +65,21 @@ class Column:
         """The values of a column of segments."""
         assert isinstance(self.values, Segments)
         return self.values
+
+    @property
+    def samples(self) -> tuple[np.ndarray[Any, Any], Mask | None]:
+        """The values as samples, and where they are there: pairs of floats are complex numbers."""
+        if isinstance(self.values, np.ndarray):
+            return self.values, self.valid
+        dtype = sample_dtype(self.type)
+        assert dtype is not None, "the column has samples"
+        return complex_from_arrow(self.values, dtype)
+
+    @staticmethod
+    def of_samples(type_: pa.DataType, values: np.ndarray[Any, Any], valid: Mask | None = None) -> Column:
+        """A column of samples, which are shared: complex numbers are pairs of floats."""
+        return Column(type_, complex_to_arrow(type_, values, valid)) if values.dtype.kind == "c" else Column(
+            type_, values, valid)
 
     def validity(self) -> Mask:
         """Bool array, True where a value is present, whatever holds the values."""

@@ -87,6 +87,11 @@ def _samples_to_arrow(type_: pa.DataType, values: Array, missing: Array) -> pa.A
             there[first:stop] = False
     if values.dtype.kind != "c":
         return fixed_width_to_arrow(type_, values, there)
+    return complex_to_arrow(type_, values, there)
+
+
+def complex_to_arrow(type_: pa.DataType, values: Array, there: Array | None) -> pa.Array:
+    """Complex numbers as pairs of floats, which they share."""
     parts = fixed_width_to_arrow(type_.value_type, np.ascontiguousarray(values).view(values.real.dtype), None)
     validity = None if there is None else packed_bits(there)
     return pa.Array.from_buffers(type_, len(values), [validity], children=[parts])
@@ -99,9 +104,14 @@ def _samples_from_arrow(type_: pa.DataType, values: pa.Array) -> tuple[Array, Ar
     if dtype.kind != "c":
         samples, valid = fixed_width_from_arrow(values if values.type == type_ else values.cast(type_), dtype)
         return samples, runs_of(valid)
-    whole = values.values.slice(2 * values.offset, 2 * len(values))
-    parts, _ = fixed_width_from_arrow(whole, dtype.type(0).real.dtype)
-    return parts.view(dtype), runs_of(present(values) if values.null_count else None)
+    samples, valid = complex_from_arrow(values, dtype)
+    return samples, runs_of(valid)
+
+
+def complex_from_arrow(pairs: pa.Array, dtype: np.dtype[Any]) -> tuple[Array, Array | None]:
+    """Pairs of floats as complex numbers, which share them, and where they are there."""
+    parts, _ = fixed_width_from_arrow(pairs.values.slice(2 * pairs.offset, 2 * len(pairs)), dtype.type(0).real.dtype)
+    return parts.view(dtype), present(pairs) if pairs.null_count else None
 
 
 def runs_of(valid: Array | None) -> Array:

@@ -205,9 +205,7 @@ def _dtype(type_: pa.DataType) -> np.dtype[Any]:
 
 def _pairs(type_: pa.DataType, values: Array, valid: Array) -> Value:
     """Complex numbers as pairs of floats."""
-    floats = Column(type_.value_type, values.view(values.real.dtype)).to_arrow()
-    mask = None if valid.all() else pa.array(~valid)
-    return Value(type_, pa.FixedSizeListArray.from_arrays(floats, type=type_, mask=mask))
+    return Value(type_, Column.of_samples(type_, values, None if valid.all() else valid).values)
 
 
 def _alike(sizes: Sequence[Array], valid: Array) -> Iterator[Array]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import SPACIOUS_BYTES, Batch, Column, Pulse, Schema, Ticks
+from whimbrel.batch import SPACIOUS_BYTES, Batch, Column, Pulse, Schema, Ticks, sample_dtype
 from whimbrel.clock import TickUnit, Timebase, ticks_per_second
 from whimbrel.errors import PlanError
 from whimbrel.kernels import wait_for_compiler
@@ -195,6 +195,8 @@ def _runs(numbers: Sequence[Ticks | tuple[int, int]]) -> tuple[Ticks, Ticks]:
 def _array(type_: pa.DataType, columns: Sequence[Column]) -> Array:
     """The values of a channel, one batch after the other."""
     column = Column.concat(columns) if columns else Column.nulls(type_, 0)
+    if isinstance(column.values, pa.FixedSizeListArray) and sample_dtype(type_) is not None:
+        column = Column(pa.null(), *column.samples)  # complex numbers
     if not isinstance(column.values, np.ndarray):
         return column.to_arrow().to_numpy(zero_copy_only=False)
     values = column.values

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Field, Schema, frozen
+from whimbrel.batch import Batch, Column, Field, Schema, frozen, sample_type
 from whimbrel.clock import Rate
 from whimbrel.plan import Node, OrderingSpec, Source
 from whimbrel.run.checkpoint import load, save
@@ -119,7 +119,7 @@ class _Signal:
     @staticmethod
     def of(channels: Mapping[str, Any], rate: Rate | None, missing: Collection[int], keys: Sequence[str],
            jitter_ns: int, chance: np.random.Generator) -> _Signal:
-        arrays = {name: pa.array(values) for name, values in channels.items()}
+        arrays = {name: _array(values) for name, values in channels.items()}
         count = min(map(len, arrays.values()))
         there = np.array([number for number in range(count) if number not in missing], np.int64)
         numbers = np.concatenate([there + 3 * key for key in range(max(1, len(keys)))])
@@ -160,3 +160,9 @@ def _compare(rows: list[dict[str, Any]], whole: list[dict[str, Any]], how: str) 
             raise AssertionError(f"{how}: row {number} is {row}, not {expected}")
     if len(rows) != len(whole):
         raise AssertionError(f"{how}: {len(rows)} rows, not {len(whole)}")
+
+
+def _array(values: Any) -> pa.Array:
+    """A channel in Arrow; complex samples are pairs of floats."""
+    is_complex = isinstance(values, np.ndarray) and values.dtype.kind == "c"
+    return Column.of_samples(sample_type(values.dtype), values).to_arrow() if is_complex else pa.array(values)

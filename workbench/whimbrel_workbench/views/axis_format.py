@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bokeh.models import Axis, CustomJS, CustomJSHover, CustomJSTickFormatter
+from bokeh.models import Axis, CustomJS, CustomJSHover, CustomJSTickFormatter, LinearColorMapper
 from bokeh.plotting import figure
 
 # Very small and very large numbers are written with a power of ten, as value_words() does it.
@@ -75,6 +75,21 @@ def count_ticks() -> CustomJSTickFormatter:
 def number_hover() -> CustomJSHover:
     """Numbers under the mouse, for tooltips such as ``@value{custom}``."""
     return CustomJSHover(code=_VALUE)
+
+
+def count_hover(one: str) -> CustomJSHover:
+    """Counts under the mouse with their noun, such as "1 window", "2 windows" and "no windows"."""
+    return CustomJSHover(code=f"return value > 0 ? value.toLocaleString('en') + ' {one}' + (value > 1 ? 's' : '') "
+                              f": 'no {one}s'")
+
+
+def shade_hover(scale: LinearColorMapper, shades: int) -> CustomJSHover:
+    """Levels in decibels of the numbers of colors under the mouse, the first of which stands for all that is lower."""
+    return CustomJSHover(args={"scale": scale, "shades": shades}, code="""
+        if (!(value > 0)) return "no frame"
+        const level = scale.low + (value - 1) / (shades - 1) * (scale.high - scale.low)
+        return (value > 1 ? "" : "at most ") + level.toFixed(0).replace("-0", "0") + " dB"
+    """)
 
 
 def name_ticks(fig: figure, axis: Axis) -> CustomJSTickFormatter:

@@ -16,7 +16,7 @@ from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.spectrum_columns import Levels, SpectrumColumns
 from whimbrel_workbench.html_pane import Text
 from whimbrel_workbench.page_messages import PageMessage
-from whimbrel_workbench.views.axis_format import number_hover, number_ticks
+from whimbrel_workbench.views.axis_format import number_hover, number_ticks, shade_hover
 from whimbrel_workbench.views.chart import chart, page_html
 from whimbrel_workbench.views.color_scales import palette_of
 from whimbrel_workbench.views.contract import Host
@@ -46,22 +46,24 @@ class SpectrogramView(ZoomedChart[Spectrogram]):
         self._most: float | None = None
         self._step = 0
         when = "{%F %T.%3N}" if picture.calendar else "{0,0}"
-        hover = HoverTool(tooltips=[("", f"$x{when}"), ("", f"$y{{custom}} {picture.frequency}")],
-                          formatters={"$x": "datetime" if picture.calendar else "numeral", "$y": number_hover()})
+        shades = palette_of(host.style, Extent(0.0, 1.0))[-SHADES:]
+        self._scale = LinearColorMapper(palette=shades, low=-DEPTH_DB, high=0)
+        hover = HoverTool(
+            tooltips=[("", f"$x{when}"), ("", f"$y{{custom}} {picture.frequency}"), ("", "@image{custom}")],
+            formatters={"$x": "datetime" if picture.calendar else "numeral", "$y": number_hover(),
+                        "@image": shade_hover(self._scale, SHADES)})
         self._asked = PageMessage()
         self._asked.param.watch(lambda _event: self._refine(), "value")
         super().__init__(picture, host, chart(
             host.style, hover, min_border_right=_SCALE_PX, tools=_TOOLS, y_range=Range1d(),
             x_range=Range1d(min_interval=picture.channel.axis.min_visible),
             x_axis_type="datetime" if picture.calendar else "linear"), self._asked)
-        shades = palette_of(self._style, Extent(0.0, 1.0))[-SHADES:]
         self._cells = ColumnDataSource({name: [] for name in ("image", "x", "y", "dw", "dh")})
         self._figure.image("image", "x", "y", "dw", "dh", source=self._cells, color_mapper=LinearColorMapper(
             palette=shades, low=1, high=SHADES, low_color="#0000"))
         self._open = ColumnDataSource({"left": [], "right": []})
         self._figure.quad("left", "right", top=picture.per_s / 2, bottom=0, source=self._open, fill_color=None,
                           line_color=None, hatch_pattern="/", hatch_color=INK, hatch_scale=8)
-        self._scale = LinearColorMapper(palette=shades, low=-DEPTH_DB, high=0)
         self._figure.add_layout(ColorBar(
             color_mapper=self._scale, width=10, bar_line_color=None, background_fill_alpha=0, title="dB", padding=6,
             major_label_text_color=INK, major_label_text_font=FONT, major_tick_line_color=None, title_text_color=INK,

@@ -10,7 +10,7 @@ from bokeh.models import ColorBar, ColumnDataSource, HoverTool, LogColorMapper, 
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.scope import ScopeChannel
 from whimbrel_workbench.frames.trigger import TriggerFrame, TriggerWindow
-from whimbrel_workbench.views.axis_format import count_ticks
+from whimbrel_workbench.views.axis_format import count_hover, count_ticks
 from whimbrel_workbench.views.channel_bands import BAND, ChannelBands, bands, height_px, on_band
 from whimbrel_workbench.views.chart import chart
 from whimbrel_workbench.views.color_scales import counts_palette
@@ -39,7 +39,8 @@ class TriggerView(ZoomedChart[TriggerFrame]):
 
     def __init__(self, picture: TriggerFrame, host: Host) -> None:
         when = f"$x{{0,0.[000]}} {picture.unit}"
-        on_cells = HoverTool(tooltips=[("", "@name"), ("", "@image{0,0} windows"), ("", when)])
+        on_cells = HoverTool(tooltips=[("", "@name"), ("", "@image{custom}"), ("", when)],
+                             formatters={"@image": count_hover("window")})
         on_lines = HoverTool(tooltips=[("event", "@words"), ("", "@state"), ("", when)], line_policy="nearest")
         super().__init__(picture, host, chart(
             host.style, on_cells, on_lines, height_px=height_px(picture.channels, _HIGHER), min_border_right=_SCALE_PX,

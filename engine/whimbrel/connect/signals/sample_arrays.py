@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Column, Field, Mask
+from whimbrel.batch import Column, Field, Mask, sample_type
 from whimbrel.clock import Instant, Rate, TickUnit
 from whimbrel.connect.signals.sample_ranges import SampleRanges
 from whimbrel.connect.signals.sample_source import ReadSamples, SampleSource
@@ -63,7 +63,7 @@ class ArraySource(SampleSource):
             told = ", ".join(f"{channel!r} has {length:,}" for channel, length in lengths.items())
             raise SourceError(f"Channels must have the same number of samples: {told}.", where=where,
                               hint="Use one stream for each length, or cut the arrays.")
-        schema = sample_schema([Field(channel, pa.from_numpy_dtype(_carried(values.dtype)))
+        schema = sample_schema([Field(channel, sample_type(_carried(values.dtype)))
                                 for channel, (values, _) in self._arrays.items()], unit, zone, where)
         super().__init__(name or "samples", schema, sample_timebase(rate, start, unit, zone, where), self._runs())
 
@@ -93,7 +93,7 @@ def _reader(type_: pa.DataType, values: Array, valid: Mask | None) -> Callable[[
     def read(first: int, stop: int) -> Column:
         part = values[first:stop].astype(dtype, copy=False)
         known = None if valid is None or valid[first:stop].all() else valid[first:stop]
-        return Column(type_, part, known)
+        return Column.of_samples(type_, part, known)
 
     return read
 
@@ -124,12 +124,9 @@ def _samples(channel: Any, values: Any, where: str) -> tuple[Array, Mask | None]
 
 def _check_type(channel: Any, type_: Any, where: str) -> None:
     dtype = np.dtype(type_)
-    if dtype.kind == "c":
-        raise SchemaError(f"Channel {channel!r} has complex samples, which no column can hold.", where=where,
-                          hint='Use two channels: {"re": iq.real, "im": iq.imag}.')
-    if dtype.kind not in "buif" or dtype.itemsize > 8:
+    if dtype.kind not in "buifc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise SchemaError(f"Channel {channel!r} must be an array of numbers, got {dtype}.", where=where,
-                          hint="Use integers, floats or booleans of at most 64 bits.")
+                          hint="Use integers, floats or booleans of at most 64 bits, or complex64 or complex128.")
 
 
 def _carried(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Field, Schema
+from whimbrel.batch import Field, Schema, sample_dtype
 from whimbrel.errors import PlanError, SchemaError, near_match
 from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel
@@ -233,6 +234,9 @@ def _fill_values(schema: Schema, fill: Any, sampling: Sampling) -> tuple[tuple[s
 
 
 def _is_of(value: Any, type_: pa.DataType) -> bool:
+    dtype = sample_dtype(type_)
+    if dtype is not None and dtype.kind == "c":
+        return isinstance(value, int | float | complex | np.number) and not isinstance(value, bool)
     try:
         held = pa.scalar(value, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

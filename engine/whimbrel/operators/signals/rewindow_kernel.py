@@ -138,5 +138,6 @@ class RewindowKernel(Kernel):
 def _filled(segments: Segments, value: Any) -> Segments:
     if not segments.missing().any():
         return segments
-    physical = Column.from_arrow(pa.array([value], segments.type.samples)).values[0]
+    physical = segments.dtype.type(value) if segments.dtype.kind == "c" else Column.from_arrow(
+        pa.array([value], segments.type.samples)).values[0]
     return Segments(segments.type, segments.blocks.filled(physical), segments.index, segments.size, segments.position)

@@ -194,7 +194,7 @@ class SamplesKernel(Kernel):
             offset = 0
             for parts in zip(*pieces, strict=True):
                 values, after = dict(zip(self.channels, parts, strict=True)), offset + len(parts[0])
-                columns = tuple(Column(field.type, values[field.name]) if field.name in values else
+                columns = tuple(Column.of_samples(field.type, values[field.name]) if field.name in values else
                                 others[field.name].slice(offset, after) for field in self.output)
                 made.append(Batch(self.output, Pulse(timebase, first + offset, after - offset), 1, columns))
                 offset = after
@@ -246,11 +246,11 @@ def _flat(field: Field, part: Segments) -> Column:
     """The samples of all rows, one row after the other."""
     values = part.blocks.values(part.position, part.size)
     if not len(part.blocks.missing) or not (lost := part.missing()).any():
-        return Column(field.type, values)
+        return Column.of_samples(field.type, values)
     valid = np.ones(len(values), np.bool_)
     offsets = np.cumsum(part.size) - part.size
     for row in np.flatnonzero(lost).tolist():
         start, stop = int(part.position[row]), int(part.position[row] + part.size[row])
         for first, last in part.blocks.between(start, stop).missing.tolist():
             valid[offsets[row] + first:offsets[row] + last] = False
-    return Column(field.type, values, valid)
+    return Column.of_samples(field.type, values, valid)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from whimbrel.batch import Batch, Field, Pulse, Schema, SegmentType, sample_dtype
 from whimbrel.clock import INF, MIN_TIME, Timebase
@@ -33,8 +32,7 @@ def sampling_of(known: Properties, where: str) -> Sampling:
 
 def channel_names(schema: Schema, keys: Iterable[str]) -> list[str]:
     """Columns whose values are samples; texts, lists and others have no place in a window and are left out."""
-    return [field.name for field in schema if field.name not in keys
-            and sample_dtype(field.type) is not None and not pa.types.is_fixed_size_list(field.type)]
+    return [field.name for field in schema if field.name not in keys and sample_dtype(field.type) is not None]
 
 
 def check_channels(schema: Schema, keys: Iterable[str], where: str) -> None:

@@ -54,7 +54,8 @@ class SignalBuffer:
             self._find_gaps(first, count, where)
         channels = []
         for number, (type_, column) in enumerate(zip(self.types, columns, strict=True)):
-            blocks = SampleBlocks.of(np.asarray(column.values), missing=runs_of(column.valid))
+            values, valid = column.samples
+            blocks = SampleBlocks.of(values, missing=runs_of(valid))
             new = Segments(type_, blocks, first, count, rows)
             if continues:
                 channels.append(Column(type_, self._continued(number, new)))
