@@ -40,6 +40,12 @@ QUERIES = {
                        " overlapping=False)",
     "not_overlapping_register": ".group_by('key').detect(wb.event(col.x > -3, n=wb.register.n + 1).repeat(2, 3),"
                                 " within=40, register={'n': 0}, overlapping=False, skip=True)",
+    "greedy": ".group_by('key').detect(wb.event(col.x > 0).repeat().then(wb.event(col.flag).optional()), within=20,"
+              " greedy=True)",
+    "greedy_without_overlap": ".detect(wb.sequence(a=col.x > -2, b=wb.event(col.x <= 4).repeat(0)), within=30,"
+                              " greedy=True, overlapping=False, output={'x': wb.last_of('b').x})",
+    "greedy_skip": ".group_by('flag').detect(wb.event(col.x > 0, n=col.x).then(wb.event(col.x < 5).repeat()),"
+                   " within=25, greedy=True, overlapping=False, skip=True, register={'n': 0})",
     "bounds": ".detect(wb.event(col.x > -2).repeat(2, 4).then(wb.event(col.flag).repeat(0, 1)), within=50)",
 }
 
@@ -65,7 +71,7 @@ def queries(draw: st.DrawFn) -> Query:
     form = draw(st.sampled_from(("{0}.then({1})", "({0} | {1}).repeat({2}).then({3})", "{0}.then({1}.repeat({2}))",
                                  "{0}.then({1}.optional()).then({3})", "{0}.then(({1}.then({3})).repeat({2}))")))
     pattern = form.format(one(), one(), bounds, one())
-    options = f"skip={draw(st.booleans())}, overlapping={draw(st.booleans())}"
+    options = f"skip={draw(st.booleans())}, overlapping={draw(st.booleans())}, greedy={draw(st.booleans())}"
     keys = draw(st.sampled_from(("", ".group_by('key')", ".group_by('flag')")))
     return Query((keys, f".detect({pattern}, within={draw(st.integers(1, 40))}, register={{'n': 0}}, {options})"))
 

@@ -338,8 +338,9 @@ class Methods:
         return self._unary(operators.stitch)
 
     def detect(self, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
-               skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
-               output: Outputs | None = None, allow_lookahead: bool = False) -> Self:
+               skip: bool = False, overlapping: bool = True, greedy: bool = False,
+               simultaneous: Simultaneous = "discard", output: Outputs | None = None,
+               allow_lookahead: bool = False) -> Self:
         """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
         Parameters
@@ -355,7 +356,9 @@ class Methods:
         skip : bool
             True: an event that does not match is ignored, instead of ending the run.
         overlapping : bool
-            False: no run starts at an event that moved another run.
+            False: no run starts at an event that moved another run. With `greedy`: no match begins within another one.
+        greedy : bool
+            True: of the matches that begin at one event, only those that end last are results.
         simultaneous : {"discard", "in_order"}
             "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
             arrival order.
@@ -365,7 +368,7 @@ class Methods:
             Allow events with look-ahead, such as results of windows with ``label="start"``, among finer ones.
         """
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
-                           overlapping=overlapping, simultaneous=simultaneous, output=output,
+                           overlapping=overlapping, greedy=greedy, simultaneous=simultaneous, output=output,
                            allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
 
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None, rate: Rate | None = None,

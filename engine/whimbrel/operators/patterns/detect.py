@@ -29,6 +29,7 @@ from whimbrel.expr import (
 from whimbrel.kernels import Kernel
 from whimbrel.operators.lifetimes.lifetime import show_span
 from whimbrel.operators.patterns.detect_kernel import DetectKernel
+from whimbrel.operators.patterns.greedy_kernel import GreedyKernel
 from whimbrel.operators.patterns.pattern import Automaton, Pattern, SimultaneousPattern
 from whimbrel.operators.patterns.register_codegen import Slot, path_text
 from whimbrel.operators.patterns.register_kernel import PathKernel
@@ -42,6 +43,7 @@ from whimbrel.plan import (
     TimeGrid,
     earlier,
     fluent,
+    later,
     reads_exactly,
 )
 
@@ -75,7 +77,10 @@ class Detect(Operator):
     skip : bool
         Whether a run skips events that do not match, instead of ending.
     overlapping : bool
-        Whether a run may start at an event that moved another run.
+        Whether a run may start at an event that moved another run. With `greedy`, whether a match may begin within
+        another one.
+    greedy : bool
+        Whether only the longest match of each begin is a result.
     simultaneous : {"discard", "in_order"}
         How to handle events of one key at one time.
     output : tuple of (str, Expr)
@@ -99,6 +104,11 @@ class Detect(Operator):
     set of states, and there are never more runs than events. Otherwise a run is one path through the pattern.
     With ``overlapping=False`` no run starts at an event that moved or completed another run.
 
+    With ``greedy=True`` the matches that begin at one event are compared when its time is over, and those that end
+    last are results. With ``overlapping=False`` begins are taken in the order of time, and none within a match before
+    it: the match and the choice are those of ``MATCH_RECOGNIZE`` with ``AFTER MATCH SKIP PAST LAST ROW``. A greedy
+    match depends on events up to `within` after its begin, so it has look-ahead.
+
     Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
 
@@ -119,6 +129,13 @@ class Detect(Operator):
     >>> found = prices.detect(rise, within=3, skip=True, output={"from_price": wb.first_of("low").price})
     >>> found.select("first_time", "from_price").collect().to_pylist()
     [{'start': 3, 'end': 5, 'first_time': 2, 'from_price': 9}]
+
+    The longest of each begin, without overlap:
+
+    >>> rising = wb.event(wb.col.price > 9).repeat()
+    >>> found = prices.detect(rising, within=3, greedy=True, overlapping=False)
+    >>> found.select("first_time", "events").collect().to_pylist()
+    [{'start': 1, 'end': 3, 'first_time': 0, 'events': 2}, {'start': 3, 'end': 6, 'first_time': 3, 'events': 1}]
     """
 
     ends_grouping: ClassVar[bool] = True
@@ -128,6 +145,7 @@ class Detect(Operator):
     register: tuple[tuple[str, pa.DataType, Any], ...] = ()
     skip: bool = False
     overlapping: bool = True
+    greedy: bool = False
     simultaneous: Simultaneous = "discard"
     output: Keys = ()
     keys: Keys = ()
@@ -138,6 +156,10 @@ class Detect(Operator):
         if self.within <= 0:
             raise PlanError(f"within must be positive, got {show_span(self.within, self.unit)}.", where=where,
                             hint='Use a duration such as within="1h", or None for no limit.')
+        if self.greedy and (self.within == INF or self.simultaneous != "discard"):
+            given = "within=None" if self.within == INF else f"simultaneous={self.simultaneous!r}"
+            raise PlanError(f"greedy=True cannot have {given}.", where=where,
+                            hint='Use a duration such as within="1h", and leave simultaneous out.')
         if self.simultaneous not in ("discard", "in_order"):
             raise PlanError(f"simultaneous must be 'discard' or 'in_order', got {self.simultaneous!r}.", where=where,
                             hint="Use 'in_order' to take events of one key and time as they arrive.")
@@ -214,6 +236,8 @@ class Detect(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         time_grid = upstream[0].time_grid
+        if self.greedy:
+            return Properties(causal=False)
         if self.within == INF:
             return Properties(causal=upstream[0].causal, time_grid=time_grid, starts_only=True)
         time_grid = None if time_grid is None else time_grid.joined(TimeGrid(self.within, time_grid.offset))
@@ -234,20 +258,27 @@ class Detect(Operator):
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         below = wanted.through(dict(self.keys), inputs[0].schema)
         start = earlier(wanted.start, self.within) if self.overlapping and self.within != INF else MIN_TIME
+        end = later(wanted.end, self.within) if self.greedy else wanted.end
         if reads_exactly(self) is Exact.LIFETIMES:
-            return (below.during(start, wanted.end, Exact.LIFETIMES),)
-        return (below.starts(start, wanted.end),)
+            return (below.during(start, end, Exact.LIFETIMES),)
+        return (below.starts(start, end),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
         schema, automaton, keys = self.schema(*upstream), Automaton.of(self.pattern), [expr for _, expr in self.keys]
         in_order = self.simultaneous == "in_order"
         slots = self._slots(upstream[0])
+        overlapping = self.overlapping or self.greedy
         if not slots and not self.skip:
-            return DetectKernel(schema, automaton, self.within, keys, overlapping=self.overlapping, in_order=in_order)
-        text = path_text(automaton, slots, _with_slots(upstream[0], slots),
-                         skip=self.skip, overlapping=self.overlapping)
-        return PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
-                          in_order=in_order, where=self.show())
+            every: Kernel = DetectKernel(schema, automaton, self.within, keys, overlapping=overlapping,
+                                         in_order=in_order)
+        else:
+            text = path_text(automaton, slots, _with_slots(upstream[0], slots), skip=self.skip, overlapping=overlapping)
+            every = PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
+                               in_order=in_order, where=self.show())
+        if not self.greedy:
+            return every
+        return GreedyKernel(every, [field.type for field in schema.fields[: len(keys)]], self.within,
+                            overlapping=self.overlapping)
 
     def grouping_keys(self) -> Keys:
         return self.keys
@@ -258,6 +289,7 @@ class Detect(Operator):
             options.append(f"register={{{', '.join(f'{name!r}: {_start(*of)}' for name, *of in self.register)}}}")
         options += ["skip=True"] if self.skip else []
         options += [] if self.overlapping else ["overlapping=False"]
+        options += ["greedy=True"] if self.greedy else []
         options += [] if self.simultaneous == "discard" else [f"simultaneous={self.simultaneous!r}"]
         if self.output:
             options.append(f"output={{{', '.join(f'{name!r}: {expr.show()}' for name, expr in self.output)}}}")
@@ -280,7 +312,7 @@ def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:
 
 @fluent
 def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
-           skip: bool = False, overlapping: bool = True, simultaneous: Simultaneous = "discard",
+           skip: bool = False, overlapping: bool = True, greedy: bool = False, simultaneous: Simultaneous = "discard",
            output: Outputs | None = None, allow_lookahead: bool = False, keys: Keys = (),
            known: Properties) -> Detect:
     """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
@@ -298,7 +330,9 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
     skip : bool
         True: an event that does not match is ignored, instead of ending the run.
     overlapping : bool
-        False: no run starts at an event that moved another run.
+        False: no run starts at an event that moved another run. With `greedy`: no match begins within another one.
+    greedy : bool
+        True: of the matches that begin at one event, only those that end last are results.
     simultaneous : {"discard", "in_order"}
         "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
         arrival order.
@@ -318,8 +352,8 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
         raise PlanError(f"within must be below 2**63 - 1 ticks, got {within!r}.",
                         where=f"detect(..., within={within!r})", hint="Use a shorter duration, or None for no limit.")
     return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
-                  overlapping=overlapping, simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys,
-                  unit=schema.unit)
+                  overlapping=overlapping, greedy=greedy, simultaneous=simultaneous,
+                  output=_outputs(output or {}, schema), keys=keys, unit=schema.unit)
 
 
 def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:

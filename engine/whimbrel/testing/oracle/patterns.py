@@ -78,7 +78,7 @@ class _Run:
 
 def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: Mapping[str, Function] | None = None, *,
            register: Mapping[str, Any] | None = None, skip: bool = False, overlapping: bool = True,
-           simultaneous: Literal["discard", "in_order"] = "discard",
+           greedy: bool = False, simultaneous: Literal["discard", "in_order"] = "discard",
            output: Mapping[str, Function] | None = None) -> list[Event]:
     """Every run of every key, event by event.
 
@@ -89,7 +89,13 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
     key's runs unless the stream is declared free of them." A pattern that takes all events of a time at once sees each
     time once: several events there move a run only so, and fit nowhere else. Two ways to read the same events are one
     match, if the register and the output are the same. Without `within` a run has no limit and a match no end.
+    With `greedy`, of the matches of a begin those that end last are the answer, and without `overlapping` none that
+    begins in a match before it.
     """
+    if greedy:
+        every = detect(facts, pattern, within, keys, register=register, skip=skip, simultaneous=simultaneous,
+                       output=output)
+        return _greedy(every, list(keys or {}), overlapping=overlapping)
     keys = keys or {}
     groups: dict[tuple[object, ...], list[tuple[Time, Payload]]] = {}
     for start, _, payload in sorted(facts, key=lambda fact: fact[0]):
@@ -121,6 +127,22 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
                     shown.append(fact)
             answer += shown
             runs = list({_identity(run): run for run in [*waiting, *moved]}.values())
+    return answer
+
+
+def _greedy(matches: list[Event], keys: list[str], *, overlapping: bool) -> list[Event]:
+    """The longest matches of each begin of a key, one begin after the other."""
+    begins: dict[tuple[object, ...], dict[Time, list[Event]]] = {}
+    for match in matches:
+        payload = match[2]
+        begins.setdefault(tuple(payload[key] for key in keys), {}).setdefault(payload["first_time"], []).append(match)
+    answer: list[Event] = []
+    for group in begins.values():
+        free: Time | None = None
+        for begin in sorted(group):
+            if overlapping or free is None or begin > free:
+                free = max(time for time, _, _ in group[begin])
+                answer += [match for match in group[begin] if match[0] == free]
     return answer
 
 
