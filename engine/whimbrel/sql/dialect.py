@@ -14,7 +14,7 @@ from sqlglot.tokens import TokenType
 from whimbrel.sql.refusals import MANUAL_JOINS
 
 OVERRIDDEN = ("_parse_group", "_parse_lambda", "_parse_table", "_parse_disjunction", "_parse_join", "_parse_from",
-              "_warn_unsupported")
+              "_parse_match_recognize", "_warn_unsupported")
 """Private methods of sqlglot's parser on which this file relies."""
 
 
@@ -30,13 +30,23 @@ class MergeStreams(exp.Expression):  # type: ignore[misc]
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "tables": True}
 
 
+class MatchRows(exp.Expression):  # type: ignore[misc]
+    """MATCH_RECOGNIZE with WITHIN."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "partition_by": False, "order": False, "measures": False, "rows": False, "after": False, "pattern": True,
+        "within": False, "define": False, "alias": False}
+
+
 class Whimbrel(Dialect):  # type: ignore[misc]
     """SQL with epochs, windows and MERGE."""
 
     NULL_ORDERING: ClassVar[str] = "nulls_are_last"
 
     class Tokenizer(tokens.Tokenizer):  # type: ignore[misc]
-        """Comments of TigonSQL's manual begin with two slashes."""
+        """Comments of TigonSQL's manual begin with two slashes; MATCH_RECOGNIZE is a word of the language."""
+
+        KEYWORDS: ClassVar[dict[str, Any]] = {**tokens.Tokenizer.KEYWORDS, "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE}
 
         COMMENTS: ClassVar[list[Any]] = ["--", "//", ("/*", "*/")]
 
@@ -111,6 +121,41 @@ class Whimbrel(Dialect):  # type: ignore[misc]
             if join is not None and comma:
                 join.meta["comma"] = True
             return join
+
+        def _parse_match_recognize(self) -> Any:
+            if not self._match(TokenType.MATCH_RECOGNIZE):
+                return None
+            self._match_l_paren()
+            keys, order = self._parse_partition_by(), self._parse_order()
+            measured = self._match_text_seq("MEASURES")
+            measures = self._parse_csv(self._parse_match_recognize_measure) if measured else None
+            rows, after = self.parse_words("MATCH", "ONE", "ALL"), self.parse_words("ROW", "AFTER")
+            pattern, within = exp.var("PATTERN"), None
+            pattern.meta["tokens"] = []
+            if self._match_text_seq("PATTERN") and self._match(TokenType.L_PAREN):
+                depth = 1
+                while self._curr and depth:
+                    depth += (self._curr.token_type == TokenType.L_PAREN) - (self._curr.token_type == TokenType.R_PAREN)
+                    if depth:
+                        pattern.meta["tokens"].append(self._curr)
+                    self._advance()
+            if self._match_text_seq("WITHIN"):
+                within = self._parse_disjunction()
+            define = self._parse_csv(self._parse_name_as_expression) if self._match_text_seq("DEFINE") else None
+            self._match_r_paren()
+            return self.expression(MatchRows(partition_by=keys, order=order, measures=measures, rows=rows, after=after,
+                                             pattern=pattern, within=within, define=define,
+                                             alias=self._parse_table_alias()))
+
+        def parse_words(self, last: str, *first: str) -> Any:
+            """The words from one of these on, up to another, as one; None if none of them comes."""
+            if not self._curr or self._curr.text.upper() not in first:
+                return None
+            words: list[str] = []
+            while self._curr and len(words) < 6 and not (len(words) > 2 and words[-1] == last):
+                words.append(self._curr.text.upper())
+                self._advance()
+            return exp.var(" ".join(words))
 
         def _parse_group(self, skip_group_by_token: bool = False) -> Any:
             if not skip_group_by_token and not self._match(TokenType.GROUP_BY):

@@ -92,12 +92,9 @@ def _check_bounds(source: SqlText, tokens: Sequence[Any]) -> None:
         if depth > MAX_NESTING or deepening > 20 * MAX_NESTING:
             raise source.error_at(f"A query is nested at most {MAX_NESTING} deep.", token.start, token.end + 1,
                                  "Use WITH for parts of the query.")
-        word = token.text.upper()
-        if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
-            if word == "CLOSING_WHEN":
-                raise source.error_at(refusal("closing")[0], token.start, token.end + 1, refusal("closing")[1])
-            if word == "MATCH_RECOGNIZE":
-                raise source.error_at(refusal("pattern")[0], token.start, token.end + 1, refusal("pattern")[1])
+        quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+        if not quoted and token.text.upper() == "CLOSING_WHEN":
+            raise source.error_at(refusal("closing")[0], token.start, token.end + 1, refusal("closing")[1])
 
 
 def _split(tokens: Sequence[Any]) -> Iterator[list[Any]]:

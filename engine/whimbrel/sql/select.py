@@ -16,6 +16,7 @@ from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.grouping import grouped
 from whimbrel.sql.grouping_sets import grouping_sets, has_sets
 from whimbrel.sql.join_conditions import conjuncts
+from whimbrel.sql.match_recognize import match_recognize
 from whimbrel.sql.over import has_window, numbers_outside, over_columns, qualified
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
@@ -30,7 +31,7 @@ from whimbrel.sql.values import one_row
 Query = Callable[[Any, Binder], SqlRelation]
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify", "with_", "order",
-            "limit", "offset")
+            "limit", "offset", "match")
 
 
 def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
@@ -49,6 +50,8 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
     else:
         where = numbers_outside(node, where)
         relation, where = from_clause(node, where, binder, query)
+    if node.args.get("match") is not None:
+        relation = match_recognize(node.args["match"], relation, binder)
     relation = filtered(relation, where, binder, query)
     items = items_of(node, relation, binder)
     is_grouped = node.args.get("group") is not None or node.args.get("having") is not None or any(

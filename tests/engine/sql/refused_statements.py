@@ -187,12 +187,6 @@ CLOSING_WHEN needs running aggregates, which this version does not have.
                                                            ^^^^^^^^^^^^
   hint:  Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far.
 """),
-    'pattern': ('SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)', """
-MATCH_RECOGNIZE is not part of the language.
-  where: line 1: SELECT * FROM bids MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
-                                    ^^^^^^^^^^^^^^^
-  hint:  Use .detect(...) of the stream in Python.
-"""),
     'column': ('SELECT sorceIP, srcip FROM TCP', """
 There is no column 'sorceIP'.
   where: line 1: SELECT sorceIP, srcip FROM TCP
