@@ -114,6 +114,13 @@ def test_the_last_answer_is_duckdbs(text: str) -> None:
     assert multiset(last.to_pylist()) == multiset(duck(re.sub(r"HOLD\((\w+)\)", r"\1", text), TABLES))
 
 
+def test_q6_the_mean_of_the_last_prices() -> None:
+    text = ("SELECT auction, avg(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 10 PRECEDING AND CURRENT "
+            "ROW) AS m FROM bid")
+    ours = wb.sql(text, **STREAMS).collect().drop(["start", "end"]).to_pylist()
+    assert multiset(ours) == multiset(duck(text, TABLES))
+
+
 def test_q8_new_persons_who_sell() -> None:
     windows = ["(SELECT id, name, window_start AS s FROM TUMBLE(person, ts, INTERVAL '10' SECOND) GROUP BY ALL) p",
                "(SELECT seller, window_start AS s FROM TUMBLE(auction, ts, INTERVAL '10' SECOND) GROUP BY ALL) a"]
