@@ -1,4 +1,4 @@
-"""The PATTERN of MATCH_RECOGNIZE: variables one after another, each with how often it matches."""
+"""The PATTERN of MATCH_RECOGNIZE: variables, and how often they match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose the longest match of each begin, and matches that do not overlap."""
+"""Choose the longest match of each begin, without overlap."""
 
 from __future__ import annotations
 
