@@ -10,14 +10,16 @@ from typing import Literal, get_args
 from whimbrel import operators
 from whimbrel.clock import Duration, Instant, Rate, check_positive, duration_ticks, grid_offset, parse_instant
 from whimbrel.errors import PlanError, SchemaError
-from whimbrel.expr import Col, Expr, Keys, lifetime_of
+from whimbrel.expr import Col, Expr, Keys, columns_of, lifetime_of
+from whimbrel.expr.reductions import reduced_in
+from whimbrel.expr.temporal_nodes import Temporal
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, distributed
 from whimbrel.expr.type_predicates import is_number
 from whimbrel.operators import Between, GroupAggregate, Resample, Select, SetDuration
 from whimbrel.plan import Node
 from whimbrel.stream.aggregates import mean
 from whimbrel.stream.grouping import columns_of_keys, with_keys_as_columns
-from whimbrel.stream.plan_nodes import after, as_samples, until_next, until_start
+from whimbrel.stream.plan_nodes import after, as_samples, until_next, until_own_next
 from whimbrel.stream.presence import with_presence
 from whimbrel.stream.sample_filters import polyphase
 from whimbrel.stream.temporal_columns import TemporalParts
@@ -40,13 +42,17 @@ def over_time(node: Node, keys: Keys, columns: Sequence[tuple[str, Expr]], every
     parts = TemporalParts(node, keys, "over_time()" if every is None else f"over_time(every={every!r})")
     exprs = {name: distributed(with_presence(expr, parts.out.schema, at_events=False)) for name, expr in columns}
     for name, expr in exprs.items():
+        where = f"over_time({name}={expr.show()})"
         if lifetime_of(expr):
-            raise PlanError("A function of time has no start and end of events.",
-                            where=f"over_time({name}={expr.show()})",
-                            hint=LIFETIMES_HINT)
+            raise PlanError("A function of time has no start and end of events.", where=where, hint=LIFETIMES_HINT)
         if name in parts.keys and not (isinstance(expr, Col) and expr.name == name):
-            raise PlanError(f"{name!r} is the name of a group key.", where=f"over_time({name}={expr.show()})",
-                            hint="Use another name.")
+            raise PlanError(f"{name!r} is the name of a group key.", where=where, hint="Use another name.")
+        for each in reduced_in(expr):
+            if not isinstance(each, Temporal):
+                raise PlanError(f"{each.show()} is {each.kind}, not a function of time.", where=where,
+                                hint="Add .past(...), .cell(...) or .so_far() to it.")
+        for column in columns_of(expr):
+            parts.out.schema.index(column, where=where)
     return at_changes(parts, exprs) if every is None else at_multiples(parts, exprs, every)
 
 
@@ -71,7 +77,7 @@ def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
     ticks = duration_ticks(limit, unit, where=where)
     check_positive(unit, where=where, limit=ticks)
     lasting = Node(SetDuration(size=ticks, unit=unit, asked=where), (parts.out,))
-    return until_start(lasting, parts.events, parts.keys)
+    return until_own_next(lasting, parts.events, parts.keys)
 
 
 def resample(node: Node, keys: Keys, period: Duration | Rate, how: ResampleMethod, limit: Duration | None,
@@ -104,6 +110,7 @@ def resample(node: Node, keys: Keys, period: Duration | Rate, how: ResampleMetho
     if wrong is not None:
         raise SchemaError(f'how="mean" needs columns of numbers, got {wrong.name!r} of type {wrong.type}.', where=where,
                           hint='Select the numbers first: select("x").resample(...).')
+    check_positive(unit, where=where, period=ticks)
     windows = after(operators.tumbling_window, node, period, offset=offset)
     measures = tuple((name, mean(Col(name))) for name in columns)
     means = Node(GroupAggregate(keys=columns_of_keys(names), measures=measures), (windows,))

@@ -10,8 +10,8 @@ from typing import Any
 from whimbrel import operators
 from whimbrel.clock import quote_ticks
 from whimbrel.expr import Col, Expr
-from whimbrel.operators import AlignSamples, Select
-from whimbrel.plan import Node, Operator, Operators
+from whimbrel.operators import AlignSamples, Clip, Select
+from whimbrel.plan import Node, NonOverlapping, Operator, Operators
 
 
 def after(build: Callable[..., Operators], node: Node, *arguments: Any, **options: Any) -> Node:
@@ -44,12 +44,14 @@ def matched_by_time(rows: Node, values: Node, keys: Sequence[str]) -> Node:
 
 def until_next(node: Node, events: Node, keys: list[str]) -> Node:
     """Each value until the next event of its key; the newest one has no known end."""
-    return until_start(after(operators.set_duration, node, None), events, keys)
+    return until_own_next(after(operators.set_duration, node, None), events, keys)
 
 
-def until_start(node: Node, events: Node, keys: list[str]) -> Node:
-    """Each value until an event of its key starts, or it ends before that."""
-    return joined_by(operators.clip_at, node, events, keys or None)
+def until_own_next(node: Node, events: Node, keys: list[str]) -> Node:
+    """Each value until the next event of its key starts, or it ends before that; there is one value for each event."""
+    made = joined_by(operators.clip_at, node, events, keys or None)
+    assert isinstance(made.op, Clip)
+    return Node(replace(made.op, apart=NonOverlapping(frozenset(keys), declared=False)), made.inputs)
 
 
 def as_samples(node: Node, keys: Sequence[str], period: int, offset: int) -> Node:

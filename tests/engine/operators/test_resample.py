@@ -185,6 +185,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a limit of 0": ({"how": "hold", "limit": 0}, "limit must be positive, got 0", ""),
     "a period in words": ({"period": "5ms", "how": "hold"}, "integer times", "ticks"),
     "a long limit": ({"how": "hold", "limit": 2**62}, "limit must be at most", "shorter"),
+    "a mean of no time": ({"period": 0, "how": "mean", "s": [1, 2]}, "period must be positive, got 0", "Use a"),
     "a mean with a limit": ({"how": "mean", "limit": 3}, "takes no limit", "Remove limit="),
     "a decimal on a line": ({"how": "linear", "s": [Decimal(1), Decimal(2)]}, "gives float64, but 's' has the type",
                             'with_columns(s=col.s.cast("float64"))'),

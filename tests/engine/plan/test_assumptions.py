@@ -52,6 +52,8 @@ FALSE = {
                 "An event of k = 'b' at 12 begins before", "assume(non_overlapping=True, per=['k'])"),
     "gap": (lambda s: s.where(col.x != 1).assume(periodic=5), "An event at 10 comes 10 after the one before it, not 5.",
             "assume(periodic=5)"),
+    "another distance": (lambda s: s.assume(periodic=3), "An event at 5 comes 5 after the one before it, not 3.",
+                         "assume(periodic=3)"),
     "an end": (lambda s: s.assume(start_edges=True), "An event at 0 ends at 5.", "assume(start_edges=True)"),
 }
 
@@ -65,7 +67,8 @@ def test_a_false_assumption_is_named(name: str, latency: int) -> None:
         build(source).collect()
     assert what in caught.value.what
     assert caught.value.where == where
-    assert caught.value.hint == "Remove the assumption, or fix the data."
+    assert caught.value.hint == ("Add gaps=True if samples may be missing." if name == "gap" else
+                                 "Remove the assumption, or fix the data.")
 
 
 def test_misuse_of_assume() -> None:

@@ -310,6 +310,12 @@ def test_over_time_needs_a_column() -> None:
         points(1).over_time()
     with pytest.raises(WhimbrelError, match=r"over_time\(\) needs a column or a temporal part"):
         points(1).over_time(m=1)
+    with pytest.raises(WhimbrelError, match=r"count\(\) is an aggregate of many rows") as failed:
+        points(1).over_time(x=col.x, n=wb.count())
+    assert failed.value.where == "over_time(n=count())"
+    with pytest.raises(WhimbrelError, match="There is no column 'z'") as failed:
+        points(1).over_time(z=col.z + 1)
+    assert failed.value.where == "over_time(z=col.z + 1)"
 
 
 def test_values_at_multiples_need_no_column() -> None:
@@ -442,6 +448,9 @@ def test_held_events_are_one_at_a_time() -> None:
     with pytest.raises(KernelError, match="begins before the one before it has ended") as failed:
         wb.from_arrow({"at": [0, 1, 1], "x": [1, 2, 3]}, time="at").hold(limit=10).collect()
     assert "group_by(...)" in failed.value.hint
+    for stream, known in ((points(1, 2, 4), "non-overlapping"), (points(1, 2).group_by("x"), "non-overlapping per x")):
+        for limit in (None, 3):
+            assert known in stream.hold(limit=limit).explain().splitlines()[0]
 
 
 def test_many_previous_events_are_traced_in_time() -> None:

@@ -15,7 +15,18 @@ from whimbrel.kernels.primitives.joins.join import LEFT, RIGHT
 from whimbrel.operators.joins.coverage import Coverage
 from whimbrel.operators.joins.join_input import JoinInput
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs
-from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, Reach, earlier, fluent, later
+from whimbrel.plan import (
+    Exact,
+    KnownInput,
+    LineageRequest,
+    NonOverlapping,
+    Operator,
+    Properties,
+    Reach,
+    earlier,
+    fluent,
+    later,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -41,6 +52,8 @@ class Clip(Operator):
         Pairs of key columns, left and right. None: every right start ends every left event.
     nulls_equal : bool
         Whether a null key matches a null key. Without it a null key matches nothing.
+    apart : NonOverlapping, optional
+        The left events start with right ones, one at a time, so that they do not overlap any more.
 
     Notes
     -----
@@ -61,6 +74,7 @@ class Clip(Operator):
 
     on: Pairs = ()
     nulls_equal: bool = False
+    apart: NonOverlapping | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         left, right = upstream
@@ -68,8 +82,9 @@ class Clip(Operator):
         return left
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(intervals_only=False, causal=all(known.causal for known in upstream), apart=upstream[0].apart,
-                          points=upstream[0].points, sampling=upstream[0].sampling)
+        known = upstream[0]
+        return Properties(intervals_only=False, causal=all(each.causal for each in upstream), points=known.points,
+                          apart=known.apart or self.apart, sampling=known.sampling)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         longest, both = inputs[0].longest, inputs[0].combined(inputs[1])

@@ -16,7 +16,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
 from whimbrel.kernels.primitives.signals.sample_times import DOUBLE, TOO_FAR, align_to_samples
-from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
+from whimbrel.operators.rows.assumption_errors import MISSING_HINT, assumption_error, shown_time
 from whimbrel.plan import (
     KnownInput,
     LineageRequest,
@@ -33,7 +33,6 @@ Array = np.ndarray[Any, Any]
 _align, _until_one_is_wrong = Compiled(align_to_samples), Compiled(until_one_is_wrong)
 _FAR_HINT = "Remove the assumption, fix the data, or allow more with jitter=."
 _DOUBLE_HINT = "Remove one of the two; if several signals are mixed, name their key in per=."
-_MISSING_HINT = "Add gaps=True if samples may be missing."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -243,7 +242,7 @@ class AlignSamplesKernel(Kernel):
         else:
             missing = int(self.sample[key]) + 1
             at = shown_time(batch, self.op.timebase.time(missing) + int(self.zero[key]))
-            why, hint = f"is {mine}, but sample {missing}, at {at}, is missing", _MISSING_HINT
+            why, hint = f"is {mine}, but sample {missing}, at {at}, is missing", MISSING_HINT
         raise assumption_error(batch, row, self.columns, why, self.op.show(), hint)
 
     def _check_ends(self, batch: Batch, ids: Array) -> None:

@@ -27,7 +27,7 @@ from whimbrel.errors import PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
 from whimbrel.operators.rows.align_samples import AlignSamples
-from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
+from whimbrel.operators.rows.assumption_errors import MISSING_HINT, assumption_error, shown_time
 from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling, fluent
 
 Array = np.ndarray[Any, Any]
@@ -77,7 +77,7 @@ class Assume(Operator):
     Traceback (most recent call last):
     whimbrel.errors.KernelError: An event at 15 comes 10 after the one before it, not 5.
       where: assume(periodic=5)
-      hint:  Remove the assumption, or fix the data.
+      hint:  Add gaps=True if samples may be missing.
     """
 
     duration: int | None = None
@@ -283,9 +283,11 @@ class AssumeKernel(Kernel):
         if batch.sync[row] < self.end[key]:
             before = " to ".join(str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
             self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which is from {before}")
-        unit = self.assume.unit
-        self._refuse(batch, here, lambda row: f"comes {quote_ticks(int(batch.sync[row]) - int(self.start[key]), unit)} "
-                                              f"after the one before it, not {quote_ticks(apart.period or 0, unit)}")
+        unit, period = self.assume.unit, apart.period or 1
+        distance = int(batch.sync[row]) - int(self.start[key])
+        self._refuse(batch, here, lambda _: f"comes {quote_ticks(distance, unit)} after the one before it, not "
+                                            f"{quote_ticks(period, unit)}",
+                     MISSING_HINT if distance % period == 0 else self.assume.hint)
 
     def _with_key(self, batch: Batch) -> Mask:
         """Whether each event has a value in all key columns."""
@@ -313,12 +315,12 @@ class AssumeKernel(Kernel):
         self.start[0], self.end[0] = sync[-1], batch.slice(rows - 1, rows).other[0]
         return True
 
-    def _refuse(self, batch: Batch, wrong: Mask, why: Any) -> None:
+    def _refuse(self, batch: Batch, wrong: Mask, why: Any, hint: str | None = None) -> None:
         if not wrong.any():
             return
         row = int(wrong.argmax())
         where = self.assume.asked or self.assume.show()
-        raise assumption_error(batch, row, self.columns, why(row), where, self.assume.hint)
+        raise assumption_error(batch, row, self.columns, why(row), where, hint or self.assume.hint)
 
 
 def _all_apart(batch: Batch, minimum: int, maximum: int) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.errors import KernelError
+
+MISSING_HINT: Final = "Add gaps=True if samples may be missing."
 
 
 def assumption_error(batch: Batch, row: int, keys: Sequence[str], why: str, where: str,
