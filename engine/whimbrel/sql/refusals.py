@@ -62,6 +62,7 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "pattern order": ("MATCH_RECOGNIZE needs ORDER BY with the event time.", "Use the ordered attribute: {name}."),
     "pattern of others": ("MATCH_RECOGNIZE needs the rows of a stream, each at one time.",
                           "Leave out the table, HOLD, SLIDE or window."),
+    "pattern of a join": ("MATCH_RECOGNIZE reads one stream, not a join.", "Put the join into a subquery."),
     "pattern variable": ("The pattern has no variable {name!r}.", "Its variables are {known}."),
     "pattern column": ("{name!r} must say of which row it is.", "Use LAST({variable}.{name}) or FIRST."),
     "pattern navigation": ("{name} needs a column of a variable.", "Use {name}({variable}.x)."),

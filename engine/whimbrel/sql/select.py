@@ -49,6 +49,9 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
         relation = one_row(binder)
     else:
         where = numbers_outside(node, where)
+        if node.args.get("match") is not None and node.args.get("joins"):
+            what, hint = refusal("pattern of a join")
+            raise binder.text.error(what, node.args["match"], hint)
         relation, where = from_clause(node, where, binder, query)
     if node.args.get("match") is not None:
         relation = match_recognize(node.args["match"], relation, binder)

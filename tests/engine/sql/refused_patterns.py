@@ -266,4 +266,11 @@ An aggregate is not allowed here.
                                                                    ^^^^^^^^^
   hint:  Use HAVING, or a subquery.
 """),
+    'pattern of a join': (('SELECT * FROM bids, TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x PATTERN (A B) WITHIN 9)'), """
+MATCH_RECOGNIZE reads one stream, not a join.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A B) WITHIN 9)
+                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Put the join into a subquery.
+"""),
 }

@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[str, str, list[tuple[str, int, int | None]], dict[str, T
     "down and up": ("A B+ C+", "B AS x < PREV(x), C AS x > PREV(x)", [("A", 1, 1), ("B", 1, None), ("C", 1, None)], {
         "B": lambda row, seen: less(row["x"], seen[-1][1]["x"]),
         "C": lambda row, seen: less(seen[-1][1]["x"], row["x"])}),
-    "counts": ("A{2,3} B? C{2}", "A AS x > 2, B AS x = 2, C AS x < 2", [("A", 2, 3), ("B", 0, 1), ("C", 2, 2)], {
+    "counts": ("A{1,2} B? C{1,2}", "A AS x > 2, B AS x = 2, C AS x < 2", [("A", 1, 2), ("B", 0, 1), ("C", 1, 2)], {
         "A": lambda row, _: less(2, row["x"]), "B": lambda row, _: row["x"] == 2,
         "C": lambda row, _: less(row["x"], 2)}),
     "a tail": ("A B{0,2}", "A AS x = 1, B AS NOT x = 1", [("A", 1, 1), ("B", 0, 2)], {
