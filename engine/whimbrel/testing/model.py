@@ -58,7 +58,7 @@ class Model(LifetimeWords, JoinWords):
 
     def aggregate(self, *, emit: str = "change", fill: Any = False, **results: Any) -> Model:
         columns = _terms(results)
-        bounded = any(isinstance(each, ModelWindowBound) for each in columns.values())
+        bounded = any(each.bounded for each in columns.values())
         answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill,
                                 by_window=bounded or emit == "close" or fill is not False)
         return Model(answer, columns=(*self.keys, *columns))
@@ -68,6 +68,9 @@ class Model(LifetimeWords, JoinWords):
         [closing] = _terms({"closing": closing_when}).values()
         return Model(epoch_aggregate(self.facts, size, closing, columns, self.keys, offset=offset),
                      columns=(*self.keys, *columns))
+
+    def ungroup(self) -> Model:
+        return replace(self, keys={})
 
     def group_apply(self, query: Callable[[Model], Model]) -> Model:
         """Apply the query to each group, and add its keys to the result."""
@@ -130,6 +133,7 @@ class ModelWindowBound(Term):
 
     def __init__(self, which: int) -> None:
         super().__init__(lambda seen: seen[BOUNDS][which])
+        self.bounded = True
 
 
 @dataclass(frozen=True)
@@ -220,6 +224,7 @@ def _when_it_started(of: Term) -> Term:
 
 MODEL_API = SimpleNamespace(
     lit=lambda value: Term(lambda _: value),
+    when=oracle.TermWhen,
     count=lambda of=None: ModelAggregate("count", of),
     sum=lambda of: ModelAggregate("sum", of),
     mean=lambda of: ModelAggregate("mean", of),

@@ -7,7 +7,7 @@ function takes facts and answers facts; none looks at batches, order or arrival 
 
 from whimbrel.testing.oracle.aggregation import Aggregated, aggregate
 from whimbrel.testing.oracle.events import INF, Event, Payload, Time, coalesced, differences
-from whimbrel.testing.oracle.expressions import OracleColumns, Term
+from whimbrel.testing.oracle.expressions import OracleColumns, Term, TermWhen
 from whimbrel.testing.oracle.ingress import Ingested, Punctuation, ingress, partitioned_ingress
 from whimbrel.testing.oracle.joins import Match, anti_join, asof_join, clip, join, semi_join, union
 from whimbrel.testing.oracle.lifetimes import (
@@ -49,6 +49,7 @@ __all__ = [
     "Repeat",
     "SimultaneousStep",
     "Term",
+    "TermWhen",
     "Then",
     "Time",
     "aggregate",

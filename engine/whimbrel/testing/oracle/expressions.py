@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from whimbrel.testing.oracle.events import Payload
@@ -14,12 +14,19 @@ class Term:
 
     Arithmetic and comparison with null give null. ``&`` and ``|`` are the three-valued logic of SQL: false & null is
     false, true | null is true.
+
+    Attributes
+    ----------
+    bounded : bool
+        Whether the value depends on the bounds of a window.
     """
 
     __hash__ = None  # type: ignore[assignment]
+    bounded = False
 
-    def __init__(self, of: Callable[[Payload], Any]) -> None:
+    def __init__(self, of: Callable[[Payload], Any], *parts: Any) -> None:
         self._of = of
+        self.bounded = any(isinstance(part, Term) and part.bounded for part in parts)
 
     def __call__(self, payload: Payload) -> Any:
         return self._of(payload)
@@ -82,10 +89,44 @@ class Term:
         return _strict(operator.ne, self, True)
 
     def is_null(self) -> Term:
-        return Term(lambda payload: self(payload) is None)
+        return Term(lambda payload: self(payload) is None, self)
+
+    def is_not_null(self) -> Term:
+        return Term(lambda payload: self(payload) is not None, self)
 
     def fill_null(self, other: Any) -> Term:
-        return Term(lambda payload: _value(other, payload) if self(payload) is None else self(payload))
+        return Term(lambda payload: _value(other, payload) if self(payload) is None else self(payload), self, other)
+
+    def between(self, low: Any, high: Any) -> Term:
+        return (self >= low) & (self <= high)
+
+    def is_in(self, values: Iterable[Any]) -> Term:
+        listed = list(values)
+        return Term(lambda payload: None if self(payload) is None else self(payload) in listed, self)
+
+    def abs(self) -> Term:
+        return Term(lambda payload: None if self(payload) is None else abs(self(payload)), self)
+
+    def cast(self, name: str) -> Term:
+        """To a whole number, a fraction or a truth."""
+        to = {"int64": int, "double": float, "bool": bool}[name]
+        return Term(lambda payload: None if self(payload) is None else to(self(payload)), self)
+
+
+class TermWhen:
+    """``when(condition).then(value).otherwise(value)``; a null condition counts as false."""
+
+    def __init__(self, condition: Term, then: Any = None) -> None:
+        self.condition, self.value = condition, then
+
+    def then(self, value: Any) -> TermWhen:
+        return TermWhen(self.condition, value)
+
+    def otherwise(self, value: Any) -> Term:
+        def of(payload: Payload) -> Any:
+            return _value(self.value if self.condition(payload) is True else value, payload)
+
+        return Term(of, self.condition, self.value, value)
 
 
 class OracleColumns:
@@ -107,7 +148,7 @@ def _strict(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Term:
         a, b = _value(left, payload), _value(right, payload)
         return None if a is None or b is None else function(a, b)
 
-    return Term(of)
+    return Term(of, left, right)
 
 
 def _decided_by(decisive: bool, left: Any, right: Any) -> Term:
@@ -117,4 +158,4 @@ def _decided_by(decisive: bool, left: Any, right: Any) -> Term:
             return decisive
         return None if None in values else not decisive
 
-    return Term(of)
+    return Term(of, left, right)
