@@ -43,6 +43,7 @@ NOTEBOOKS = {
     "07_inside": Telling("spent = delays.profile()", "rows_in"),
     "08_progressive_answers": Telling("query.progressive(every=\"1%\", seed=5)", "paused"),
     "13_functions_of_time": Telling("rain.between(", "finished"),
+    "15_stream_sql": Telling("days.on(december).view(", r"2013-12-0[6-9] \d\d:"),
 }
 
 

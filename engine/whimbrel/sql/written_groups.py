@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -88,13 +89,19 @@ def _epochs(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys,
                 case Binary("//", WindowBound("start"), Lit(size)) if size == op.size and op.unit is None:
                     epoch = f"{time}/{factor}"
                 case WindowBound("start") if op.unit is not None and divisor == 1:
-                    epoch = f"time_bucket({ticks_text(op.size, op.unit)}, {time})"
+                    epoch = _truncated(time, ticks_text(op.size, op.unit))
                 case _:
                     continue
             alias = name_text(name)
             others = [(each, value) for each, value in results if not isinstance(value, WindowBound) or each == name]
             if len(others) == len(results):
                 yield from _grouped(block, keys, results, [f"{epoch} AS {alias}"], {name: alias})
+
+
+def _truncated(time: str, step: str) -> str:
+    """A time rounded down to a step: ``date_trunc`` where the step is one unit."""
+    unit = re.fullmatch("INTERVAL '1' (DAY|HOUR|MINUTE|SECOND)", step)
+    return f"time_bucket({step}, {time})" if unit is None else f"date_trunc('{unit[1].lower()}', {time})"
 
 
 def _windows(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys, results: list[tuple[str, Expr]],
