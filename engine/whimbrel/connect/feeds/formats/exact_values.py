@@ -84,15 +84,31 @@ def _time(value: Any, type_: pa.DataType, name: str) -> Any:
         return int(value)
     if isinstance(value, Decimal) or (isinstance(value, Real) and not isinstance(value, int | np.integer)):
         raise UnreadableError(f"{name!r} must be an integer number of {_unit(type_)}, got a float")
+    if isinstance(value, datetime | np.datetime64 | np.timedelta64) and value != value:  # noqa: PLR0124 - NaT
+        return None
     if t.is_timestamp(type_):
         return _timestamp(value, type_, name)
     if t.is_duration(type_):
         return _counted(lambda: duration_ticks(value, type_.unit), name, type_)
-    if t.is_date(type_) and isinstance(value, datetime) and value.time() != time():
-        raise UnreadableError(f"{name!r} must be a date, got a date with a time")
-    if t.is_time(type_) and isinstance(value, time) and value.microsecond % _STEP_US[type_.unit]:
+    if t.is_date(type_):
+        return _date(value, type_, name)
+    if not isinstance(value, time):  # Arrow takes the ticks of NumPy's times, whatever their unit
+        raise UnreadableError(f"{name!r} must be {type_}, got a {type(value).__name__}")
+    if value.microsecond % _STEP_US[type_.unit]:
         raise UnreadableError(f"{name!r} is more precise than {type_}")
     return value
+
+
+def _date(value: Any, type_: pa.DataType, name: str) -> Any:
+    if not isinstance(value, date | np.datetime64):  # Arrow takes the ticks of NumPy's durations, whatever their unit
+        raise UnreadableError(f"{name!r} must be a date, got a {type(value).__name__}")
+    if isinstance(value, np.datetime64):
+        days, seconds = divmod(_counted(lambda: parse_instant(value, "s", None), name, type_), 86_400)
+        if not seconds:
+            return days if t.is_date32(type_) else days * 86_400_000
+    elif not isinstance(value, datetime) or value.time() == time():
+        return value
+    raise UnreadableError(f"{name!r} must be a date, got a date with a time")
 
 
 def _timestamp(value: Any, type_: pa.DataType, name: str) -> Any:
@@ -101,9 +117,7 @@ def _timestamp(value: Any, type_: pa.DataType, name: str) -> Any:
     if (type(value) is datetime and not value.microsecond % _STEP_US[type_.unit]
             and (value.tzinfo is None) == (type_.tz is None)):
         return value
-    if isinstance(value, datetime | date | np.datetime64):
-        if value != value:  # noqa: PLR0124 - NaT, pandas' and NumPy's
-            return None
+    if isinstance(value, date | np.datetime64):
         return _counted(lambda: parse_instant(value, type_.unit, type_.tz), name, type_)
     return value
 
