@@ -60,12 +60,17 @@ def _of_user(error: StepFailed, measures: Sequence[NamedAggregate]) -> KernelErr
 
 def _is_checked(measure: NamedAggregate) -> bool:
     """Whether its value may leave int64, which is an error."""
-    return measure.aggregate.name in ("sum", "sum_of_squares", "product") and measure.type == pa.int64()
+    counted = measure.type == pa.int64() or pa.types.is_duration(measure.type)
+    return measure.aggregate.name in ("sum", "sum_of_squares", "product") and counted
 
 
 def _overflow(checked: Sequence[NamedAggregate]) -> KernelError:
     shown = ", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in checked)
     names = " or ".join(sorted({measure.aggregate.name.replace("_", " ") for measure in checked}))
-    return KernelError(f"An integer {names} leaves int64.", where=f"aggregate({shown})",
+    where = f"aggregate({shown})"
+    if any(pa.types.is_duration(measure.type) for measure in checked):
+        return KernelError(f"A {names} of durations leaves int64.", where=where,
+                           hint='Cast them to a coarser unit first, such as .cast(pa.duration("ms")).')
+    return KernelError(f"An integer {names} leaves int64.", where=where,
                        hint="Use sum(..., widen=True), which is exact, or cast the column: .cast(float)."
                        if names == "sum" else "Cast the column to floats: .cast(float).")
