@@ -5,6 +5,7 @@ from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.canonical_types import logical_type, plain_array, plain_type
 from whimbrel.batch.column import Column, frozen
 from whimbrel.batch.decimal_integers import scaled, unscaled
+from whimbrel.batch.exact_values import InexactError, exact_value, may_lose
 from whimbrel.batch.fixed_width import Mask, numpy_type
 from whimbrel.batch.memory_budget import SPACIOUS_BYTES, check_memory, out_of_memory
 from whimbrel.batch.pulse import Pulse
@@ -25,6 +26,7 @@ __all__ = [
     "Batch",
     "Column",
     "Field",
+    "InexactError",
     "Mask",
     "PreallocatedStorage",
     "Pulse",
@@ -38,9 +40,11 @@ __all__ = [
     "check_reach",
     "columns_from_arrow",
     "elapsed",
+    "exact_value",
     "frozen",
     "keep_freed_memory",
     "logical_type",
+    "may_lose",
     "numpy_type",
     "out_of_memory",
     "plain_array",

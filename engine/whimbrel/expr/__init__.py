@@ -33,7 +33,6 @@ from whimbrel.expr.nodes import (
     lift,
 )
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
-from whimbrel.expr.row_functions import loses_nanoseconds
 from whimbrel.expr.scalar_functions import SCALARS
 from whimbrel.expr.segment_functions_scipy import check_level
 from whimbrel.expr.segment_operations import ArrayFunction, array_function, correlate, lag, majority
@@ -88,7 +87,6 @@ __all__ = [
     "lifetime_of",
     "lift",
     "lit",
-    "loses_nanoseconds",
     "majority",
     "named_columns",
     "named_words",

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
+from whimbrel.batch import InexactError, exact_value, may_lose
 from whimbrel.errors import KernelError
 from whimbrel.expr.cast import as_type
 from whimbrel.expr.infer_return_type import INTEGER_HINT, RESULT_HINT, SampleRow, row_function_type
@@ -37,24 +38,20 @@ def call_rows(expr: RowFunction, args: Sequence[Value], scope: Scope) -> Value:
     try:
         if t.is_list(result):  # an iterator is made a list
             answers = [None if answer is None else list(answer) for answer in answers]
-        if any(loses_nanoseconds(answer, result) for answer in answers):
-            raise KernelError(f"A result has nanoseconds, which {result} does not hold.", where=expr.show(),
-                              hint="Give np.datetime64 or np.timedelta64 in ns, or whole microseconds.")
-        array = pa.array(answers, result)
-    except (pa.ArrowInvalid, TypeError, OverflowError) as error:
-        raise KernelError(f"A result is not {result}: {str(error).splitlines()[0]}", where=expr.show(),
-                          hint=INTEGER_HINT if _leaves_int64(error, result) else RESULT_HINT) from None
+        array = pa.array(_exact(answers, result), result)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        said = f"it {error}" if isinstance(error, InexactError) else str(error).splitlines()[0]
+        raise KernelError(f"A result is not {result}: {said}", where=expr.show(),
+                          hint=INTEGER_HINT if "does not fit in int64" in said else RESULT_HINT) from None
     return from_arrow(array) if result != pa.string() else Value(result, array)
 
 
-def _leaves_int64(error: Exception, type_: pa.DataType) -> bool:
-    return isinstance(error, OverflowError) and (type_.value_type if t.is_list(type_) else type_) == pa.int64()
-
-
-def loses_nanoseconds(value: Any, type_: pa.DataType) -> bool:
-    """Whether a time or a duration of pandas is finer than a type."""
-    finer = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
-    return bool(finer) and getattr(type_, "unit", "ns") != "ns"
+def _exact(answers: Sequence[Any], type_: pa.DataType) -> Sequence[Any]:
+    """Answers as Arrow takes them without a loss."""
+    plain = type_ == pa.int64() and {int, type(None)}.issuperset(map(type, answers))  # the common case
+    if not may_lose(type_) or (plain and all(each is None or -(2**63) <= each < 2**63 for each in answers)):
+        return answers
+    return [exact_value(answer, type_) for answer in answers]
 
 
 def _microseconds(value: Value, scope: Scope, expr: RowFunction) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -244,6 +245,26 @@ def test_a_result_that_its_type_does_not_hold_is_named() -> None:
                          returns=pa.float64())
     with pytest.raises(KernelError, match="result of wrong gave 'seven', not a value of type double"):
         wb.from_arrow(TABLE, time="at").tumbling_window(5).aggregate(v=wrong(col.x)).collect()
+
+
+@pytest.mark.parametrize(("value", "type_", "expected"), [
+    (np.datetime64(1500, "ns"), None, pa.scalar(1500, pa.timestamp("ns"))),
+    (np.datetime64(48, "h"), pa.date32(), pa.scalar(2, pa.date32())),
+    (datetime(1970, 1, 1, 5), pa.timestamp("s", "Asia/Tokyo"), pa.scalar(-4 * 3600, pa.timestamp("s", "Asia/Tokyo"))),
+    (np.datetime64(1500, "ns"), pa.date32(), None), (np.timedelta64(1, "M"), pa.duration("s"), None),
+    (datetime(1970, 1, 1, 5), pa.date32(), None), (1.5, pa.timestamp("s"), None), (1e300, pa.float32(), None),
+    ([1.5], pa.list_(pa.int64()), None), ({"at": np.datetime64(1, "ns")}, pa.struct({"at": pa.date32()}), None),
+], ids=repr)
+def test_a_result_is_exact_or_refused(value: Any, type_: pa.DataType | None, expected: pa.Scalar | None) -> None:
+    """Arrow makes 1 of 1.5, a day of a time, and the number of its ticks of a NumPy time."""
+    mine = wb.aggregate(init=list, accumulate=lambda s, x: [*s, x], returns=type_,
+                        result=lambda _: value, name="mine")
+    query = wb.from_arrow(TABLE, time="at").tumbling_window(50).aggregate(v=mine(col.x))
+    if expected is None:
+        with pytest.raises(KernelError, match="not a value of type"):
+            query.collect()
+    else:
+        assert query.collect()["v"][0] == expected
 
 
 UNSIGNED = pa.table({"at": [1, 2, 3], "ids": pa.array([[1, 2**63], [2**64 - 1], None], pa.list_(pa.uint64()))})

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,29 @@ def test_a_function_that_fails_names_its_row():
 def test_a_result_of_another_type_is_an_error():
     with pytest.raises(KernelError, match="A result is not int64"):
         evaluate(trace(lambda e: e.a if e.a < 5000 else "many"), batch(a=[1, 6000]))
+
+
+def hours(row: Any) -> date:
+    return datetime(2024, 1, 1, int(str(row.a)))
+
+
+def months(row: Any) -> timedelta:
+    return np.timedelta64(int(str(row.a)), "M")
+
+
+def ticks(row: Any) -> date:
+    return np.datetime64(int(str(row.a)), "ns")
+
+
+def halves(row: Any) -> list[int]:
+    return [int(str(row.a)) / 2]
+
+
+@pytest.mark.parametrize("function", [lambda e: 1 if len(str(e.a)) < 5 else 1.5, hours, months, ticks, halves])
+def test_a_result_is_never_cut_to_its_type(function: Any) -> None:
+    """Arrow makes 1 of 1.5, a day of a time, and the number of its ticks of a NumPy time."""
+    with pytest.raises(KernelError, match="A result is not"):
+        evaluate(trace(function), batch(a=[12345 if function.__name__ == "<lambda>" else 5]))
 
 
 @pytest.mark.parametrize("function", (lambda e: sum(e) + e.a, lambda e: [*e], lambda e: e.undefined(e)))

@@ -101,7 +101,10 @@ def python_number(value: Any) -> Any:
     """A number of NumPy's as Python's, in a tuple too."""
     if type(value) is tuple:  # one with names stays what it is
         return tuple(python_number(part) for part in value)
-    return value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, np.generic):
+        return value
+    found = value.item()
+    return value if isinstance(value, np.datetime64 | np.timedelta64) and isinstance(found, int) else found  # ticks
 
 
 class _Shape(NamedTuple):

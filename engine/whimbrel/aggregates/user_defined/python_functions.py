@@ -16,9 +16,8 @@ from pyarrow import types as t
 
 from whimbrel.aggregates.user_defined.numeric_functions import Roles, python_number
 from whimbrel.aggregates.user_defined.state_serialization import Unwritable, from_text, to_text
-from whimbrel.batch import numpy_type
+from whimbrel.batch import InexactError, exact_value, may_lose, numpy_type
 from whimbrel.errors import ExpressionError
-from whimbrel.expr import loses_nanoseconds
 from whimbrel.plan import Objects, StepFailed, failed, leaves_int64
 
 RETURNS = "Declare the type of all results, for example returns=pa.list_(pa.float64())."
@@ -148,14 +147,18 @@ def shown(value: Any, type_: pa.DataType, name: str) -> Any:
             raise StepFailed(name, error.what, UNSIGNED) if 0 < value < 2**64 else error
     if isinstance(value, int | float) and t.is_floating(type_):
         try:
-            return float(value)
+            value = float(value)
         except OverflowError:
             raise leaves_int64(name, "result") from None
     other = (t.is_integer(type_) and not isinstance(value, int)) or (t.is_boolean(type_) and kind is not bool)
-    if other or loses_nanoseconds(value, type_) or not _holds(type_, value):
+    try:
+        exact = exact_value(value, type_) if may_lose(type_) else value
+    except InexactError:
+        other = True
+    if other or not _holds(type_, exact):
         raise StepFailed(name, f"result of {name} gave {value!r}, not a value of type {type_}."[:300],
                          UNSIGNED_INSIDE if _has_unsigned(value) else RETURNS)
-    return copy.deepcopy(value)  # a step may change what it gave before
+    return copy.deepcopy(exact)  # a step may change what it gave before
 
 
 def _has_unsigned(value: Any) -> bool:

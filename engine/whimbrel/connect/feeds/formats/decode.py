@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.connect.feeds.formats.exact_values import exact_value, may_lose
+from whimbrel.batch import InexactError, exact_value, may_lose
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
@@ -114,7 +114,10 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
     type_ = field.type
     plain = pa.types.is_integer(type_) and {int, type(None)}.issuperset(map(type, values))  # the common case
     if not plain and may_lose(type_):
-        values = [exact_value(value, type_, field.name) for value in values]
+        try:
+            values = [exact_value(value, type_) for value in values]
+        except InexactError as error:
+            raise UnreadableError(f"{field.name!r} {error}") from None
     try:
         if pa.types.is_dictionary(type_):  # Arrow makes dictionaries of few types
             return pa.array(values, type_.value_type).dictionary_encode().cast(type_)
