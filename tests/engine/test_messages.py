@@ -284,10 +284,6 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "sum overflow": (
         lambda: wb.from_arrow({"at": [1, 1], "big": [2**62] * 2}, time="at").aggregate(a=wb.sum(col.big)).collect(),
         KernelError, "An integer sum leaves int64.", "aggregate(a=sum(col.big))"),
-    "sum of durations": (
-        lambda: wb.from_arrow({"at": [1, 1], "long": pa.array([2**62] * 2, pa.duration("ns"))}, time="at").aggregate(
-            a=wb.sum(col.long)).collect(),
-        KernelError, "A sum of durations leaves int64.", "aggregate(a=sum(col.long))"),
     "user no init": (lambda: wb.aggregate(accumulate=max),
         PlanError, "An aggregate needs init.", "aggregate()"),
     "user no accumulate": (lambda: wb.aggregate(init=0),

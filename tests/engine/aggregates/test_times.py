@@ -12,7 +12,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import ExpressionError
+from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.kernels import tier
 
 SPANS = [pa.duration("s"), pa.duration("ns"), pa.timestamp("s"), pa.timestamp("ns"),
@@ -101,3 +101,9 @@ def test_dates_have_no_middle(ask: Any, hint: str) -> None:
     with pytest.raises(ExpressionError, match="needs numbers") as caught:
         wb.approx_quantile(col.x, 0.5).result_type(pa.duration("s"))
     assert "quantile(" in caught.value.hint
+
+
+def test_a_sum_of_durations_that_leaves_int64_is_named() -> None:
+    log = wb.from_arrow({"t": [0, 1], "x": pa.array([2**62] * 2, pa.duration("ns"))}, time="t")
+    with pytest.raises(KernelError, match="A sum of durations leaves int64"):
+        log.tumbling_window(5).aggregate(total=wb.sum(col.x)).collect()
