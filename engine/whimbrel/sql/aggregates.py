@@ -11,6 +11,7 @@ from whimbrel import stream as wb
 from whimbrel.aggregates import Interpolation, UserFunctions
 from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
+from whimbrel.sql.closing import is_running, running
 from whimbrel.sql.functions import unknown_function
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
@@ -41,7 +42,7 @@ _QUANTILES: Final[dict[str, Interpolation]] = {"quantile_cont": "linear", "quant
 def is_aggregate(node: Any, scope: NameScope) -> bool:
     """Whether a node is a call of an aggregate."""
     if isinstance(node, exp.Anonymous):
-        return (node.name.lower() in _NAMED or node.name.lower() in _QUANTILES
+        return (node.name.lower() in _NAMED or is_running(node.name) or node.name.lower() in _QUANTILES
                 or isinstance(scope.binder.functions.get(node.name), UserFunctions))
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup) and not isinstance(node.parent, exp.Window)
 
@@ -66,6 +67,9 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
         if has_aggregate(part, scope):
             raise text.error("An aggregate cannot have an aggregate in it.", node, "Use a subquery.")
         return scalar(part, scope)
+
+    def inner(part: Any) -> Expr | None:
+        return aggregate(part, scope, where) if is_aggregate(part, scope) else None
 
     def kept(made: Aggregate) -> Aggregate:
         return made if where is None else made.where(where)
@@ -103,7 +107,7 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
             approximate = isinstance(node, exp.ApproxQuantile)
             return kept((wb.approx_quantile if approximate else wb.quantile)(value(argument), q))
         case exp.Anonymous():
-            return _named(node, scope, value, kept, null_of_nothing)
+            return _named(node, scope, value, inner, kept, null_of_nothing)
     kind = type(node)
     if kind in NULL_OF_NOTHING:
         return null_of_nothing(NULL_OF_NOTHING[kind], value(argument))
@@ -113,8 +117,10 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
                      "Use count, sum, avg, min, max, median, stddev, variance, first or last.")
 
 
-def _named(node: Any, scope: NameScope, value: Any, kept: Any, null_of_nothing: Any) -> Expr:
+def _named(node: Any, scope: NameScope, value: Any, inner: Any, kept: Any, null_of_nothing: Any) -> Expr:
     user = scope.binder.functions.get(node.name)
+    if user is None and is_running(node.name):
+        return running(node, scope.binder, value, inner, kept)
     values = [value(each) for each in node.expressions]
     if isinstance(user, UserFunctions):
         made: Expr = kept(user(*values))

@@ -14,7 +14,7 @@ from sqlglot.tokens import TokenType
 from whimbrel.sql.refusals import MANUAL_JOINS
 
 OVERRIDDEN = ("_parse_group", "_parse_lambda", "_parse_table", "_parse_disjunction", "_parse_join", "_parse_from",
-              "_parse_match_recognize", "_warn_unsupported")
+              "_parse_having", "_parse_match_recognize", "_warn_unsupported")
 """Private methods of sqlglot's parser on which this file relies."""
 
 
@@ -161,8 +161,17 @@ class Whimbrel(Dialect):  # type: ignore[misc]
             if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
                 return None
             if self._match(TokenType.ALL):
-                return self.expression(exp.Group(all=True))
-            return self.expression(exp.Group(expressions=self._parse_csv(self.parse_group_key)))
+                return self.parse_closing(self.expression(exp.Group(all=True)))
+            return self.parse_closing(self.expression(exp.Group(expressions=self._parse_csv(self.parse_group_key))))
+
+        def _parse_having(self, *arguments: Any, **options: Any) -> Any:
+            return self.parse_closing(super()._parse_having(*arguments, **options))
+
+        def parse_closing(self, clause: Any) -> Any:
+            """A clause with the condition of CLOSING_WHEN that follows it."""
+            if clause is not None and self._match_text_seq("CLOSING_WHEN"):
+                clause.set("closing", self._parse_disjunction())
+            return clause
 
         def parse_group_key(self) -> Any:
             """A key, which may get a name."""

@@ -20,5 +20,5 @@ MANUAL_FUNCTIONS: Final = (
 AGGREGATES: Final = (
     "any_value", "approx_count_distinct", "array_agg", "avg", "bool_and", "bool_or", "count", "count_if",
     "first", "last", "max", "median", "min", "percentile_cont", "percentile_disc", "product",
-    "quantile_cont", "quantile_disc", "stddev", "stddev_pop", "sum", "total", "var_pop", "variance",
+    "quantile_cont", "quantile_disc", "running", "stddev", "stddev_pop", "sum", "total", "var_pop", "variance",
 )

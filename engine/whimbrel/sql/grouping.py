@@ -14,6 +14,7 @@ from whimbrel.expr import Col, Expr, end_time, start_time, substitute
 from whimbrel.expr.columns import columns_of, lifetime_of
 from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.closing import OPTIONS, check_closing, check_running, closing_of
 from whimbrel.sql.distinct_aggregates import DistinctAggregates
 from whimbrel.sql.epochs import Epoch, epoch_of, follows_time
 from whimbrel.sql.refusals import refusal
@@ -61,22 +62,36 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
     scope = NameScope(binder, relation)
     keys = _keys(node, items, relation, binder)
     epochs = [key.epoch for key in keys if key.epoch is not None]
+    closing = closing_of(node)
+    check_closing(node, closing, bool(epochs), relation, binder)
     window = _window(node, keys, epochs, relation, binder)
-    stream = binder.step(node, lambda: window(relation.stream))
+    stream = relation.stream if closing is not None else binder.step(node, lambda: window(relation.stream))
     plain = {key.name: key.value for key in keys if key.kind == "plain" and key.value is not None}
     types = {key.name: scope.type_of(key.value, key.node) for key in keys if key.value is not None}
-    different = DistinctAggregates(scope, types, relation.window is None or relation.window.kind == "tumble")
+    different = DistinctAggregates(scope, types, closing is None and (
+        relation.window is None or relation.window.kind == "tumble"))
     inside = replace(scope, special=_special(keys, items, scope, relation, different), types=types)
     results = {item.name: scalar(item.node, inside) for item in items}
     named = replace(inside, special=_special(keys, items, scope, relation, different, aliases=True))
     having = None if node.args.get("having") is None else condition(node.args["having"].this, named)
-    plan = _Results(set(plain), different.found)
+    check_running(node, [*results.values(), *([] if having is None else [having])], closing, binder)
+    plan = _Results({*plain, *(_OPTIONS if closing is None else OPTIONS)}, different.found)
     final = {name: plan.add(name, expr) for name, expr in results.items()}
     kept = None if having is None else plan.hidden(having)
     if not plan.measures and (different.found or (relation.window is not None and relation.window.kind != "tumble")):
         plan.measure(wb.count())
-    bare = relation.table and node.args.get("group") is None
-    stream = different.joined(_aggregated(stream, plain, plan, relation, node, binder, bare=bare), stream, plain, node)
+    if closing is None:
+        bare = relation.table and node.args.get("group") is None
+        made = _aggregated(stream, plain, plan, relation, node, binder, bare=bare)
+        stream = different.joined(made, stream, plain, node)
+    else:
+        size = min(epochs, key=lambda epoch: epoch.size_ticks).size
+        if not plan.measures:
+            plan.measure(wb.count())
+        measures: dict[str, Any] = dict(plan.measures)
+        until = condition(closing, named)
+        by = _grouped_by(stream, plain, node, binder)
+        stream = binder.step(node, lambda: by.epoch_aggregate(size, until, **measures))
     if kept is not None:
         condition_ = kept
         stream = binder.step(node.args["having"], lambda: stream.where(condition_))
@@ -306,15 +321,15 @@ def _of_bound(epoch: Epoch) -> Expr:
 class _Results:
     """The measures of an aggregate, and the columns that are computed from them."""
 
-    def __init__(self, keys: set[str], apart: Mapping[str, Any]) -> None:
-        self.keys = keys
+    def __init__(self, reserved: set[str], apart: Mapping[str, Any]) -> None:
+        self.reserved = reserved
         self.apart = apart
         self.measures: dict[str, Expr] = {}
 
     def add(self, name: str, expr: Expr) -> Expr:
         """A result: as a measure of its name if it is one, else computed from measures."""
         if any(True for _ in reduced_parts(expr)) and not lifetime_of(expr) and (
-                name not in {*self.keys, *_OPTIONS} and not columns_of(expr) & self.apart.keys()):
+                name not in self.reserved and not columns_of(expr) & self.apart.keys()):
             self.measures[name] = expr
             return Col(name)
         return self.hidden(expr)
@@ -355,19 +370,22 @@ def _aggregated(stream: Stream, plain: Mapping[str, Expr], plan: _Results, relat
         return binder.step(node, lambda: stream.select(**shown).distinct())
     if bare:
         return _one_row(stream, measures, node, binder)
-    if plain:
-        by = stream
-        if all(columns):
-            by = binder.step(node, lambda: stream.group_by(*(each for each in columns if each)))
-        else:
-            by = binder.step(node, lambda: stream.group_by(**plain))
-        made = binder.step(node, lambda: by.aggregate(**options, **measures))
-    else:
-        made = binder.step(node, lambda: stream.aggregate(**options, **measures))
+    by = _grouped_by(stream, plain, node, binder)
+    made = binder.step(node, lambda: by.aggregate(**options, **measures))
     if relation.window is not None and relation.window.kind == "cumulate":
         step = relation.window.step_ticks
         return binder.step(node, lambda: made.chop(step))
     return made
+
+
+def _grouped_by(stream: Stream, plain: Mapping[str, Expr], node: Any, binder: Binder) -> Stream:
+    """The stream with its keys."""
+    if not plain:
+        return stream
+    columns = [name for name, value in plain.items() if isinstance(value, Col) and value.name == name]
+    if len(columns) == len(plain):
+        return binder.step(node, lambda: stream.group_by(*columns))
+    return binder.step(node, lambda: stream.group_by(**plain))
 
 
 def _one_row(stream: Stream, measures: Mapping[str, Any], node: Any, binder: Binder) -> Stream:

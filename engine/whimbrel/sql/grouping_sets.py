@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.closing import refuse_sets
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.select_list import implied_name
 from whimbrel.sql.set_operations import of_common_types, united
@@ -27,6 +28,7 @@ def has_sets(node: Any) -> bool:
 
 def grouping_sets(node: Any, binder: Binder, query: Query) -> SqlRelation:
     """All groups of each set; keys that a set does not have are null."""
+    refuse_sets(node, binder)
     if node.find(exp.Grouping) is not None:
         raise binder.text.error("GROUPING is not part of the language.", node.find(exp.Grouping), "Leave it out.")
     parts = [_sets(each) for each in node.args["group"].expressions]

@@ -92,9 +92,6 @@ def _check_bounds(source: SqlText, tokens: Sequence[Any]) -> None:
         if depth > MAX_NESTING or deepening > 20 * MAX_NESTING:
             raise source.error_at(f"A query is nested at most {MAX_NESTING} deep.", token.start, token.end + 1,
                                  "Use WITH for parts of the query.")
-        quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
-        if not quoted and token.text.upper() == "CLOSING_WHEN":
-            raise source.error_at(refusal("closing")[0], token.start, token.end + 1, refusal("closing")[1])
 
 
 def _split(tokens: Sequence[Any]) -> Iterator[list[Any]]:

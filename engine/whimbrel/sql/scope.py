@@ -11,6 +11,7 @@ import pyarrow as pa
 from whimbrel.batch import Field
 from whimbrel.errors import ExpressionError, SchemaError, near_match
 from whimbrel.expr import Col, Expr, type_of
+from whimbrel.operators.aggregation.result_expressions import Running
 from whimbrel.plan import Aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.positions import plain_hint
@@ -77,9 +78,10 @@ class NameScope:
         schema = self.relation.stream.schema
         fields = dict(self.types)
         for part in reduced_parts(expr):
-            if isinstance(part, Aggregate):
-                inner = None if part.expr is None else type_of(part.expr, schema)
-                fields[part.show()] = part.result_type(inner)
+            reduced = part.of if isinstance(part, Running) else part
+            if isinstance(reduced, Aggregate):
+                inner = None if reduced.expr is None else type_of(reduced.expr, schema)
+                fields[part.show()] = reduced.result_type(inner)
             else:
                 fields[part.show()] = schema.time_type
         if not fields:

@@ -22,7 +22,7 @@ from whimbrel.sql.query import query
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.sql_blocks import SqlBlock
 from whimbrel.sql.written_arguments import argument_texts
-from whimbrel.sql.written_groups import grouped_blocks
+from whimbrel.sql.written_groups import closing_blocks, grouped_blocks
 from whimbrel.sql.written_scalars import NoWordError, ScalarTexts, name_text
 from whimbrel.stream import Stream
 from whimbrel.stream.python_text import argument_name, is_read, read_by, shared_nodes
@@ -176,6 +176,8 @@ class _Writer:
                 choices.append((block if block.open else SqlBlock(self.source(block, found)), found, used[0]))
             choices.append((inner if inner.open else SqlBlock(self.source(inner, relation)), relation, None))
             yield from grouped_blocks(node, choices, str(call.options.get("emit", "change")))
+        elif name == "epoch_aggregate":
+            yield from closing_blocks(node, inner if inner.open else SqlBlock(self.source(inner, relation)), relation)
         elif isinstance(node.op, GroupAggregate) and name == "distinct":
             yield SqlBlock(self.source(inner, relation), "DISTINCT *")
             names = ", ".join(map(name_text, node.schema.names))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from whimbrel.expr import Binary, Expr, Keys, Lit
 from whimbrel.expr.reductions import reduced_in
-from whimbrel.operators import GroupAggregate, HoppingWindow, Results, SessionWindow
+from whimbrel.operators import EpochAggregate, GroupAggregate, HoppingWindow, Results, SessionWindow
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.plan import Node
 from whimbrel.sql.relation import SqlRelation
@@ -60,6 +60,15 @@ def grouped_blocks(node: Node, blocks: list[tuple[SqlBlock, SqlRelation, Node | 
             continue
         yield from _epochs(block, relation, window.op, keys, results)
         yield from _windows(block, relation, window.op, keys, results, emit)
+
+
+def closing_blocks(node: Node, block: SqlBlock, relation: SqlRelation) -> Iterator[SqlBlock]:
+    """SELECTs with CLOSING_WHEN that may build an aggregate per epoch."""
+    below, results = node.inputs[0].op, node.op
+    if isinstance(below, EpochAggregate) and isinstance(results, Results):
+        window = HoppingWindow(size=below.size, hop=below.size, offset=below.offset, unit=below.unit)
+        for found in _epochs(block, relation, window, below.aggregates.keys, list(results.columns)):
+            yield replace(found, group=f"{found.group} CLOSING_WHEN {ScalarTexts().text(below.closing)}")
 
 
 def _grouped(block: SqlBlock, keys: Keys, results: list[tuple[str, Expr]], more: list[str],

@@ -27,7 +27,7 @@ from whimbrel.aggregates import (
     Var,
 )
 from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, When
-from whimbrel.operators.aggregation.result_expressions import WindowBound
+from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 from whimbrel.sql.dialect import Whimbrel
 from whimbrel.sql.scalars import truncated
@@ -103,6 +103,8 @@ class ScalarTexts:
         match expr:
             case Aggregate():
                 return self._aggregate(expr)
+            case Running(of):
+                return f"running({self._aggregate(of)})"
             case WindowBound(which):
                 return f"window_{which}"
             case Col(name, None):

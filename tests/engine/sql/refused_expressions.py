@@ -273,4 +273,58 @@ There is no column 'nothing'.
                                                                    ^^^^^^^
   hint:  Use one of the columns time, srcIP, destIP, protocol, len, fin.
 """),
+    'running without closing': ('SELECT srcIP, running(count(*)) AS n FROM TCP GROUP BY srcIP, time/60', """
+A running aggregate keeps a state for each key ever seen.
+  where: line 1: SELECT srcIP, running(count(*)) AS n FROM TCP GROUP BY srcIP, time/60
+                               ^^^^^^^^^^^^^^^
+  hint:  Add CLOSING_WHEN count(*) = 0, or CLOSING_WHEN FALSE if that is meant.
+"""),
+    'running aggregate of a table': ('SELECT running(max(rank)) FROM hosts', """
+A running aggregate keeps a state for each key ever seen.
+  where: line 1: SELECT running(max(rank)) FROM hosts
+                        ^^^^^^^^^^^^^^^^
+  hint:  Add CLOSING_WHEN count(*) = 0, or CLOSING_WHEN FALSE if that is meant.
+"""),
+    'closing without epoch': ('SELECT srcIP, count(*) AS n FROM TCP GROUP BY srcIP CLOSING_WHEN FALSE', """
+CLOSING_WHEN is asked at the end of each epoch, and GROUP BY has none.
+  where: line 1: SELECT srcIP, count(*) AS n FROM TCP GROUP BY srcIP CLOSING_WHEN FALSE
+                                                               ^^^^^
+  hint:  Add an epoch, such as time/60 AS tb; ordered here: time (increasing).
+"""),
+    'closing of a window': ('SELECT count(*) FROM TUMBLE(TCP, time, 60) GROUP BY window_start CLOSING_WHEN FALSE', """
+CLOSING_WHEN is asked at the end of each epoch, and GROUP BY has none.
+  where: line 1: LECT count(*) FROM TUMBLE(TCP, time, 60) GROUP BY window_start CLOSING_WHEN FALSE
+                                                                   ^^^^^^^^^^^^
+  hint:  Add an epoch, such as time/60 AS tb; ordered here: time (increasing).
+"""),
+    'closing with sets': ('SELECT srcIP, count(*) AS n FROM TCP GROUP BY CUBE(srcIP), time/60 CLOSING_WHEN FALSE', """
+CLOSING_WHEN is for one set of keys.
+  where: line 1: ELECT srcIP, count(*) AS n FROM TCP GROUP BY CUBE(srcIP), time/60 CLOSING_WHEN FALSE
+                                                                   ^^^^^^^^^^^^^^^
+  hint:  Use UNION ALL of queries in place of GROUPING SETS, CUBE and ROLLUP.
+"""),
+    'closing by a row': ('SELECT srcIP FROM TCP GROUP BY srcIP, time/60 CLOSING_WHEN fin', """
+'fin' must stand in GROUP BY or in an aggregate.
+  where: line 1: cIP FROM TCP GROUP BY srcIP, time/60 CLOSING_WHEN fin
+                                                                   ^^^
+  hint:  Use any_value(fin), or add it to GROUP BY.
+"""),
+    'running value': ('SELECT srcIP, running(len) FROM TCP GROUP BY srcIP, time/60 CLOSING_WHEN FALSE', """
+running needs an aggregate.
+  where: line 1: SELECT srcIP, running(len) FROM TCP GROUP BY srcIP, time/60 CLOSING_WHEN FALSE
+                               ^^^^^^^^^^^
+  hint:  Use running(sum(x)).
+"""),
+    'running twice': ('SELECT running(running(count(*))) FROM TCP GROUP BY time/60 CLOSING_WHEN FALSE', """
+running needs an aggregate.
+  where: line 1: SELECT running(running(count(*))) FROM TCP GROUP BY time/60 CLOSING_WHEN FALSE
+                        ^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use running(sum(x)).
+"""),
+    'running of two': ('SELECT sum_of_dups(len, time) FROM TCP GROUP BY time/60 CLOSING_WHEN FALSE', """
+sum_of_dups needs one value.
+  where: line 1: SELECT sum_of_dups(len, time) FROM TCP GROUP BY time/60 CLOSING_WHEN FALSE
+                        ^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use sum_of_dups(x).
+"""),
 }

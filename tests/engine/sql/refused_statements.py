@@ -181,12 +181,6 @@ This join relates no times, so each row would wait for its partner without end.
                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Relate the times, such as a.time = b.time or BETWEEN, or use ASOF JOIN, a table or HOLD(t).
 """),
-    'closing': ('SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0', """
-CLOSING_WHEN needs running aggregates, which this version does not have.
-  where: line 1: SELECT tb FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN count(*) = 0
-                                                           ^^^^^^^^^^^^
-  hint:  Use SESSION for groups that end after inactivity, or HOLD(t) for totals so far.
-"""),
     'column': ('SELECT sorceIP, srcip FROM TCP', """
 There is no column 'sorceIP'.
   where: line 1: SELECT sorceIP, srcip FROM TCP

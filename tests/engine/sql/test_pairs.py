@@ -136,6 +136,16 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
         "SELECT *, avg(price) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING) AS m FROM bids",
         lambda: BIDS.join(BIDS.group_by("k").last_rows(3).aggregate(_over1=wb.mean(col.price)), "k",
                           nulls_equal=True).select("ts", "k", "price", m=col._over1)),
+    "running aggregates": (
+        ("SELECT tb, srcIP, sum_of_dups(len) AS dups, running(count(*)) AS n FROM TCP GROUP BY time/60 AS tb, srcIP "
+         "HAVING count(*) > 0 CLOSING_WHEN max(len) > 30 OR count(*) = 0"),
+        lambda: TCP.group_by("srcIP").epoch_aggregate(
+            60, (wb.max(col.len) > 30) | (wb.count() == 0), tb=wb.window_start() // 60,
+            dups=wb.running(wb.count(col.len)) - wb.running(wb.count_distinct(col.len)), n=wb.running(wb.count()),
+            _4=wb.count()).where(col._4 > 0).select("tb", "srcIP", "dups", "n")),
+    "groups that never close": (
+        "SELECT tb, running(max(len)) AS m FROM TCP GROUP BY time/60 AS tb CLOSING_WHEN FALSE",
+        lambda: TCP.epoch_aggregate(60, False, tb=wb.window_start() // 60, m=wb.running(wb.max(col.len)))),
     "the value before": (
         "SELECT k, ts, lag(price) OVER (PARTITION BY k ORDER BY ts) AS before FROM bids",
         lambda: BIDS.asof_join(BIDS.select("k", _over1=col.price), on="k", strict=True, nulls_equal=True).select(
