@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +12,15 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel_workbench.frames import Options, Result, ScopeFrame
+from whimbrel_workbench.frames import Options, Result, ScopeFrame, Spectrogram
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.sample_trace import SampleTrace
+from whimbrel_workbench.frames.spectrum_columns import SpectrumColumns
 from whimbrel_workbench.sessions import LiveSession
 from whimbrel_workbench.sessions.dropped_samples import DroppedSamples
 from whimbrel_workbench.sessions.result_shape import frame_builder
 from whimbrel_workbench.views import NOBODY, view_of
+from whimbrel_workbench.views.spectrogram import frames_words
 from whimbrel_workbench.views.visible_samples import dropped, visible_samples
 
 SAMPLES = 600_000
@@ -117,6 +120,56 @@ def test_a_view_asks_for_dropped_samples_when_its_reader_zooms_and_only_then() -
         newest = picture.channels[0].axis.positions(np.array([599_000, 599_900])).tolist()
         view._viewport._look(f"[true, {newest[0]}, {newest[1]}, 0, 1, 800, 200]")
         assert len(asked) == 1
+
+
+def test_a_spectrogram_of_dropped_samples_has_a_frame_of_each_column() -> None:
+    tone = np.rint(1_000 * np.sin(np.arange(SAMPLES) * np.pi / 4)).astype(np.int16)
+    stream = wb.from_samples({"x": tone}, rate=1_000, start="2024-05-01", unit="us")
+    scope = taken(stream, slice(0, SAMPLES), keep_rows=20_000)
+    known, there = SpectrumColumns(scope.channels[0]), SpectrumColumns(scope.channels[0])
+    seen, trace = [[580_000, SAMPLES]], scope.channels[0].trace
+    trace.seen, seen = seen, trace.seen
+    known.show(scope.channels[0], 0, SAMPLES, 100)
+    assert known.lost == []  # the others were evicted unread
+    trace.seen = seen
+    known.show(scope.channels[0], 0, SAMPLES, 100)
+    lost = len(known.lost)
+    assert 60 < lost < 100
+    while known.refine(0.0):
+        pass
+    assert np.isnan(known.image(256)).all(axis=0).sum() == lost
+    taken_in: list[int] = []
+
+    def take(frames: Mapping[int, np.ndarray]) -> None:
+        known.put(frames)
+        taken_in.extend(frames)
+
+    DroppedSamples(lambda show: show()).read_frames(scope, known.lost, take)
+    wait_until(lambda: len(taken_in) == lost)
+    assert known.lost == []
+    assert not known.more
+    assert known.frames_read < known.frames
+    assert frames_words(known).startswith("Sample of frames: ")
+    there.show(taken(stream, slice(0, SAMPLES)).channels[0], 0, SAMPLES, 100)
+    assert np.allclose(known.image(2_000)[:, :lost - 1], there.image(2_000)[:, :lost - 1], atol=1e-3)
+
+
+def test_a_spectrogram_asks_for_frames_of_dropped_samples_once() -> None:
+    asked: list[int] = []
+    host = replace(NOBODY, read_frames=lambda _scope, ranges, _take: asked.append(len(ranges)))
+    picture = Spectrogram(taken(signal(), slice(0, SAMPLES), keep_rows=20_000))
+    view = view_of(picture, host)
+    for _ in range(100):
+        view._refine()
+    assert len(asked) == 1
+    assert asked[0] > 100
+
+
+def wait_until(true: Callable[[], bool], timeout_s: float = 30) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_feeds_are_not_read_again() -> None:

@@ -55,7 +55,8 @@ class ViewInstance:
         host = replace(host, picking="to prioritize its rows", stretches=True) if early else replace(
             host, stretches=feed.of_samples)
         if feed.of_samples:
-            host = replace(host, read_samples=DroppedSamples(self._change).read)
+            again = DroppedSamples(self._change)
+            host = replace(host, read_samples=again.read, read_frames=again.read_frames)
         if can_be_asked(feed.written):
             host = replace(host, zoom_to=ZoomedLines(feed, self._change).zoom_to)
         self._screen = ViewPanel(toolbar, Transport(feed.player) if transport else None, host=host)

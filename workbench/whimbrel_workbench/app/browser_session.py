@@ -84,7 +84,8 @@ class BrowserSession:
         """The host of a view. Every reader may zoom: then the newest range of this page is evaluated."""
         host, feed = self._controls.host(name) if self._controls else NOBODY, self._shared.feeds[name]
         if feed.of_samples:
-            host = replace(host, read_samples=DroppedSamples(self._document.add_next_tick_callback).read)
+            again = DroppedSamples(self._document.add_next_tick_callback)
+            host = replace(host, read_samples=again.read, read_frames=again.read_frames)
         if not can_be_asked(feed.written):
             return host
         return replace(host, zoom_to=ZoomedLines(feed, self._document.add_next_tick_callback).zoom_to)

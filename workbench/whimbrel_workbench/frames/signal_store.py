@@ -18,7 +18,7 @@ from whimbrel.clock import MIN_TIME, Timebase
 from whimbrel.plan import Sampling
 from whimbrel_workbench.frames.format_times import ticks
 from whimbrel_workbench.frames.labels import labels
-from whimbrel_workbench.frames.result import Result
+from whimbrel_workbench.frames.result import Floats, Result
 from whimbrel_workbench.frames.sample_axis import SampleAxis
 from whimbrel_workbench.frames.sample_trace import SampleTrace
 
@@ -137,6 +137,20 @@ class SignalStore:
             if table is None or not hole.rows or first == hole.first:
                 self.holes.pop()
             return True
+
+    def read_values(self, channel: Channel, first: int, stop: int) -> Floats | None:
+        """Samples of a range, read again and not kept; NaN where one is missing. None where that is not possible."""
+        timebase = self.axes[channel[0]].timebase
+        table = None if self.read is None else self.read(timebase.time(first), timebase.time(stop - 1) + 1)
+        if table is None:
+            return None
+        traces: dict[Channel, SampleTrace] = {}
+        with self.lock:
+            self._add(table, traces)
+        values = np.full(stop - first, np.nan)
+        for place, piece in traces[channel].pieces(first, stop) if channel in traces else ():
+            values[place - first:place - first + len(piece)] = piece
+        return values
 
     def restore(self, table: pa.Table, first: int, last: int) -> None:
         """Take over dropped samples of a range of ticks again. Those of the last such range are forgotten."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,10 +36,13 @@ class SpectrumColumn:
         NaN where no frame has all of its samples.
     frames : int
         How many frames were read.
+    dropped : bool
+        Whether the samples of its first frame are no longer in memory: that one is read again, and no other.
     """
 
     levels: Levels
     frames: int
+    dropped: bool = False
 
 
 @dataclass(slots=True)
@@ -74,24 +78,59 @@ class SpectrumColumns:
         settled = channel.trace.seen[-1][1] if channel.trace.seen else 0
         # The last columns change while samples come.
         self._known = {number: column for number, column in self._known.items()
-                       if (number + 1) * size + frame <= settled or (column.frames == 0)}
+                       if ((number + 1) * size + frame <= settled or column.frames == 0)
+                       and not self._came_later(number, column)}
         self._visible = range(first // size, -(-stop // size))
         wanted = [number for number in self._visible if number not in self._known]
-        middles = [number * size + (size - frame) // 2 for number in wanted]
+        middles = [self._frame_of(number) for number in wanted]
         frames = np.stack([stretch_values(channel, first, first + frame) for first in middles]) if wanted else None
         if frames is not None:
-            for number, levels in zip(wanted, _levels(frames), strict=True):
-                self._known[number] = SpectrumColumn(levels, 1)
+            for number, begin, levels in zip(wanted, middles, _levels(frames), strict=True):
+                dropped = bool(channel.trace.dropped(begin, begin + frame))
+                self._known[number] = SpectrumColumn(levels, 0 if dropped else 1, dropped)
 
     def refine(self, budget_s: float) -> bool:
         """Read all frames of one column, and of more while there is time; whether some are left."""
         until_s = time.monotonic() + budget_s
-        left = [number for number in self._visible if self._known[number].frames < self.frames_of_column]
-        for read, number in enumerate(left):
+        for read, number in enumerate(self._unread):
             if read and time.monotonic() > until_s:
                 return True
             self._read_all(number)
         return False
+
+    @property
+    def _unread(self) -> list[int]:
+        """Columns of which frames in memory are left."""
+        return [number for number in self._visible if not self._known[number].dropped
+                and self._known[number].frames < self.frames_of_column]
+
+    @property
+    def more(self) -> bool:
+        """Whether frames in memory are left."""
+        return bool(self._unread)
+
+    @property
+    def lost(self) -> list[tuple[int, int]]:
+        """The samples of the frames that have to be read again: from which number up to which."""
+        return [(self._frame_of(number), self._frame_of(number) + self.frame) for number in self._visible
+                if self._known[number].dropped and not self._known[number].frames]
+
+    def put(self, frames: Mapping[int, Floats]) -> None:
+        """Show frames that were read again, by their first samples; those that are no longer in sight are left out."""
+        for number in self._visible:
+            values = frames.get(self._frame_of(number))
+            if values is not None and len(values) == self.frame and self._known[number].dropped:
+                self._known[number] = SpectrumColumn(_levels(values[None])[0], 1, dropped=True)
+
+    def _came_later(self, number: int, column: SpectrumColumn) -> bool:
+        """Whether the samples of an empty column were taken over since, and dropped."""
+        begin = self._frame_of(number)
+        return not column.dropped and bool(np.isnan(column.levels[0])) and bool(
+            self.channel.trace.dropped(begin, begin + self.frame))
+
+    def _frame_of(self, number: int) -> int:
+        """Where the frame in the middle of a column begins."""
+        return number * self.size + (self.size - self.frame) // 2
 
     @property
     def frames_of_column(self) -> int:

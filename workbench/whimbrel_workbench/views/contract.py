@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -13,8 +13,12 @@ from whimbrel_workbench.frames import PLAIN, Picture, ScopeFrame, Style
 from whimbrel_workbench.frames.extent import Extent
 from whimbrel_workbench.frames.lines import ShowRange
 from whimbrel_workbench.frames.mark import Mark
+from whimbrel_workbench.frames.result import Floats
 
 __all__ = ["NOBODY", "Host", "Picture", "View"]
+
+TakeFrames = Callable[[Mapping[int, Floats]], None]
+"""Takes samples, by the number of the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,9 @@ class Host:
         no range when the reader returns. None where only all of the result can be shown.
     read_samples : callable, optional
         Called with a picture, a visible range whose samples are no longer in memory, and what draws it again.
+    read_frames : callable, optional
+        Called with a picture, short ranges of its first channel that are no longer in memory, by the numbers of their
+        samples, and what takes the samples of some of them, by their first numbers.
     """
 
     style: Style = PLAIN
@@ -51,6 +58,7 @@ class Host:
     stretches: bool = False
     zoom_to: Callable[[Extent | None, int, ShowRange], None] | None = None
     read_samples: Callable[[ScopeFrame, Extent, Callable[[], None]], None] | None = None
+    read_frames: Callable[[ScopeFrame, Sequence[tuple[int, int]], TakeFrames], None] | None = None
 
 
 NOBODY: Final = Host()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from whimbrel_workbench.frames import ScopeFrame
 from whimbrel_workbench.frames.extent import Extent
+from whimbrel_workbench.frames.result import Floats
 from whimbrel_workbench.frames.spectrogram import Spectrogram
 from whimbrel_workbench.frames.spectrum_columns import Levels, SpectrumColumns
 from whimbrel_workbench.html_pane import Text
@@ -45,6 +47,7 @@ class SpectrogramView(ZoomedChart[Spectrogram]):
         self._columns = SpectrumColumns(picture.channel)
         self._most: float | None = None
         self._step = 0
+        self._reading: list[tuple[int, int]] = []
         when = "{%F %T.%3N}" if picture.calendar else "{0,0}"
         shades = palette_of(host.style, Extent(0.0, 1.0))[-SHADES:]
         self._scale = LinearColorMapper(palette=shades, low=-DEPTH_DB, high=0)
@@ -94,11 +97,26 @@ class SpectrogramView(ZoomedChart[Spectrogram]):
                 self._columns.show(channel, first, stop, max(1, self._viewport.pixels[0] // _COLUMN_PX))
         if first < stop:
             self._show()
+            self._read_lost()
 
     def _refine(self) -> None:
         with self._host.changing():
             with self._picture.scope.store.lock:
                 self._columns.refine(_BUDGET_S)
+            self._show()
+        self._read_lost()
+
+    def _read_lost(self) -> None:
+        """Once all frames in memory are read, read one of each other column again."""
+        columns = self._columns
+        lost = [] if columns.more else columns.lost
+        if lost and lost != self._reading and self._host.read_frames is not None:
+            self._reading = lost
+            self._host.read_frames(self._picture.scope, lost, self._take)
+
+    def _take(self, frames: Mapping[int, Floats]) -> None:
+        with self._host.changing():
+            self._columns.put(frames)
             self._show()
 
     def _show(self) -> None:
@@ -117,7 +135,7 @@ class SpectrogramView(ZoomedChart[Spectrogram]):
         self._open.data = {"left": [] if ends is None else [ends[0]], "right": [] if ends is None else [ends[1]]}
         self._note.object = f'<div class="quiet" role="status">{frames_words(columns)}</div>'
         self._step += 1
-        self._figure.name = f"more {self._step}" if columns.frames_read < columns.frames else ""
+        self._figure.name = f"more {self._step}" if columns.more else ""
 
 
 def shaded(image: Levels, loudest: float) -> NDArray[np.uint8]:
