@@ -85,7 +85,7 @@ class ViewPanel:
         what = "row" if isinstance(picture, TableFrame) else "mark"
         over = frame.quality is not None and frame.quality.final  # then nothing is left to be read first
         picked = self._host.pick is not None and not over and not isinstance(picture, BigNumbers)
-        click = f" Click a {what} {self._host.picking}." if picked else ""
+        click = f" Click a {what} {self._host.picking}." if picked and not isinstance(picture, Spectrogram) else ""
         click += " Drag over a time range to prioritize it." if picked and self._host.stretches and (
             isinstance(picture, Lines)) else ""
         click += " Drag with the selection tool over a stretch to hear it." if picked and self._host.stretches and (
