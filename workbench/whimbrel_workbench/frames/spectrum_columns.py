@@ -79,7 +79,7 @@ class SpectrumColumns:
         # The last columns change while samples come.
         self._known = {number: column for number, column in self._known.items()
                        if ((number + 1) * size + frame <= settled or column.frames == 0)
-                       and not self._came_later(number, column)}
+                       and not self._read_since(number, column)}
         self._visible = range(first // size, -(-stop // size))
         wanted = [number for number in self._visible if number not in self._known]
         middles = [self._frame_of(number) for number in wanted]
@@ -122,7 +122,7 @@ class SpectrumColumns:
             if values is not None and len(values) == self.frame and self._known[number].dropped:
                 self._known[number] = SpectrumColumn(_levels(values[None])[0], 1, dropped=True)
 
-    def _came_later(self, number: int, column: SpectrumColumn) -> bool:
+    def _read_since(self, number: int, column: SpectrumColumn) -> bool:
         """Whether the samples of an empty column were taken over since, and dropped."""
         begin = self._frame_of(number)
         return not column.dropped and bool(np.isnan(column.levels[0])) and bool(

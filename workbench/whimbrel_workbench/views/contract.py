@@ -46,8 +46,8 @@ class Host:
     read_samples : callable, optional
         Called with a picture, a visible range whose samples are no longer in memory, and what draws it again.
     read_frames : callable, optional
-        Called with a picture, short ranges of its first channel that are no longer in memory, by the numbers of their
-        samples, and what takes the samples of some of them, by their first numbers.
+        Called with a picture, and with short ranges of sample numbers of its first channel, which are no longer in
+        memory. Third is what takes the samples of some ranges, by their first numbers.
     """
 
     style: Style = PLAIN
