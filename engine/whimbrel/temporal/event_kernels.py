@@ -65,7 +65,12 @@ class TemporalKernel(Kernel):
     @property
     def portion(self) -> int:
         """Most rows that are answered at once."""
-        return max(_PORTION, 4 * len(self.history)) if self.parts.compiled else _INTERPRETED
+        return max(_PORTION, 4 * self.remembered) if self.parts.compiled else _INTERPRETED
+
+    @property
+    def remembered(self) -> int:
+        """About how many events each portion reads once more."""
+        return len(self.history)
 
     def taken(self, rows: int) -> Batch:
         """The first rows that wait, which then do not wait any more."""
@@ -115,6 +120,10 @@ class EventKernel(TemporalKernel):
 
     first = 0
     """Slot of the first event that waits."""
+
+    @property
+    def remembered(self) -> int:
+        return len(self.history) if self.names else self.first  # events of one key are sliced, not gathered
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()

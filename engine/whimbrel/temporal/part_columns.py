@@ -48,9 +48,15 @@ class PartColumns:
     def columns(self, given: KeyedEvents, rows: int) -> tuple[Column, ...]:
         """The columns of so many rows."""
         found = []
+        windows, bounds = None, None
         for part, folds in zip(self.parts, self.folds, strict=True):
             try:
-                column = _value_of_event(part, given) if folds is None else folds.column(given, part)
+                if folds is None:
+                    column = _value_of_event(part, given)
+                else:
+                    if bounds is None or folds.windows_of(part) != windows:  # neighboring parts often have one window
+                        windows, bounds = folds.windows_of(part), folds.windows(given, part)
+                    column = folds.column(given, part, bounds)
             except KernelError as error:
                 raise KernelError(error.what, where=part.name, hint=error.hint) from error
             found.append(_in_order(column, given.rows, rows))

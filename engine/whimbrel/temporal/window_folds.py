@@ -77,11 +77,17 @@ class WindowFolds:
         self.schema = Schema(tuple(Field(measure.name, measure.type) for measure, _ in self.folds), schema.unit,
                              schema.zone)
 
-    def column(self, given: KeyedEvents, part: ReadColumn) -> Column:
+    def windows_of(self, part: ReadColumn) -> tuple[Any, ...]:
+        """What :meth:`windows` depends on but for the events."""
+        return self.of.window, part.lag, presence_of(part), self.spans
+
+    def windows(self, given: KeyedEvents, part: ReadColumn) -> WindowBounds:
+        """The window of each time. Its arrays are written anew for other windows."""
+        return self._windows(given, _at(given, part), presence_of(part))
+
+    def column(self, given: KeyedEvents, part: ReadColumn, windows: WindowBounds) -> Column:
         """The value at each time."""
-        at = given.times if part.lag == 0 else given.times - part.lag
-        windows = self._windows(given, at, presence_of(part))
-        rows = windows.high - windows.low
+        at, rows = _at(given, part), windows.high - windows.low
         columns = tuple(_folded_by_python(measure, given, windows) if isinstance(measure, TypedPythonAggregate) else
                         Column(measure.type, rows) if measure.counts_rows else
                         self._folded(measure, loop, given, windows) for measure, loop in self.folds)
@@ -151,6 +157,11 @@ def positions(boundary: Boundary, given: KeyedEvents) -> Array:
     found = np.empty(len(given.times), np.int64)
     _count_until(times, frozen(given.begins), frozen(given.times), frozen(given.marks), lag + boundary.shift, found)
     return found
+
+
+def _at(given: KeyedEvents, part: ReadColumn) -> Array:
+    """The times of windows."""
+    return given.times if part.lag == 0 else given.times - part.lag
 
 
 def with_nulls(column: Column, there: Mask) -> Column:
