@@ -42,6 +42,8 @@ class Kernel(ABC):
     """No output row with sync below this can follow."""
     storage: Storage | None = None
     """Memory for rows that stay because they are part of a result. Without it a caller copies them."""
+    takes_long_batches: bool = False
+    """Whether batches may be longer than what stays in the CPU cache: it makes few rows, and reads no value."""
 
     @abstractmethod
     def push(self, batch: Batch, port: int = 0) -> list[Batch] | Iterator[Batch]:

@@ -156,6 +156,11 @@ class Pipeline:
         self._drain()
         return self._take() if news else None
 
+    def takes_long_batches(self, source: int) -> bool:
+        """Whether all operators that read a source may be given long batches."""
+        readers = [self._kernels[reader] for reader, _ in self._consumers[self.entries[source]]]
+        return bool(readers) and all(kernel.takes_long_batches for kernel in readers)
+
     @property
     def pending(self) -> bool:
         """Whether a kernel has portions of rows to give, before more is pushed."""

@@ -89,8 +89,8 @@ class SourceReader:
                          for number, (source, ingress) in enumerate(zip(self.pipeline.sources, self.pipeline.ingresses,
                                                                         strict=True)) if ingress.watermark != INF}
         if self._hurry:
-            self._streams = {number: joined_batches(stream) if isinstance(stream, Generator) else stream
-                             for number, stream in self._streams.items()}
+            self._streams = {number: joined_batches(stream, long=self.pipeline.takes_long_batches(number))
+                             if isinstance(stream, Generator) else stream for number, stream in self._streams.items()}
         for reading in self._readings.values():
             reading.bell = self._bell
             if reading.relief is not None:

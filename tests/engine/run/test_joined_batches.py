@@ -57,3 +57,15 @@ def test_rows_before_an_error_of_the_source_are_given(monkeypatch: pytest.Monkey
     assert sum(len(batch or ()) for batch in islice(joined, _AS_THEY_COME + 1)) == 40 * 8
     with pytest.raises(OSError, match="gone"):
         next(joined)
+
+
+def test_long_batches_are_views_of_the_memory_of_the_source() -> None:
+    values = np.arange(600_000, dtype=np.int16)
+    stream = wb.from_samples({"x": values}, rate=1_000, unit="ms")
+    long = [batch for batch in joined_batches(_read(stream), long=True) if batch is not None]
+    assert [len(batch) for batch in long] == [600_000]
+    assert np.shares_memory(np.asarray(long[0].column("x").values), values)
+    assert [len(batch or ()) for batch in joined_batches(_read(stream))] == [262_144, 262_144, 75_712]
+    windows = stream.rewindow(4_096)
+    query = windows.where(col.x.seg.std() > 1_182.4).select(m=col.x.seg.mean())
+    assert query.collect().num_rows == len(pa.Table.from_batches(query.batches()))

@@ -18,6 +18,8 @@ from whimbrel.plan import Sampling
 
 _PORTION_SAMPLES = 1 << 22
 """About as many samples are in the windows of one batch."""
+_LONG_HOP = 64
+"""Samples from one window to the next, from which on windows are few."""
 
 class RewindowKernel(Kernel):
     """Buffers the samples of each signal from its next window on.
@@ -40,6 +42,7 @@ class RewindowKernel(Kernel):
         whole = size or limit or ENDLESS
         self.rule = WindowRule(whole, hop if size is not None else whole, gaps, keep_short=keep_short)
         self.at_end = at_end
+        self.takes_long_batches = not keys and self.rule.hop >= _LONG_HOP
         self.keys = KeyTable([schema.type_of(name) for name in keys])
         self.signals: dict[int, SignalWindows] = {}
         self.done = Sorter()

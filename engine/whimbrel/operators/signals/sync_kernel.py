@@ -58,6 +58,7 @@ class SyncKernel(Kernel):
     def __init__(self, events: Schema, signals: Schema, output: Schema, keys: tuple[str, ...], sampling: Sampling,
                  before: int, after: int | None, limit: int | None, *, skip: bool, where: str) -> None:
         self.output, self.columns, self.sampling, self.where = output, keys, sampling, where
+        self.takes_long_batches = not keys
         self.before, self.after, self.limit, self.skip = before, after, limit, skip
         self.channels = channel_names(signals, keys)
         self.types = [output.type_of(name) for name in self.channels]
