@@ -41,7 +41,8 @@ class SampleBlocks:
 
     @staticmethod
     def of(*arrays: Array, missing: Integers = NONE_MISSING) -> SampleBlocks:
-        return SampleBlocks(arrays, np.cumsum([0, *map(len, arrays)]), missing)
+        bounds = np.array([0, len(arrays[0])]) if len(arrays) == 1 else np.cumsum([0, *map(len, arrays)])
+        return SampleBlocks(arrays, bounds, missing)
 
     @staticmethod
     def absent(dtype: np.dtype[Any], size: int) -> SampleBlocks:

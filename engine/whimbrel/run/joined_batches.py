@@ -18,7 +18,7 @@ _AS_THEY_COME = 32
 """The first batches of a source are not joined: a source with fewer is read soon in any case."""
 _MOST_BYTES = 1 << 21
 """Payload and times of joined batches stay in the CPU cache."""
-_LONG_ROWS = 1 << 20
+_LONG_ROWS = 1 << 21
 """Rows of a long batch, whose parts lie one after the other in memory already."""
 
 
@@ -36,6 +36,7 @@ def joined_batches(batches: Generator[Batch | None], *, long: bool = False) -> G
     """
     held: list[Batch] = []
     rows = size = 0
+    views = True
     try:
         for number in count():
             try:
@@ -44,13 +45,16 @@ def joined_batches(batches: Generator[Batch | None], *, long: bool = False) -> G
                 break
             except Exception:
                 if held:  # an operator may fail at earlier rows
-                    yield _concat(held)
+                    yield _joined(held, views=views)
                 raise
-            if held and (batch is None or not _joins(held[-1], batch) or not (
-                    (rows + len(batch) <= BATCH_ROWS and size + batch.nbytes <= _MOST_BYTES)
-                    or (long and rows + len(batch) <= _LONG_ROWS and _adjoined([held[-1], batch]) is not None))):
-                yield _concat(held)
-                held, rows, size = [], 0, 0
+            if held:
+                adjoins = batch is not None and views and _adjoin(held[-1], batch)
+                if batch is None or not _join(held[-1], batch) or not (
+                        (rows + len(batch) <= BATCH_ROWS and size + batch.nbytes <= _MOST_BYTES)
+                        or (long and adjoins and rows + len(batch) <= _LONG_ROWS)):
+                    yield _joined(held, views=views)
+                    held, rows, size, adjoins = [], 0, 0, True
+                views = adjoins
             begins = number >= _AS_THEY_COME or (long and batch is not None and len(batch) >= BATCH_ROWS // 2)
             if batch is None or not (held or begins):
                 yield batch
@@ -58,53 +62,46 @@ def joined_batches(batches: Generator[Batch | None], *, long: bool = False) -> G
                 held.append(batch)
                 rows, size = rows + len(batch), size + batch.nbytes
         if held:
-            yield _concat(held)
+            yield _joined(held, views=views)
     finally:
         batches.close()
 
 
-def _concat(batches: list[Batch]) -> Batch:
-    columns = _adjoined(batches)
-    if columns is None:
-        return Batch.concat(batches)
+def _joined(batches: list[Batch], *, views: bool) -> Batch:
     first, times = batches[0], batches[0].times
-    assert isinstance(times, Pulse)
+    if len(batches) == 1 or not views or not isinstance(times, Pulse):
+        return Batch.concat(batches)
     rows = sum(map(len, batches))
-    return first.having(sync=Pulse(times.timebase, times.first, rows), columns=columns)
+    columns = (Column(column.type, as_strided(column.values, (rows,), writeable=False)) for column in first.columns)
+    return first.having(sync=Pulse(times.timebase, times.first, rows), columns=tuple(columns))
 
 
-def _joins(before: Batch, after: Batch) -> bool:
+def _join(before: Batch, after: Batch) -> bool:
+    """Whether one batch may follow the other one in a batch: samples only if they are consecutive."""
     if before.absent is not None or after.absent is not None:
         return False
     one, other = before.times, after.times
-    if isinstance(one, Pulse) != isinstance(other, Pulse):
+    if isinstance(one, Pulse) and isinstance(other, Pulse):
+        return one.joined(other) is not None
+    return not (isinstance(one, Pulse) or isinstance(other, Pulse))
+
+
+def _adjoin(before: Batch, after: Batch) -> bool:
+    """Whether both are samples of one memory, where the second batch begins where the first one ends."""
+    if not (isinstance(before.times, Pulse) and isinstance(before.ends, int) and isinstance(after.ends, int)):
         return False
-    return not (isinstance(one, Pulse) and isinstance(other, Pulse)) or one.joined(other) is not None
+    if before.ends != after.ends:
+        return False
+    for column, following in zip(before.columns, after.columns, strict=True):
+        one, other = column.values, following.values
+        if not isinstance(one, np.ndarray) or column.valid is not None or following.valid is not None:
+            return False
+        if not isinstance(one.base, np.ndarray) or one.base is not other.base or one.dtype != other.dtype:
+            return False
+        if _address(one) + one.nbytes != _address(other):
+            return False
+    return True
 
 
-def _adjoined(batches: list[Batch]) -> tuple[Column, ...] | None:
-    """Columns of consecutive samples that lie one after the other in memory, as views; None for others."""
-    if not all(isinstance(batch.times, Pulse) and isinstance(batch.ends, int) and batch.ends == batches[0].ends
-               for batch in batches):
-        return None
-    found = []
-    for parts in zip(*[batch.columns for batch in batches], strict=True):
-        values = None if any(part.valid is not None for part in parts) else _view([part.values for part in parts])
-        if values is None:
-            return None
-        found.append(Column(parts[0].type, values))
-    return tuple(found)
-
-
-def _view(arrays: list[Any]) -> Array | None:
-    """Views of one array that lie one after the other in memory, as one view."""
-    first = arrays[0]
-    if not isinstance(first, np.ndarray) or not isinstance(first.base, np.ndarray):
-        return None
-    address = first.__array_interface__["data"][0]
-    for each in arrays:
-        if (not isinstance(each, np.ndarray) or each.base is not first.base or each.dtype != first.dtype
-                or not each.flags.c_contiguous or each.__array_interface__["data"][0] != address):
-            return None
-        address += each.nbytes
-    return as_strided(first, (sum(map(len, arrays)),), first.strides, writeable=False)
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
