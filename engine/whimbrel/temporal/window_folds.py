@@ -82,7 +82,7 @@ class WindowFolds:
         return self.of.window, part.lag, presence_of(part), self.spans
 
     def windows(self, given: KeyedEvents, part: ReadColumn) -> WindowBounds:
-        """The window of each time. Its arrays are written anew for other windows."""
+        """The window of each time, in arrays that the next call writes again."""
         return self._windows(given, _at(given, part), presence_of(part))
 
     def column(self, given: KeyedEvents, part: ReadColumn, windows: WindowBounds) -> Column:
