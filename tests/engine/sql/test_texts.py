@@ -99,7 +99,7 @@ def test_what_has_no_word(name: str) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(strategies.queries(max_steps=4))
 def test_random_queries_come_back_or_are_refused(query: Query) -> None:
     streams = {name: wb.Stream(Node(BatchedRows([[]], name=name))) for name in "st"}

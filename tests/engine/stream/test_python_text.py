@@ -109,7 +109,7 @@ def test_the_text_builds_the_query_again(name: str) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(strategies.queries(max_steps=6))
 def test_random_queries_come_back(query: Query) -> None:
     stream = query.build(*(wb.Stream(Node(BatchedRows([[]], name=name))) for name in "st"))
