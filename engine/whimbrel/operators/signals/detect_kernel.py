@@ -24,8 +24,7 @@ from whimbrel.kernels.primitives.signals.detectors import (
     find_ranges,
     settle_ranges,
 )
-from whimbrel.operators.aggregation.running_aggregate import skipped_rows
-from whimbrel.operators.signals.sample_values import samples_of
+from whimbrel.operators.signals.sample_values import groups_of, samples_of
 from whimbrel.plan import Sampling
 from whimbrel.plan.typed_aggregate import NO_MASK
 
@@ -63,21 +62,17 @@ class DetectorKernel(Kernel):
         if not len(batch):
             return []
         check_reach(batch, _FARTHEST, "above() or cfar()", in_order=True)
-        keys = [evaluate(expr, batch) for expr in self.key]
-        hidden = skipped_rows(keys, None)
-        groups = self.keys.ids(keys, len(batch), hidden if len(hidden) else None)
-        if len(hidden):
-            groups[hidden] = 0
+        groups, hidden = groups_of(self.keys, [evaluate(expr, batch) for expr in self.key], len(batch))
         self._grow(max(1, len(self.keys)))
         values, broken = samples_of(self.value, batch)
         fresh = NO_MASK
         if self.runs.period is not None:
-            fresh = self.runs.mark(batch.times, frozen(groups), hidden, broken).fresh
+            fresh = self.runs.mark(batch.times, groups, hidden, broken).fresh
         same = isinstance(batch.ends, int)
         ends, lasts = (_NO_ENDS, batch.ends) if same else (frozen(batch.other), 0)
         buffers = self._buffers(len(batch) + 2 * len(self.keys) + 2)
         on, off, forget = self.levels
-        made = _find(frozen(groups), hidden, broken, fresh, frozen(batch.sync), ends, max(self.lasts, lasts), values,
+        made = _find(groups, hidden, broken, fresh, frozen(batch.sync), ends, max(self.lasts, lasts), values,
                      on, off, forget, *self.counts, self.pad, self.limit, self.integers, self.floats, *buffers)
         self._add(int(made), buffers)
         return []

@@ -19,9 +19,8 @@ from whimbrel.kernels.primitives.signals.fir import (
     gather_blocks,
     spread_results,
 )
-from whimbrel.operators.aggregation.running_aggregate import skipped_rows
 from whimbrel.operators.signals.row_results import RowResults
-from whimbrel.operators.signals.sample_values import samples_of
+from whimbrel.operators.signals.sample_values import groups_of, samples_of
 from whimbrel.operators.signals.transforms import scipy_fft
 from whimbrel.plan import Sampling
 
@@ -91,13 +90,8 @@ class FirKernel(Kernel):
         batch = batch.compact()
         if not len(batch):
             return []
-        keys = [batch.column(name) for name in self.columns]
-        hidden = skipped_rows(keys, None)
-        groups = self.keys.ids(keys, len(batch), hidden if len(hidden) else None)
-        if len(hidden):
-            groups[hidden] = 0
+        groups, hidden = groups_of(self.keys, [batch.column(name) for name in self.columns], len(batch))
         self._grow(max(1, len(self.keys)))
-        groups = frozen(groups)
         values, broken = samples_of(self.expr, batch, keep_nan=self.nan == "keep")
         marks = self.runs.mark(batch.times, groups, hidden, broken, numbered=bool(self.block))
         order = frozen(np.argsort(groups, kind="stable")) if self.columns else _NO_ORDER

@@ -15,8 +15,7 @@ from whimbrel.expr import Col
 from whimbrel.kernels import Compiled, Kernel, KeyTable, SampleRuns
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.signals.polyphase import ENTRIES, FIRST, NEXT, NO_RUN, end_runs, resample_runs
-from whimbrel.operators.aggregation.running_aggregate import skipped_rows
-from whimbrel.operators.signals.sample_values import samples_of
+from whimbrel.operators.signals.sample_values import groups_of, samples_of
 from whimbrel.plan import Sampling
 from whimbrel.plan.typed_aggregate import NO_MASK
 
@@ -74,20 +73,16 @@ class PolyphaseKernel(Kernel):
         batch = batch.compact()
         if not len(batch):
             return []
-        keys = [batch.column(name) for name in self.key_columns]
-        hidden = skipped_rows(keys, None)
-        groups = self.keys.ids(keys, len(batch), hidden if len(hidden) else None)
-        if len(hidden):
-            groups[hidden] = 0
+        groups, hidden = groups_of(self.keys, [batch.column(name) for name in self.key_columns], len(batch))
         self._grow(max(1, len(self.keys)))
-        marks = self.runs.mark(batch.times, frozen(groups), hidden, NO_MASK, numbered=True)
+        marks = self.runs.mark(batch.times, groups, hidden, NO_MASK, numbered=True)
         order = frozen(np.argsort(groups, kind="stable")) if self.key_columns else _NO_ORDER
         values = frozen(self._values(batch))
         work = np.empty((self.history + self.chunk) * len(self.channels))
         at, out = 0, list[Batch]()
         while at < len(batch):
             buffers = self._buffers(0)
-            at = int(_resample(at, order, frozen(groups), hidden, marks.fresh, marks.numbers, values,
+            at = int(_resample(at, order, groups, hidden, marks.fresh, marks.numbers, values,
                                len(self.channels), *_taps(self.up, self.down), self.up, self.down, self.history,
                                self.chunk, self.state, self.tails, work, *buffers))
             out += self._made(buffers)

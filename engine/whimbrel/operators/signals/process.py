@@ -15,9 +15,9 @@ from whimbrel.clock import MIN_TIME
 from whimbrel.errors import KernelError, PlanError, SchemaError
 from whimbrel.expr import Col, Keys
 from whimbrel.kernels import Kernel, KeyTable, SampleRuns
-from whimbrel.operators.aggregation.running_aggregate import skipped_rows
 from whimbrel.operators.aggregation.running_values import either
 from whimbrel.operators.signals.detect_ranges import signal_keys
+from whimbrel.operators.signals.sample_values import groups_of
 from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Sampling, fluent
 from whimbrel.plan.typed_aggregate import NO_MASK
 
@@ -203,11 +203,7 @@ class ProcessKernel(Kernel):
         batch = batch.compact()
         if not len(batch):
             return []
-        keys = [batch.column(name) for name in self.op.keys]
-        hidden = skipped_rows(keys, None)
-        groups = self.keys.ids(keys, len(batch), hidden if len(hidden) else None)
-        if len(hidden):
-            groups[hidden] = 0
+        groups, hidden = groups_of(self.keys, [batch.column(name) for name in self.op.keys], len(batch))
         count = max(1, len(self.keys))
         self.runs.grow(count)
         self.states += [[] for _ in range(count - len(self.states))]
@@ -216,10 +212,10 @@ class ProcessKernel(Kernel):
         for column in inputs.values():
             if column.valid is not None:
                 null = either(null, frozen(~column.valid))
-        fresh = self.runs.mark(batch.times, frozen(groups), hidden, null).fresh
+        fresh = self.runs.mark(batch.times, groups, hidden, null).fresh
         out = {name: np.zeros(len(batch), type_.to_pandas_dtype()) for name, type_ in self.op.gives}
         arrays = {name: np.asarray(column.values) for name, column in inputs.items()}
-        for key, rows in _blocks(groups, either(hidden, null), fresh, sort=bool(keys)):
+        for key, rows in _blocks(groups, either(hidden, null), fresh, sort=bool(self.op.keys)):
             if len(fresh) and fresh[rows[0]]:
                 self.states[key] = []
             self._call(key, {name: frozen(array[rows]) for name, array in arrays.items()}, rows, out)
