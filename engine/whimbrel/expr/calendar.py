@@ -17,7 +17,10 @@ from whimbrel.expr.value import Scope, Value, at_row, from_arrow
 
 _PARTS: dict[str, Callable[[Any], Any]] = {
     "dt.year": pc.year, "dt.month": pc.month, "dt.day": pc.day, "dt.hour": pc.hour, "dt.minute": pc.minute,
-    "dt.second": pc.second, "dt.weekday": pc.day_of_week,
+    "dt.second": pc.second, "dt.weekday": pc.day_of_week, "dt.quarter": pc.quarter, "dt.week": pc.iso_week,
+    "dt.day_of_year": pc.day_of_year,
+    "dt.millisecond": pc.millisecond, "dt.microsecond": lambda x: pc.add(pc.multiply(pc.millisecond(x), 1000),
+                                                                         pc.microsecond(x)),
 }
 
 

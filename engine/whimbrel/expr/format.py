@@ -95,6 +95,11 @@ def _call(call: Call) -> str:
     match call.function, call.options:
         case "str.contains", (text, True):
             arguments = [repr(text), "regex=True"]
+        case "str.replace", (old, new, regex, count):
+            arguments = [repr(old), repr(new), *(["regex=True"] if regex else []),
+                         *([] if count is None else [f"count={count}"])]
+        case "str.strip" | "str.lstrip" | "str.rstrip", (None,):
+            arguments = []
         case "str.contains", (text, False):
             arguments = [repr(text)]
         case "struct", _:

@@ -54,6 +54,68 @@ class StringFunctions:
         """Number of characters (Unicode code points)."""
         return Call("str.length", (self.x,))
 
+    def slice(self, start: int, stop: int | None = None) -> Expr:
+        """The characters from `start` up to `stop`, as of a slice in Python."""
+        return Call("str.slice", (self.x,), (self._whole("slice", start), stop if stop is None else self._whole(
+            "slice", stop)))
+
+    def strip(self, characters: str | None = None) -> Expr:
+        """Without these characters at both ends, or without white space."""
+        return Call("str.strip", (self.x,), (characters,))
+
+    def lstrip(self, characters: str | None = None) -> Expr:
+        """Without these characters at the beginning, or without white space."""
+        return Call("str.lstrip", (self.x,), (characters,))
+
+    def rstrip(self, characters: str | None = None) -> Expr:
+        """Without these characters at the end, or without white space."""
+        return Call("str.rstrip", (self.x,), (characters,))
+
+    def replace(self, old: str, new: str, *, regex: bool = False, count: int | None = None) -> Expr:
+        """Replace each occurrence of `old`, or of the RE2 pattern; at most `count` of them."""
+        return Call("str.replace", (self.x,), (old, new, regex, count))
+
+    def split_part(self, separator: str, number: int) -> Expr:
+        """The part of this number between separators, from 1; an empty text where there are fewer."""
+        if not separator or self._whole("split_part", number) < 1:
+            raise ExpressionError("split_part() needs a separator and a number from 1.",
+                                  where=f"{self.x.show()}.str.split_part({separator!r}, {number!r})",
+                                  hint="Count parts from 1.")
+        return Call("str.split_part", (self.x,), (separator, number))
+
+    def extract(self, pattern: str, group: int = 0) -> Expr:
+        """What a group of the RE2 pattern matches, or all of it for 0; null where it does not match."""
+        return Call("str.extract", (self.x,), (pattern, self._whole("extract", group)))
+
+    def pad_start(self, width: int, fill: str = " ") -> Expr:
+        """At least so many characters: `fill` is added at the beginning."""
+        return self._padded("pad_start", width, fill)
+
+    def pad_end(self, width: int, fill: str = " ") -> Expr:
+        """At least so many characters: `fill` is added at the end."""
+        return self._padded("pad_end", width, fill)
+
+    def reverse(self) -> Expr:
+        """The characters from last to first."""
+        return Call("str.reverse", (self.x,))
+
+    def repeat(self, count: int) -> Expr:
+        """The text so many times."""
+        return Call("str.repeat", (self.x,), (self._whole("repeat", count),))
+
+    def _padded(self, name: str, width: int, fill: str) -> Expr:
+        if not isinstance(fill, str) or len(fill) != 1:
+            raise ExpressionError(f"{name}() needs one character, got {fill!r}.",
+                                  where=f"{self.x.show()}.str.{name}({width!r}, {fill!r})",
+                                  hint="Use a space or '0'.")
+        return Call(f"str.{name}", (self.x,), (self._whole(name, width), fill))
+
+    def _whole(self, name: str, number: int) -> int:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ExpressionError(f"{name}() needs a whole number, got {number!r}.",
+                                  where=f"{self.x.show()}.str.{name}(...)", hint="Use a number of the query.")
+        return number
+
     def _search(self, name: str, text: str, *options: bool) -> Expr:
         if not isinstance(text, str):
             raise ExpressionError(f"{name}() needs one string, got {text!r}.",
@@ -110,6 +172,31 @@ class TimeFunctions:
     def weekday(self) -> Expr:
         """Day of the week: Monday is 0."""
         return Call("dt.weekday", (self.x,))
+
+    @property
+    def millisecond(self) -> Expr:
+        """Whole milliseconds of the second."""
+        return Call("dt.millisecond", (self.x,))
+
+    @property
+    def microsecond(self) -> Expr:
+        """Whole microseconds of the second."""
+        return Call("dt.microsecond", (self.x,))
+
+    @property
+    def quarter(self) -> Expr:
+        """Quarter of the year, from 1."""
+        return Call("dt.quarter", (self.x,))
+
+    @property
+    def week(self) -> Expr:
+        """Week of the year by ISO 8601, from 1."""
+        return Call("dt.week", (self.x,))
+
+    @property
+    def day_of_year(self) -> Expr:
+        """Day of the year, from 1."""
+        return Call("dt.day_of_year", (self.x,))
 
     def floor(self, duration: Duration) -> Expr:
         """Round down to a time grid.

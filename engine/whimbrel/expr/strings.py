@@ -11,11 +11,15 @@ import pyarrow.compute as pc
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call
 from whimbrel.expr.string_search import contains, ends_with, index_of, is_ascii, starts_with
+from whimbrel.expr.text_functions import TEXT_FUNCTIONS
 from whimbrel.expr.value import Value, from_arrow
 
 
 def string_function(expr: Call, x: Value) -> Value:
     """The functions of ``.str``."""
+    if expr.function in TEXT_FUNCTIONS:
+        made = TEXT_FUNCTIONS[expr.function]
+        return Value(x.type, per_distinct(x, lambda s: made(s, *expr.options)))
     match expr.function, expr.options:
         case "str.contains", (text, True):
             return from_arrow(_matched(expr, x, text))

@@ -31,6 +31,7 @@ from whimbrel.expr.nodes import (
     node,
 )
 from whimbrel.expr.segment_types import segment_call_type
+from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern
 from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_plain, is_text
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
@@ -359,13 +360,20 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "str.lower" | "str.upper":
             _require_text(expr, x)
             return x
+        case function if function in TEXT_FUNCTIONS:
+            _require_text(expr, x)
+            if function == "str.extract":
+                check_pattern(*expr.options, expr.show())
+            if function == "str.replace" and expr.options[2]:
+                check_pattern(expr.options[0], 0, expr.show())
+            return x
         case "str.length" | "str.index_of":
             _require_text(expr, x)
             return INT
-        case "dt.year" | "dt.month" | "dt.day" | "dt.weekday":
+        case "dt.year" | "dt.month" | "dt.day" | "dt.weekday" | "dt.quarter" | "dt.week" | "dt.day_of_year":
             require(expr, t.is_timestamp(x) or t.is_date(x), f"{expr.function} takes a time or a date", x)
             return INT
-        case "dt.hour" | "dt.minute" | "dt.second":
+        case "dt.hour" | "dt.minute" | "dt.second" | "dt.millisecond" | "dt.microsecond":
             require(expr, t.is_timestamp(x) or t.is_time(x), f"{expr.function} takes a time", x)
             return INT
         case "dt.floor":

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 FUNCTIONS: Final = (
-    "abs", "ceil", "coalesce", "contains", "cos", "date_trunc", "day", "end_time", "ends_with", "exp", "extract",
-    "floor", "greatest", "hour", "if", "least", "length", "ln", "log", "lower", "minute", "mod", "month", "nullif",
-    "position", "power", "quarter", "regexp_matches", "round", "second", "sign", "sin", "sqrt", "start_time",
-    "starts_with", "strpos", "time_bucket", "upper", "year",
+    "abs", "btrim", "ceil", "coalesce", "concat", "contains", "cos", "date_part", "date_trunc", "day", "dayofyear",
+    "degrees", "end_time", "ends_with", "exp", "extract", "floor", "greatest", "hour", "if", "least", "left", "length",
+    "ln", "log", "lower", "lpad", "ltrim", "minute", "mod", "month", "nullif", "pi", "position", "power", "quarter",
+    "radians", "regexp_extract", "regexp_matches", "regexp_replace", "repeat", "replace", "reverse", "right", "round",
+    "rpad", "rtrim", "second", "sign", "sin", "split_part", "sqrt", "start_time", "starts_with", "strpos", "substring",
+    "tan", "time_bucket", "trim", "trunc", "upper", "week", "year",
 )
 
 MANUAL_FUNCTIONS: Final = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,13 +11,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel.errors import near_match
-from whimbrel.expr import Expr, Lit, end_time, greatest, start_time, trace
+from whimbrel.expr import Expr, Lit, end_time, greatest, start_time, trace, when
 from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.manual_functions import manual_function, predicate
 from whimbrel.sql.refusals import FILE_FUNCTIONS, RANDOM, WALL_CLOCK, refusal
 from whimbrel.sql.scope import NameScope
+from whimbrel.sql.text_functions import literal_text, literal_whole, text_function
 
 Scalar = Callable[[Any, NameScope], Expr]
 
@@ -26,14 +28,19 @@ ONE: Final[dict[Any, Callable[[Expr], Expr]]] = {
     exp.Lower: lambda x: x.str.lower(), exp.Upper: lambda x: x.str.upper(), exp.Length: lambda x: x.str.length(),
     exp.Year: lambda x: x.dt.year, exp.Month: lambda x: x.dt.month, exp.Day: lambda x: x.dt.day,
     exp.Hour: lambda x: x.dt.hour, exp.Minute: lambda x: x.dt.minute, exp.Second: lambda x: x.dt.second,
-    exp.DayOfMonth: lambda x: x.dt.day,
+    exp.DayOfMonth: lambda x: x.dt.day, exp.DayOfYear: lambda x: x.dt.day_of_year, exp.Week: lambda x: x.dt.week,
+    exp.WeekOfYear: lambda x: x.dt.week, exp.Tan: lambda x: x.sin() / x.cos(),
+    exp.Degrees: lambda x: x * (180 / math.pi), exp.Radians: lambda x: x * (math.pi / 180),
 }
 """Functions of one value, by the parser's node."""
 
 PARTS: Final[dict[str, Callable[[Expr], Expr]]] = {
     "YEAR": lambda x: x.dt.year, "MONTH": lambda x: x.dt.month, "DAY": lambda x: x.dt.day,
     "HOUR": lambda x: x.dt.hour, "MINUTE": lambda x: x.dt.minute, "SECOND": lambda x: x.dt.second,
-    "QUARTER": lambda x: (x.dt.month - 1) // 3 + 1, "DOW": lambda x: (x.dt.weekday + 1) % 7,
+    "QUARTER": lambda x: x.dt.quarter, "WEEK": lambda x: x.dt.week, "DOY": lambda x: x.dt.day_of_year,
+    "DAYOFYEAR": lambda x: x.dt.day_of_year,
+    "MILLISECOND": lambda x: x.dt.second * 1000 + x.dt.millisecond,
+    "MICROSECOND": lambda x: x.dt.second * 1_000_000 + x.dt.microsecond, "DOW": lambda x: (x.dt.weekday + 1) % 7,
     "DAYOFWEEK": lambda x: (x.dt.weekday + 1) % 7, "ISODOW": lambda x: x.dt.weekday + 1,
 }
 """Parts of times for EXTRACT."""
@@ -55,18 +62,25 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     if type(node) in ONE:
         _only(node, ("this",), scope)
         return ONE[type(node)](value())
+    if (found := text_function(node, scope, scalar)) is not None:
+        return found
     match node:
         case exp.Floor() | exp.Ceil():
             _only(node, ("this",), scope)
             return value().floor() if isinstance(node, exp.Floor) else value().ceil()
         case exp.Round():
             _only(node, ("this", "decimals"), scope)
-            digits = 0 if node.args.get("decimals") is None else _whole(node.args["decimals"], scope, scalar)
+            digits = 0 if node.args.get("decimals") is None else literal_whole(node.args["decimals"], scope, scalar)
             return value().round(digits)
         case exp.Log():
-            if node.args.get("expression") is not None:
-                raise text.error("log needs one value.", node, "Use ln(x) / ln(base).")
-            return value().log() / Lit(2.302585092994046)
+            if node.args.get("expression") is not None:  # a base, then the value
+                return value("expression").log() / value().log()
+            return value().log() / Lit(math.log(10))
+        case exp.Trunc():
+            _only(node, ("this",), scope)
+            return when(value() < 0).then(value().ceil()).otherwise(value().floor())
+        case exp.Pi():
+            return Lit(math.pi)
         case exp.Greatest() | exp.Least():
             values = [value(), *(scalar(each, scope) for each in node.expressions)]
             return greatest(*values) if isinstance(node, exp.Greatest) else smallest(*values)
@@ -80,16 +94,16 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         case exp.DateTrunc() | exp.TimestampTrunc():
             return _date_trunc(node, scope, scalar)
         case exp.StartsWith():
-            return value().str.starts_with(_words(node.expression, scope, scalar))
+            return value().str.starts_with(literal_text(node.expression, scope, scalar))
         case exp.EndsWith():
-            return value().str.ends_with(_words(node.expression, scope, scalar))
+            return value().str.ends_with(literal_text(node.expression, scope, scalar))
         case exp.Contains():
-            return value().str.contains(_words(node.expression, scope, scalar))
+            return value().str.contains(literal_text(node.expression, scope, scalar))
         case exp.RegexpLike():
-            return value().str.contains(_words(node.expression, scope, scalar), regex=True)
+            return value().str.contains(literal_text(node.expression, scope, scalar), regex=True)
         case exp.StrPosition():
             _only(node, ("this", "substr"), scope)
-            return value().str.index_of(_words(node.args["substr"], scope, scalar)) + 1
+            return value().str.index_of(literal_text(node.args["substr"], scope, scalar)) + 1
         case exp.AggFunc():
             raise text.error("An aggregate is not allowed here.", node, "Use HAVING, or a subquery.")
         case exp.Anonymous():
@@ -120,10 +134,19 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         return start_time() if lower == "start_time" else end_time()
     if lower == "time_bucket" and len(arguments) == 2 and isinstance(arguments[0], exp.Interval):
         return scalar(arguments[1], scope).dt.floor(duration(arguments[0], scope.binder.text))
+    if lower in ("date_part", "datepart") and len(arguments) == 2:
+        unit = literal_text(arguments[0], scope, scalar).upper()
+        if unit in PARTS:
+            return PARTS[unit](scalar(arguments[1], scope))
+        raise scope.binder.text.error(f"{lower} has no part {unit.lower()!r}.", node,
+                                      "Use year, quarter, month, week, day, hour, minute or second.")
+    if lower == "btrim" and len(arguments) in (1, 2):
+        return scalar(arguments[0], scope).str.strip(
+            None if len(arguments) == 1 else literal_text(arguments[1], scope, scalar))
     if lower in _TEXT_TESTS and len(arguments) == 2:
-        return getattr(scalar(arguments[0], scope).str, _TEXT_TESTS[lower])(_words(arguments[1], scope, scalar))
+        return getattr(scalar(arguments[0], scope).str, _TEXT_TESTS[lower])(literal_text(arguments[1], scope, scalar))
     if lower == "regexp_matches" and len(arguments) == 2:
-        return scalar(arguments[0], scope).str.contains(_words(arguments[1], scope, scalar), regex=True)
+        return scalar(arguments[0], scope).str.contains(literal_text(arguments[1], scope, scalar), regex=True)
     if (found := manual_function(node, scope, scalar)) is not None:
         return found
     raise unknown_function(node, name, scope)
@@ -166,20 +189,6 @@ def _date_trunc(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     if pa.types.is_date(scope.type_of(x, node.this)):
         x = x.cast(pa.timestamp("s"))
     return x.dt.floor(_FIXED[unit])
-
-
-def _words(node: Any, scope: NameScope, scalar: Scalar) -> str:
-    found = scalar(node, scope)
-    if isinstance(found, Lit) and isinstance(found.value, str):
-        return found.value
-    raise scope.binder.text.error("This function needs a literal text.", node, "Write the text in quotes.")
-
-
-def _whole(node: Any, scope: NameScope, scalar: Scalar) -> int:
-    found = scalar(node, scope)
-    if isinstance(found, Lit) and isinstance(found.value, int):
-        return found.value
-    raise scope.binder.text.error("This function needs a literal integer.", node, "Write the number.")
 
 
 def _only(node: Any, known: tuple[str, ...], scope: NameScope) -> None:

@@ -21,6 +21,7 @@ from whimbrel.sql.intervals import duration
 from whimbrel.sql.positions import plain_hint
 from whimbrel.sql.relation import is_whole_number
 from whimbrel.sql.scope import NameScope
+from whimbrel.sql.text_functions import literal_text
 from whimbrel.sql.types import arrow_type
 
 _COMPARISONS: Final[dict[Any, str]] = {
@@ -110,6 +111,8 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             return _in(node, scope)
         case exp.Like() | exp.ILike():
             return _like(node, scope)
+        case exp.Escape() if isinstance(node.this, exp.Like | exp.ILike):
+            return _like(node.this, scope, literal_text(node.expression, scope, scalar))
         case exp.Case():
             return _case(node, scope)
         case exp.If():
@@ -123,9 +126,10 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             return when(_compared("==", first, part("expression"))).then(Lit(None)).otherwise(first)
         case exp.Cast() if type(node) in (exp.Cast, exp.TsOrDsToDate):
             return _cast(node, scope)
-        case exp.DPipe() | exp.Concat():
-            values = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
-            return reduce(operator.add, [_text(each, scope) for each in values])
+        case exp.DPipe():
+            return _text(node.this, scope) + _text(node.expression, scope)
+        case exp.Concat():  # null counts as nothing here
+            return reduce(operator.add, [_text(each, scope).fill_null("") for each in node.expressions])
         case exp.Subquery():
             raise scope.binder.text.error("A subquery must stand in WHERE, or be compared there.", node,
                                           "Join with the query instead.")
@@ -226,15 +230,20 @@ def _in(node: Any, scope: NameScope) -> Expr:
     return reduce(operator.or_, choices)
 
 
-def _like(node: Any, scope: NameScope) -> Expr:
+def _like(node: Any, scope: NameScope, escape: str = "") -> Expr:
     pattern = scalar(node.expression, scope)
     if not isinstance(pattern, Lit) or not isinstance(pattern.value, str):
         raise scope.binder.text.error("LIKE needs a literal text as its pattern.", node, "Use contains(x, 'text').")
-    x, text = scalar(node.this, scope), pattern.value
-    if "\\" in text:
-        raise scope.binder.text.error("LIKE has no escapes here.", node, "Use regexp_matches(x, 'pattern').")
+    if "\\" in pattern.value and not escape:
+        raise scope.binder.text.error("LIKE has no escapes here.", node, "Add ESCAPE '\\' after the pattern.")
+    found = _matches(scalar(node.this, scope), pattern.value, escape, ignore_case=isinstance(node, exp.ILike))
+    return ~found if node.args.get("negate") else found
+
+
+def _matches(x: Expr, text: str, escape: str, *, ignore_case: bool) -> Expr:
+    """Whether texts are as a pattern, in which a mark after an escape means itself."""
     inner = text.strip("%")
-    if isinstance(node, exp.Like) and not re.search("[%_]", inner):
+    if not ignore_case and not re.search("[%_]", inner) and not (escape and escape in text):
         if inner == text:
             return x == text
         if text == f"{inner}%":
@@ -243,9 +252,13 @@ def _like(node: Any, scope: NameScope) -> Expr:
             return x.str.ends_with(inner)
         if text == f"%{inner}%":
             return x.str.contains(inner)
-    flags = "(?is)" if isinstance(node, exp.ILike) else "(?s)"
-    parts = (".*" if each == "%" else "." if each == "_" else re.escape(each) for each in text)
-    return x.str.contains(f"{flags}^{''.join(parts)}$", regex=True)
+    parts, marks = [], iter(text)
+    for mark in marks:
+        if escape and mark == escape:
+            parts.append(re.escape(next(marks, "")))
+        else:
+            parts.append(".*" if mark == "%" else "." if mark == "_" else re.escape(mark))
+    return x.str.contains(f"{'(?is)' if ignore_case else '(?s)'}^{''.join(parts)}$", regex=True)
 
 
 def _case(node: Any, scope: NameScope) -> Expr:

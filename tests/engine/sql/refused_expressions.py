@@ -265,7 +265,7 @@ IN needs a subquery of one column.
 There is no function 'struct'.
   where: line 1: SELECT {'a': 1}
                               ^
-  hint:  Use product.
+  hint:  Use trunc.
 """),
     'long text': ('SELECT time, srcIP, destIP, protocol, len, time + len, time + len + protocol, nothing FROM TCP', """
 There is no column 'nothing'.

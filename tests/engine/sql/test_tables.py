@@ -202,6 +202,8 @@ def test_sets_of_keys_in_an_epoch() -> None:
     "SELECT x FROM a WHERE x > ALL (SELECT x FROM a z WHERE z.k = 'b') OR x = ANY (SELECT 3)",
     "SELECT x FROM a WHERE x < (SELECT max(y) FROM b WHERE y > (SELECT min(z.x) FROM a z WHERE z.x <> a.x))",
     "SELECT x, (SELECT x + 1) AS n FROM a",
+    "SELECT k FROM a WHERE k NOT LIKE 'a%' OR k NOT ILIKE 'B'",
+    "SELECT x FROM a WHERE x NOT BETWEEN 1 AND 2 AND NOT k IN ('c')",
     "SELECT x FROM a WHERE (k, x) IN (SELECT k, x FROM a WHERE f > 0)",
     "SELECT x FROM a WHERE (k, x) NOT IN (SELECT k, y FROM b WHERE k <> 'a')",
     "SELECT x IN (SELECT * FROM (VALUES (1), (2))) AS t FROM a WHERE x IN (SELECT * FROM (VALUES (1), (3)))",
@@ -209,3 +211,34 @@ def test_sets_of_keys_in_an_epoch() -> None:
 def test_subqueries_for_each_row_and_aggregates_of_different_values(text: str) -> None:
     ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()
     assert multiset(ours) == multiset(duck(text, TABLES))
+
+
+S = pa.table({"s": ["Whimbrel, a bird", "", None, "  a_b%c ", "ä,ö,ü"],
+              "ts": pa.array([0, 1_234_567, -1, 10**15 + 1, None], pa.timestamp("us")),
+              "f": [0.5, -1.5, 2.5, None, 8.0]})
+
+
+@pytest.mark.parametrize("values", [
+    "substring(s, 2, 3), substr(s, 4), substring(s FROM 2 FOR 2), substring(s, 0, 3), substring(s, -3, 2)",
+    "left(s, 2), right(s, 3), left(s, -2), right(s, -2), right(s, 0)",
+    "trim(s), ltrim(s), rtrim(s), trim(s, ' W'), trim(LEADING ' ' FROM s), trim(BOTH 'ä' FROM s)",
+    "replace(s, 'a', 'xy'), split_part(s, ',', 1), split_part(s, ',', 2), split_part(s, ',', 9)",
+    "lpad(s, 5, '*'), rpad(s, 18, ' '), lpad(s, 0, 'x'), reverse(s), repeat(s, 2)",
+    "regexp_replace(s, '[a-m]', '<\\0>'), regexp_replace(s, '[a-m]+', '', 'g'), regexp_extract(s, '(.) (.)', 2)",
+    "regexp_extract(s, 'b.*'), regexp_matches(s, 'b'), position('b' IN s), strpos(s, ','), concat(s, '!')",
+    "s LIKE '%a!_b!%%' ESCAPE '!', s NOT LIKE '%b%', s ILIKE 'W%', s || '?', length(s), upper(s)",
+    "extract(quarter FROM ts), extract(week FROM ts), extract(doy FROM ts), extract(millisecond FROM ts)",
+    "date_part('year', ts), dayofyear(ts), week(ts), extract(microsecond FROM ts), date_trunc('hour', ts)",
+    "trunc(f), power(f, 2), mod(7, 3), degrees(f), radians(f), pi() * f, sign(f), round(f, 1), log(2, abs(f) + 1)",
+    "tan(f), nullif(f, 0.5), coalesce(f, 0), greatest(f, 1), least(f, 1, NULL), ifnull(f, 3)",
+])
+def test_functions_of_values(values: str) -> None:
+    text = f"SELECT {values} FROM t"
+    ours = wb.sql(text, t=S).collect().drop(["start", "end"]).to_pylist()
+    theirs = duck(text, {"t": S})
+
+    def plain(rows: list[dict[str, Any]]) -> list[list[object]]:
+        return [[float(f"{value:.12g}") if isinstance(value, int | float) else value for value in row.values()]
+                for row in rows]
+
+    assert plain(ours) == plain(theirs)

@@ -1,0 +1,86 @@
+"""Functions from a text to a text, on whole columns through Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.errors import ExpressionError
+
+
+def _slice(texts: Any, start: int, stop: int | None) -> Any:
+    return pc.utf8_slice_codeunits(texts, start, stop)
+
+
+def _strip(texts: Any, characters: str | None) -> Any:
+    return pc.utf8_trim_whitespace(texts) if characters is None else pc.utf8_trim(texts, characters)
+
+
+def _lstrip(texts: Any, characters: str | None) -> Any:
+    return pc.utf8_ltrim_whitespace(texts) if characters is None else pc.utf8_ltrim(texts, characters)
+
+
+def _rstrip(texts: Any, characters: str | None) -> Any:
+    return pc.utf8_rtrim_whitespace(texts) if characters is None else pc.utf8_rtrim(texts, characters)
+
+
+def _replace(texts: Any, old: str, new: str, regex: bool, count: int | None) -> Any:
+    made = pc.replace_substring_regex if regex else pc.replace_substring
+    return made(texts, old, new, max_replacements=count)
+
+
+def _split_part(texts: Any, separator: str, number: int) -> Any:
+    """The part of this number of each text, from 1; an empty text where there are fewer."""
+    if isinstance(texts, pa.Scalar):
+        return _split_part(pa.array([texts]), separator, number)[0]
+    parts = pc.split_pattern(texts, separator)
+    there = pc.greater_equal(pc.list_value_length(parts), number)
+    places = pc.add(parts.offsets[:-1].cast(pa.int64()), number - 1)
+    found = parts.values.take(pc.if_else(there, places, pa.scalar(None, pa.int64())))
+    return pc.if_else(pc.is_null(texts), pa.scalar(None, texts.type), pc.fill_null(found, ""))
+
+
+def _extract(texts: Any, pattern: str, group: int) -> Any:
+    """What a group of a pattern matches, or the whole pattern for 0; null where nothing matches."""
+    return pc.struct_field(pc.extract_regex(texts, _named_group(pattern, group)), "found")
+
+
+def _named_group(pattern: str, group: int) -> str:
+    """The pattern with one group, which has a name: Arrow takes no others."""
+    found, number, inside, place = [], 0, False, 0
+    while place < len(pattern):
+        mark = pattern[place]
+        if mark == "\\":
+            found.append(pattern[place : place + 2])
+            place += 2
+            continue
+        inside = (inside or mark == "[") and mark != "]"
+        if mark == "(" and not inside and pattern[place + 1 : place + 2] != "?":
+            number += 1
+            mark = "(?P<found>" if number == group else "(?:"
+        found.append(mark)
+        place += 1
+    if group > number:
+        raise pa.ArrowInvalid(f"it has {number} groups")
+    return "".join(found) if group else f"(?P<found>{''.join(found)})"
+
+
+TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "str.slice": _slice, "str.replace": _replace, "str.split_part": _split_part, "str.extract": _extract,
+    "str.strip": _strip, "str.lstrip": _lstrip, "str.rstrip": _rstrip,
+    "str.pad_start": pc.utf8_lpad, "str.pad_end": pc.utf8_rpad, "str.reverse": pc.utf8_reverse,
+    "str.repeat": pc.binary_repeat,
+}
+"""Functions by the names of their calls: a column of texts and the options give another one."""
+
+
+def check_pattern(pattern: str, group: int, where: str) -> None:
+    """Refuse what RE2 cannot read, before there are rows."""
+    try:
+        _extract(pa.array([""]), pattern, group)
+    except pa.ArrowInvalid as error:
+        raise ExpressionError(f"{pattern!r} is not a pattern: {str(error).splitlines()[0]}", where=where,
+                              hint="Use RE2 syntax, without look-around and back-references.") from None

@@ -1,0 +1,84 @@
+"""Texts that are refused, with the whole error: arguments of functions, and subqueries as values."""
+
+from __future__ import annotations
+
+REFUSED: dict[str, tuple[str, str]] = {
+    'regexp flags': ("SELECT regexp_replace(ip, 'a', 'b', 'i') FROM hosts", """
+regexp_replace has the option 'g' only.
+  where: line 1: SELECT regexp_replace(ip, 'a', 'b', 'i') FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Write (?i) at the beginning of the pattern to ignore case.
+"""),
+    'negative length': ('SELECT substring(ip, 1, -1) FROM hosts', """
+A length is not negative.
+  where: line 1: SELECT substring(ip, 1, -1) FROM hosts
+                                  ^^^^^^^^^
+  hint:  Write a length from 0.
+"""),
+    'date part': ("SELECT date_part('yaer', ts) FROM bids", """
+date_part has no part 'yaer'.
+  where: line 1: SELECT date_part('yaer', ts) FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^
+  hint:  Use year, quarter, month, week, day, hour, minute or second.
+"""),
+    'split part': ("SELECT split_part(ip, ',', 0) FROM hosts", """
+split_part() needs a separator and a number from 1.
+  where: line 1: SELECT split_part(ip, ',', 0) FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^
+  hint:  Count parts from 1.
+"""),
+    'pad': ("SELECT lpad(ip, 5, 'ab') FROM hosts", """
+pad_start() needs one character, got 'ab'.
+  where: line 1: SELECT lpad(ip, 5, 'ab') FROM hosts
+                        ^^^^^^^^^^^^^^^^
+  hint:  Use a space or '0'.
+"""),
+    'literal start': ('SELECT substring(ip, rank) FROM hosts', """
+This function needs a literal integer.
+  where: line 1: SELECT substring(ip, rank) FROM hosts
+                                      ^^^^
+  hint:  Write the number.
+"""),
+    'group of a pattern': ("SELECT regexp_extract(ip, 'a', 1) FROM hosts", """
+'a' is not a pattern: it has 0 groups
+  where: line 1: SELECT regexp_extract(ip, 'a', 1) FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use RE2 syntax, without look-around and back-references.
+"""),
+    'like escape': (r"SELECT ip LIKE 'a\%' FROM hosts", r"""
+LIKE has no escapes here.
+  where: line 1: SELECT ip LIKE 'a\%' FROM hosts
+                        ^^^^^^^^^^^^^
+  hint:  Add ESCAPE '\' after the pattern.
+"""),
+    'value for each row': ('SELECT time, (SELECT count(*) FROM hosts WHERE rank < len) FROM TCP', """
+A subquery for each row of a stream needs equal columns alone.
+  where: line 1: SELECT time, (SELECT count(*) FROM hosts WHERE rank < len) FROM TCP
+                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Compare with =, or use HOLD or SLIDE.
+"""),
+    'value of a live stream': ('SELECT rank FROM hosts WHERE rank > (SELECT count(*) FROM TCP WHERE srcIP = ip)', """
+Nothing in GROUP BY follows an ordered attribute, so no group is ever complete.
+  where: line 1: osts WHERE rank > (SELECT count(*) FROM TCP WHERE srcIP = ip)
+                                                                   ^^^^^
+  hint:  Add an epoch, such as time/60 AS tb, or a window; ordered here: time (increasing).
+"""),
+    'rows of in': ('SELECT * FROM hosts WHERE (ip, rank) IN (SELECT ip FROM hosts)', """
+IN needs a subquery of 2 columns.
+  where: line 1: SELECT * FROM hosts WHERE (ip, rank) IN (SELECT ip FROM hosts)
+                                                                 ^^^^^^^^^^^^^
+  hint:  Select 2 columns.
+"""),
+    'compared types': ('SELECT rank, (SELECT count(*) FROM hosts h WHERE h.ip = hosts.rank) FROM hosts', """
+Values of int64 and string cannot be compared.
+  where: line 1: SELECT rank, (SELECT count(*) FROM hosts h WHERE h.ip = hosts.rank) FROM hosts
+                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side.
+"""),
+    'in as a value': ('SELECT rank IN (SELECT rank, ip FROM hosts) FROM hosts', """
+IN needs a subquery of one column.
+  where: line 1: SELECT rank IN (SELECT rank, ip FROM hosts) FROM hosts
+                                        ^^^^^^^^^^^^^^^^^^^
+  hint:  Select one column.
+"""),
+}
