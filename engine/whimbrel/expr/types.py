@@ -363,7 +363,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case function if function in TEXT_FUNCTIONS:
             _require_text(expr, x)
             if function == "str.extract":
-                check_pattern(*expr.options, expr.show())
+                check_pattern(expr.options[0], expr.options[1], expr.show())
             if function == "str.replace" and expr.options[2]:
                 check_pattern(expr.options[0], 0, expr.show())
             return x

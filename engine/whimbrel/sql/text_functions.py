@@ -56,8 +56,8 @@ def text_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
             if flags not in ("", "g"):
                 raise scope.binder.text.error("regexp_replace has the option 'g' only.", node,
                                               "Write (?i) at the beginning of the pattern to ignore case.")
-            count = None if flags == "g" else 1
-            return value().replace(words("expression"), words("replacement"), regex=True, count=count)
+            return value().replace(words("expression"), words("replacement"), regex=True,
+                                   count=None if flags == "g" else 1)
         case exp.RegexpExtract():
             group = whole("position") if node.args.get("position") else 0
             found = value().extract(words("expression"), group)
