@@ -55,28 +55,31 @@ class StringFunctions:
         return Call("str.length", (self.x,))
 
     def slice(self, start: int, stop: int | None = None) -> Expr:
-        """The characters from `start` up to `stop`, as of a slice in Python."""
+        """Characters from `start` up to `stop`, as in Python."""
         return Call("str.slice", (self.x,), (self._whole("slice", start), stop if stop is None else self._whole(
             "slice", stop)))
 
     def strip(self, characters: str | None = None) -> Expr:
-        """Without these characters at both ends, or without white space."""
+        """Remove these characters at both ends, or white space."""
         return Call("str.strip", (self.x,), (characters,))
 
     def lstrip(self, characters: str | None = None) -> Expr:
-        """Without these characters at the beginning, or without white space."""
+        """Remove these characters at the beginning, or white space."""
         return Call("str.lstrip", (self.x,), (characters,))
 
     def rstrip(self, characters: str | None = None) -> Expr:
-        """Without these characters at the end, or without white space."""
+        """Remove these characters at the end, or white space."""
         return Call("str.rstrip", (self.x,), (characters,))
 
     def replace(self, old: str, new: str, *, regex: bool = False, count: int | None = None) -> Expr:
-        """Replace each occurrence of `old`, or of the RE2 pattern; at most `count` of them."""
+        """Replace at most `count` occurrences of `old` or of the RE2 pattern."""
         return Call("str.replace", (self.x,), (old, new, regex, count))
 
     def split_part(self, separator: str, number: int) -> Expr:
-        """The part of this number between separators, from 1; an empty text where there are fewer."""
+        """Part of this number between separators, from 1.
+
+        It is an empty text where there are fewer.
+        """
         if not separator or self._whole("split_part", number) < 1:
             raise ExpressionError("split_part() needs a separator and a number from 1.",
                                   where=f"{self.x.show()}.str.split_part({separator!r}, {number!r})",
@@ -84,15 +87,18 @@ class StringFunctions:
         return Call("str.split_part", (self.x,), (separator, number))
 
     def extract(self, pattern: str, group: int = 0) -> Expr:
-        """What a group of the RE2 pattern matches, or all of it for 0; null where it does not match."""
+        """Match of a group of the RE2 pattern; group 0 is all of it.
+
+        It is null where the pattern does not match.
+        """
         return Call("str.extract", (self.x,), (pattern, self._whole("extract", group)))
 
     def pad_start(self, width: int, fill: str = " ") -> Expr:
-        """At least so many characters: `fill` is added at the beginning."""
+        """Add `fill` at the beginning, up to a number of characters."""
         return self._padded("pad_start", width, fill)
 
     def pad_end(self, width: int, fill: str = " ") -> Expr:
-        """At least so many characters: `fill` is added at the end."""
+        """Add `fill` at the end, up to a number of characters."""
         return self._padded("pad_end", width, fill)
 
     def reverse(self) -> Expr:
