@@ -87,9 +87,9 @@ class StringFunctions:
         return Call("str.split_part", (self.x,), (separator, number))
 
     def extract(self, pattern: str, group: int = 0) -> Expr:
-        """Match of a group of the RE2 pattern; group 0 is all of it.
+        """Match of a group of the RE2 pattern.
 
-        It is null where the pattern does not match.
+        Group 0 is the whole match. It is null where the pattern does not match.
         """
         return Call("str.extract", (self.x,), (pattern, self._whole("extract", group)))
 
