@@ -1,6 +1,6 @@
 # One command for each task. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak bench bench-quick figures logs logs-billion scale fmt docs clean
+.PHONY: help setup demo demo-check test check lint generate pictures laws long drift faults soak sqllogictest bench bench-quick figures logs logs-billion scale fmt docs clean
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -55,6 +55,10 @@ faults: setup ## Run all feeds against all faults and write the results into doc
 	@sh scripts/system.sh
 	@sh scripts/maven.sh
 	@$(BIN)/python scripts/generate_faults.py
+
+sqllogictest: setup ## Run queries of SQLite's collection and write the table of refusals into docs/sql.md
+	@sh scripts/maven.sh
+	@PYTHONPATH=. $(BIN)/python scripts/generate_sqllogictest.py
 
 pictures: setup ## Draw the pictures of the documentation from views and a page in JupyterLab
 	@PYTHONPATH=. $(BIN)/python scripts/generate_pictures.py

@@ -31,7 +31,8 @@ NULL_OF_NOTHING: Final[dict[Any, Makes]] = {exp.Sum: wb.sum, exp.LogicalOr: wb.a
 """Aggregates that are a value of nothing in Python, and null in SQL."""
 
 _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
-    "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "last": (wb.last, False),
+    "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "every": (wb.all, True),
+    "last": (wb.last, False),
     "first": (wb.first, False), "or_aggr": (wb.any, True), "and_aggr": (wb.all, True),
     "total": (wb.sum, False),
     "posavg": (lambda x: wb.mean(x).where(x > 0), False),

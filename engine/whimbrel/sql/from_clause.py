@@ -17,6 +17,7 @@ from whimbrel.sql.join_order import conditions_of_one, in_order, join_order, lis
 from whimbrel.sql.joins import joined
 from whimbrel.sql.manual_joins import manual_join
 from whimbrel.sql.operator_calls import is_operator, operator_call
+from whimbrel.sql.pivot import pivoted
 from whimbrel.sql.refusals import FILE_FUNCTIONS, refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import condition, scalar
@@ -74,9 +75,13 @@ def _listed(first: Any, joins: list[Any], where: list[Any], binder: Binder,
 
 def source(node: Any, binder: Binder, query: Query) -> SqlRelation:
     """The relation of one item of FROM, under its alias."""
-    for key in ("pivots", "sample", "hints", "when", "only", "partition", "changes", "rows_from", "ordinality"):
+    if node.args.get("pivots"):
+        bare = node.copy()
+        bare.set("pivots", None)
+        return pivoted(source(bare, binder, query), node.args["pivots"], binder, query)
+    for key in ("sample", "hints", "when", "only", "partition", "changes", "rows_from", "ordinality"):
         if node.args.get(key):
-            what, hint = refusal("clause", clause={"pivots": "PIVOT", "sample": "TABLESAMPLE"}.get(key, key.upper()))
+            what, hint = refusal("clause", clause={"sample": "TABLESAMPLE"}.get(key, key.upper()))
             raise binder.text.error(what, node, hint)
     match node:
         case exp.Table():
@@ -95,14 +100,19 @@ def source(node: Any, binder: Binder, query: Query) -> SqlRelation:
         return relation.named("") if isinstance(node, exp.Subquery) else relation
     if alias.name:
         relation = relation.named(alias.name)
+    return renamed(relation, alias, binder)
+
+
+def renamed(relation: SqlRelation, alias: Any, binder: Binder) -> SqlRelation:
+    """The relation with the names of columns that an alias has."""
     columns = alias.args.get("columns") or []
     if not columns:
         return relation
     if len(columns) > len(relation.columns):
         raise binder.text.error(f"The alias names {len(columns)} columns of {len(relation.columns)}.", alias,
                                 "Name as many columns as there are.")
-    renamed = [replace(column, name=new.name) for column, new in zip(relation.columns, columns, strict=False)]
-    return replace(relation, columns=(*renamed, *relation.columns[len(renamed):]))
+    new = [replace(column, name=each.name) for column, each in zip(relation.columns, columns, strict=False)]
+    return replace(relation, columns=(*new, *relation.columns[len(new):]))
 
 
 def _table(node: Any, binder: Binder, query: Query) -> SqlRelation:

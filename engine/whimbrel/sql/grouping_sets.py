@@ -29,8 +29,6 @@ def has_sets(node: Any) -> bool:
 def grouping_sets(node: Any, binder: Binder, query: Query) -> SqlRelation:
     """All groups of each set; keys that a set does not have are null."""
     refuse_sets(node, binder)
-    if node.find(exp.Grouping) is not None:
-        raise binder.text.error("GROUPING is not part of the language.", node.find(exp.Grouping), "Leave it out.")
     parts = [_sets(each) for each in node.args["group"].expressions]
     sets = [[key for part in choice for key in part] for choice in product(*parts)]
     if len(sets) > MAX_SETS:
@@ -41,6 +39,8 @@ def grouping_sets(node: Any, binder: Binder, query: Query) -> SqlRelation:
     for keys in sets:
         select = node.copy()
         missing = [_bare(key) for key in every if key not in keys]
+        for call in list(select.find_all(exp.Grouping)):
+            call.replace(_grouping(call, missing))
         select.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
         select.set("expressions", [_item(each, missing) for each in select.expressions])
         if select.args.get("having") is not None:
@@ -48,6 +48,12 @@ def grouping_sets(node: Any, binder: Binder, query: Query) -> SqlRelation:
         relations.append(query(select, binder))
     alike = of_common_types(relations, node, binder)
     return united(alike, node, binder)
+
+
+def _grouping(call: Any, missing: list[Any]) -> Any:
+    """A bit for each argument of GROUPING: 1 where the set does not have this key."""
+    bits = "".join("1" if each in missing else "0" for each in call.expressions)
+    return exp.Literal.number(str(int(bits or "0", 2)))
 
 
 def _sets(node: Any) -> list[list[Any]]:

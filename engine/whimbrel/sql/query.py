@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import MergeStreams
+from whimbrel.sql.from_clause import renamed
 from whimbrel.sql.merge import merge_streams
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation
@@ -27,10 +28,8 @@ def query(node: Any, binder: Binder) -> SqlRelation:
         if with_.args.get("recursive"):
             raise binder.text.error("WITH RECURSIVE is not part of the language.", node, "Leave RECURSIVE out.")
         for each in with_.expressions:
-            if each.args["alias"].args.get("columns"):
-                raise binder.text.error("Names of columns after a name of WITH are not part of the language.", each,
-                                        "Use AS in its SELECT list.")
-            binder = binder.with_view(each.alias, query(each.this, binder).named(each.alias))
+            part = renamed(query(each.this, binder), each.args["alias"], binder)
+            binder = binder.with_view(each.alias, part.named(each.alias))
     match node:
         case exp.Select():
             return select(node, binder, query)

@@ -78,6 +78,8 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
         case exp.Interval():
             return lift(duration(node, scope.binder.text))
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
+                return _rows_compared(node, scope)
             return _compared(_COMPARISONS[type(node)], part(), part("expression"))
         case exp.And():
             return condition(node.this, scope) & condition(node.expression, scope)
@@ -217,6 +219,9 @@ def _in(node: Any, scope: NameScope) -> Expr:
     if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field") is not None:
         raise scope.binder.text.error("IN with a subquery must be a condition of WHERE, joined by AND.", node,
                                       "Join with the query instead.")
+    if isinstance(node.this, exp.Tuple):
+        rows = [exp.EQ(this=node.this, expression=each) for each in node.expressions]
+        return reduce(operator.or_, [_rows_compared(each, scope) for each in rows])
     x = scalar(node.this, scope)
     values = [scalar(each, scope) for each in node.expressions]
     literals = [each.value for each in values if isinstance(each, Lit) and each.value is not None]
@@ -228,6 +233,17 @@ def _in(node: Any, scope: NameScope) -> Expr:
     if not choices:
         raise scope.binder.text.error("IN needs a list of values.", node, "Write the values in parentheses.")
     return reduce(operator.or_, choices)
+
+
+def _rows_compared(node: Any, scope: NameScope) -> Expr:
+    """Whether two rows of values are equal, or differ."""
+    ours, theirs = node.this.expressions, node.expression.expressions
+    if not isinstance(node, exp.EQ | exp.NEQ) or len(ours) != len(theirs):
+        raise scope.binder.text.error("Rows of values are compared with = and <>, and have as many values.", ours[0],
+                                      "Compare the values one by one.")
+    equal = reduce(operator.and_, [_compared("==", scalar(one, scope), scalar(other, scope))
+                                   for one, other in zip(ours, theirs, strict=True)])
+    return equal if isinstance(node, exp.EQ) else ~equal
 
 
 def _like(node: Any, scope: NameScope, escape: str = "") -> Expr:

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from whimbrel.batch import Field, Schema
-from whimbrel.errors import SqlError, WhimbrelError
-from whimbrel.expr import Col, Expr, Lit, type_of, when
+from whimbrel.errors import SqlError
+from whimbrel.expr import Col, Expr, Lit, type_of
 from whimbrel.sql.aggregates import has_aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.from_clause import from_clause
@@ -20,6 +19,7 @@ from whimbrel.sql.quantified import OUTER, counts_of, is_quantified
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
+from whimbrel.sql.value_types import common_type
 from whimbrel.sql.values import one_row
 
 Query = Callable[[Any, Binder], SqlRelation]
@@ -322,7 +322,7 @@ def _looked_up(relation: SqlRelation, value: SqlRelation, keys: list[Expr], name
     theirs: dict[str, Expr] = {}
     for name, place in on.items():
         types = type_of(keys[place], own.schema), value.stream.schema.type_of(inside[place])
-        common = _common(*types)
+        common = common_type(*types)
         if common is None:
             raise binder.text.error(f"Values of {types[0]} and {types[1]} cannot be compared.", node, "Cast one side.")
         mine[name] = keys[place] if types[0] == common else keys[place].cast(common)
@@ -333,13 +333,3 @@ def _looked_up(relation: SqlRelation, value: SqlRelation, keys: list[Expr], name
     joined = binder.step(node, partial(left.join, right, list(on), how="left", nulls_equal=nulls_equal))
     kept: dict[str, Expr] = {name: Col(name) for name in (*own.schema.names, *names)}
     return binder.step(node, lambda: joined.select(**kept))
-
-
-def _common(one: Any, other: Any) -> Any:
-    """The type that holds values of both, or None."""
-    if one == other:
-        return one
-    try:
-        return type_of(when(Lit(True)).then(Col("a")).otherwise(Col("b")), Schema((Field("a", one), Field("b", other))))
-    except WhimbrelError:
-        return None

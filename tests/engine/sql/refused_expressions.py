@@ -93,12 +93,6 @@ This form of LATERAL or UNNEST is not part of the language.
                                                         ^^^^
   hint:  Use CROSS JOIN UNNEST(list) AS u(x).
 """),
-    'pivot': ("SELECT * FROM hosts PIVOT (sum(rank) FOR ip IN ('a', 'b'))", """
-PIVOT is not part of the language here.
-  where: line 1: SELECT * FROM hosts PIVOT (sum(rank) FOR ip IN ('a', 'b'))
-                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Leave it out.
-"""),
     'recursive': ('WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r', """
 WITH RECURSIVE is not part of the language.
   where: line 1: WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r

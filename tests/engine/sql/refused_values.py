@@ -75,6 +75,30 @@ Values of int64 and string cannot be compared.
                                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Cast one side.
 """),
+    'nulls of unpivot': ('SELECT * FROM hosts UNPIVOT INCLUDE NULLS (v FOR n IN (rank))', """
+UNPIVOT leaves nulls out.
+  where: line 1: SELECT * FROM hosts UNPIVOT INCLUDE NULLS (v FOR n IN (rank))
+                                                            ^^^^^^^^^^^^^^^^
+  hint:  Replace nulls with coalesce first.
+"""),
+    'types of unpivot': ('SELECT * FROM hosts UNPIVOT (v FOR n IN (rank, ip))', """
+Columns of UNPIVOT have types without a common one: int64 and string.
+  where: line 1: SELECT * FROM hosts UNPIVOT (v FOR n IN (rank, ip))
+                                              ^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast them in a subquery.
+"""),
+    'name of unpivot': ('SELECT * FROM hosts UNPIVOT (v FOR n IN (rank AS ip))', """
+A name of UNPIVOT is that of another column.
+  where: line 1: SELECT * FROM hosts UNPIVOT (v FOR n IN (rank AS ip))
+                                              ^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use another name.
+"""),
+    'rows of values': ('SELECT (ip, rank) < (ip, 1) FROM hosts', """
+Rows of values are compared with = and <>, and have as many values.
+  where: line 1: SELECT (ip, rank) < (ip, 1) FROM hosts
+                         ^^
+  hint:  Compare the values one by one.
+"""),
     'in as a value': ('SELECT rank IN (SELECT rank, ip FROM hosts) FROM hosts', """
 IN needs a subquery of one column.
   where: line 1: SELECT rank IN (SELECT rank, ip FROM hosts) FROM hosts
