@@ -24,8 +24,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
     "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Between", "Assume", "AlignSamples"),
-    "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "ClipDuration", "PointAtEnd", "Chop", "Stitch",
-                  "Edges", "Resample"),
+    "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "Retime", "ClipDuration", "PointAtEnd", "Chop",
+                  "Stitch", "Edges", "Resample"),
     "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "LastRows", "Quantize"),
     "Groups": ("GroupAggregate", "EpochAggregate", "TopK", "Pivot"),
     "Signals": ("Rewindow", "SegmentSamples", "Sync", "Zip", "OnClock", "FirFilter", "PolyphaseResample",

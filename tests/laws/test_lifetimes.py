@@ -20,6 +20,10 @@ QUERIES = {
     "alter_to_one_instant": ".alter_lifetime(start=wb.lit(5), duration=4).aggregate(n=wb.count())",
     "alter_edges": ".aggregate(n=wb.count()).alter_lifetime(start=col.start - 1, duration=col.n)",
     "no_known_end": ".alter_lifetime(start=col.start + 1, duration=None)",
+    "retime": ".retime((wb.start_time() + 2) // 6).group_by('key').aggregate(n=wb.count(), s=wb.sum(col.x))",
+    "retime_of_edges": ".group_by('key').aggregate(n=wb.count()).retime(2 * wb.start_time() - 5)",
+    "retime_of_windows": ".tumbling_window(5).aggregate(n=wb.count()).retime(wb.start_time() // 5 + 1)"
+                         ".sliding_window(3).aggregate(s=wb.sum(col.n))",
     "extend": ".extend(3)",
     "shorten": ".extend(-4)",
     "extend_edges": ".group_by('key').aggregate(n=wb.count()).extend(-1)",

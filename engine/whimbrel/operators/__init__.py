@@ -25,6 +25,7 @@ from whimbrel.operators.lifetimes.extend import Extend, extend
 from whimbrel.operators.lifetimes.lifetime import Span
 from whimbrel.operators.lifetimes.point_at_end import PointAtEnd, point_at_end
 from whimbrel.operators.lifetimes.resample import Resample, SampleMethod
+from whimbrel.operators.lifetimes.retime import Retime, retime
 from whimbrel.operators.lifetimes.set_duration import SetDuration, set_duration
 from whimbrel.operators.lifetimes.shift import Shift, shift
 from whimbrel.operators.lifetimes.stitch import Stitch, stitch
@@ -81,14 +82,14 @@ __all__ = [
     "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate",
     "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows",
     "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd",
-    "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Rewindow",
-    "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
+    "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Retime",
+    "Rewindow", "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
     "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort",
     "Span", "Step", "Stitch", "Sync", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where",
     "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume",
     "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "epoch_aggregate",
     "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
-    "progressive_window", "quantize", "rename", "rewindow", "sample", "samples", "select", "semi_join", "sequence",
-    "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
+    "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples", "select", "semi_join",
+    "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
     "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
 ]

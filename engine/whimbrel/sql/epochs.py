@@ -9,7 +9,9 @@ from typing import Any, Final
 from sqlglot import exp
 
 from whimbrel.clock import duration_ticks
-from whimbrel.expr import Expr
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import Expr, start_time, substitute, type_of
+from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import NameScope, matching
@@ -88,6 +90,33 @@ def follows_time(node: Any, relation: SqlRelation) -> bool:
     """Whether any column in an expression follows event time."""
     return any(found[0].column in relation.times for column in node.find_all(exp.Column)
                if len(found := matching(relation, column.name, column.table)) == 1)
+
+
+def new_time(value: Expr, relation: SqlRelation) -> Expr | None:
+    """The event time that an increasing function of event time can be, where it is on no fixed grid."""
+    start, found = _order(value, relation)
+    fits = isinstance(found, ValueOrder) and found.direction == "increasing"
+    return start if fits and type_of(start, relation.stream.schema) == relation.stream.schema.time_type else None
+
+
+def why_not(value: Expr, relation: SqlRelation) -> str:
+    """Why an expression of event time is no event time: a verb and its object."""
+    _, found = _order(value, relation)
+    if isinstance(found, NoOrder):
+        return found.reason
+    return "is no time" if found.direction == "increasing" else "never rises"
+
+
+def _order(value: Expr, relation: SqlRelation) -> tuple[Expr, ValueOrder | NoOrder]:
+    """An expression over the start of events, and the order of its values."""
+    starts: dict[str, Expr] = {name: start_time() if divisor == 1 else start_time() // divisor
+                               for name, divisor in relation.times.items()}
+    start = substitute(value, starts)
+    try:
+        type_of(start, relation.stream.schema)
+    except WhimbrelError:
+        return start, NoOrder(start.show(), "is no time")
+    return start, order_of(start, relation.stream.schema, {"start_time": ValueOrder("increasing")})
 
 
 def _divided_by(divisor: int) -> Callable[[Expr], Expr]:

@@ -16,7 +16,7 @@ from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.closing import OPTIONS, check_closing, check_running, closing_of
 from whimbrel.sql.distinct_aggregates import DistinctAggregates
-from whimbrel.sql.epochs import Epoch, epoch_of, follows_time
+from whimbrel.sql.epochs import Epoch, epoch_of, follows_time, new_time, why_not
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation, epoch_hint, reduced_parts
 from whimbrel.sql.scalars import condition, scalar
@@ -201,6 +201,9 @@ def _window(node: Any, keys: list[Key], epochs: list[Epoch], relation: SqlRelati
         size = finest.size
         return lambda stream: stream.tumbling_window(size)
     if relation.needs_epoch and not any(key.ordered for key in keys):
+        for key in keys:
+            if key.value is not None and (start := new_time(key.value, relation)) is not None:
+                return lambda stream: stream.retime(start)
         _refuse_endless(node, keys, relation, binder)
     return lambda stream: stream
 
@@ -235,11 +238,12 @@ def _refuse_endless(node: Any, keys: list[Key], relation: SqlRelation, binder: B
         first = next((part for part in node.find_all(exp.AggFunc)), node)
         what, hint_ = refusal("endless aggregate", **hint)
         raise binder.text.error(what, first, hint_)
-    lost = [key.node for key in keys if follows_time(key.node, relation)]
-    if lost:
-        start, stop = _text_span(lost[0])
-        what, hint_ = refusal("lost order", text=binder.text.text[start:stop], **hint)
-        raise binder.text.error(what, lost[0], hint_)
+    lost = next((key for key in keys if follows_time(key.node, relation)), None)
+    if lost is not None:
+        start, stop = _text_span(lost.node)
+        reason = why_not(lost.value, relation) if lost.value is not None else "repeats"
+        what, hint_ = refusal("lost order", text=binder.text.text[start:stop], reason=reason, **hint)
+        raise binder.text.error(what, lost.node, hint_)
     what, hint_ = refusal("group without epoch", **hint)
     raise binder.text.error(what, group, hint_)
 

@@ -19,7 +19,7 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "group without epoch": (
         "Nothing in GROUP BY follows an ordered attribute, so no group is ever complete.",
         "Add an epoch, such as {epoch}, or a window; ordered here: {ordered}."),
-    "lost order": ("{text} repeats, so it closes no group.", "Group by {epoch} too."),
+    "lost order": ("{text} {reason}, so it closes no group.", "Group by {epoch} too."),
     "endless aggregate": (
         "The aggregate of a stream has no end.",
         "Add GROUP BY with an epoch, such as {epoch}, or use HOLD(t) for totals so far."),

@@ -312,6 +312,16 @@ class Methods:
         """Turn each event into a point at its end. See :class:`whimbrel.operators.PointAtEnd`."""
         return self._unary(operators.point_at_end)
 
+    def retime(self, start: Expr) -> Self:
+        """Make an increasing function of event time the event time. See :class:`whimbrel.operators.Retime`.
+
+        Parameters
+        ----------
+        start : Expr
+            Such as ``(wb.start_time() + 30) // 60``.
+        """
+        return self._unary(operators.retime, start)
+
     def set_duration(self, duration: Span | None) -> Self:
         """Set the duration of each event. See :class:`whimbrel.operators.SetDuration`.
 

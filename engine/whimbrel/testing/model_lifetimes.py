@@ -30,6 +30,9 @@ class LifetimeWords:
     def alter_lifetime(self, **options: Any) -> Self:
         return self._now(lifetimes.alter_lifetime(self.facts, **options))
 
+    def retime(self, start: Any) -> Self:
+        return self._now(lifetimes.retime(self.facts, start))
+
     def extend(self, by: int) -> Self:
         return self._now(lifetimes.extend(self.facts, by))
 

@@ -165,6 +165,18 @@ There is no function 'unnest'.
                         ^^^^^^^^^^
   hint:  Pass it: wb.sql(..., functions={...}).
 """),
+    'a product of times': ('SELECT count(*) FROM TCP GROUP BY time*time', """
+time*time multiplies values that may be negative, so it closes no group.
+  where: line 1: SELECT count(*) FROM TCP GROUP BY time*time
+                                                   ^^^^^^^^^
+  hint:  Group by time/60 AS tb too.
+"""),
+    'a time that falls': ('SELECT count(*) FROM TCP GROUP BY 5 - time', """
+5 - time never rises, so it closes no group.
+  where: line 1: SELECT count(*) FROM TCP GROUP BY 5 - time
+                                                   ^^^^^^^^
+  hint:  Group by time/60 AS tb too.
+"""),
     'rows frame': ('SELECT sum(price) OVER (ROWS 3 PRECEDING) FROM bids', """
 ROWS counts rows before the current row, and rows without an order have none.
   where: line 1: SELECT sum(price) OVER (ROWS 3 PRECEDING) FROM bids

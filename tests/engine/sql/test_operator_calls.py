@@ -52,6 +52,7 @@ CALLS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "progressive_window": ("PROGRESSIVE_WINDOW(TCP, 60, 60, 20)", lambda: TCP.progressive_window(60, 60, 20)),
     "quantize": ("QUANTIZE(TCP, 60, 30)", lambda: TCP.quantize(60, 30)),
     "rename": ('"rename"(TCP, bytes => len)', lambda: TCP.rename(bytes="len")),
+    "retime": ("RETIME(TCP, start_time() * 2)", lambda: TCP.retime(wb.start_time() * 2)),
     "rewindow": ("REWINDOW(WAVE, 2)", lambda: WAVE.rewindow(2)),
     "sample": ("SAMPLE(TCP, 0.5, srcIP, seed => 7)", lambda: TCP.sample(0.5, "srcIP", seed=7)),
     "samples": ("SAMPLES(REWINDOW(WAVE, 2))", lambda: WAVE.rewindow(2).samples()),

@@ -115,6 +115,12 @@ def alter_lifetime(facts: Iterable[Event], *, start: Function | None = None,
     return [event for _, event in answer]
 
 
+def retime(facts: Iterable[Event], start: Function) -> list[Event]:
+    """Each event becomes a point at the new time."""
+    moved = [(start(payload | {"start_time()": at}), payload) for at, _, payload in facts]
+    return [(at, at + 1, payload) for at, payload in moved]
+
+
 def extend(facts: Iterable[Event], by: int) -> list[Event]:
     """As named; "non-positive duration deletes the event"."""
     return [(start, end + by, payload) for start, end, payload in facts if end + by > start]
