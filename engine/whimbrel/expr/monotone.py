@@ -93,8 +93,8 @@ def order_of(expr: Expr, schema: Schema, ordered: Mapping[str, ValueOrder]) -> F
         case Col(name):
             return ordered.get(name, NoOrder(expr.show(), "is in no order"))
         case Lit(value):
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            return ValueOrder("constant", positive=number and value >= 0)
+            positive = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+            return ValueOrder("constant", positive=positive)
         case Binary(op, left, right):
             return _binary(expr, op, left, right, schema, ordered)
         case Unary("-", x):
