@@ -105,8 +105,8 @@ MORE = [
        [[3, 4, 107]]),
     of([{"op": "group_apply", "key": "x.k", "apply": [{"op": "join", "right": {"from": "in2", "steps": [
         {"op": "select", "expr": "x.s"}]}, "result": "l.s + r"}]}], TWO, [[2, 4, "ab"], [3, 6, "ac"]]),
-    of([{"op": "explode", "expr": "[x + i for i in range(x)]"}], [[3, 4, 2]], [[3, 4, 2], [3, 4, 3]]),
-    of([{"op": "explode", "expr": "[{'a': x}, {'a': -x}] * 2"}], [[3, 4, 2]],
+    of([{"op": "select_many", "expr": "[x + i for i in range(x)]"}], [[3, 4, 2]], [[3, 4, 2], [3, 4, 3]]),
+    of([{"op": "select_many", "expr": "[{'a': x}, {'a': -x}] * 2"}], [[3, 4, 2]],
        [[3, 4, {"a": 2}], [3, 4, {"a": -2}]] * 2),
     of([{"op": "pivot", "key": ["A"], "attribute": "T", "value": "V", "agg": "max"}],
        [[0, 5, {"A": "k", "T": "p", "V": 3}], [0, 5, {"A": "k", "T": "p", "V": 4}]], [[0, 5, {"A": "k", "p": 4}]]),

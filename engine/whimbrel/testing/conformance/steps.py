@@ -320,7 +320,7 @@ STEPS: dict[str, Callable[[Flow, Step, Inputs], Flow]] = {
     "repetitive_hopping_window": _repetitive_hopping_window,
     **dict.fromkeys(("quantize", "progressive_quantize"), _quantize), "session_window": _session_window,
     **dict.fromkeys(_AGGREGATE_STEPS, _aggregate_one), "top_k": _top_k,
-    "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "explode": _select_many, "aggregate": _aggregate,
+    "pivot": _pivot, "unpivot": _unpivot, "detect": _detect, "select_many": _select_many, "aggregate": _aggregate,
     "group_apply": _group_apply, "group_aggregate": _group_aggregate, "multicast": _multicast,
     "join": _join("inner"), **{f"{how}_outer_join": _join(how) for how in ("left", "right", "full")},
     "clip": _of_left("clip_at"), "where_not_exists": _of_left("anti_join"), "where_exists": _of_left("semi_join"),
