@@ -68,6 +68,8 @@ def _rows(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) -> Sq
         if not isinstance(column, exp.Column):
             raise binder.text.error("UNPIVOT needs names of columns.", pivot, "Use FOR n IN (x, y).")
         taken[each.args["alias"].name if isinstance(each, exp.PivotAlias) else column.name] = scope.find(column).column
+    if not taken:
+        raise binder.text.error("UNPIVOT needs names of columns.", pivot, "Use FOR n IN (x, y).")
     schema = relation.stream.schema
     types = [schema.type_of(column) for column in taken.values()]
     common = types[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +14,7 @@ from whimbrel.sql.positions import SqlText
 from whimbrel.sql.refusals import refusal
 
 _COUNTS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_BOUNDS: Final = re.compile(r"(?=.*[0-9])([0-9]{0,4})(,?)([0-9]{0,4})")
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _EXCLUDED: Final = (("<", ">"), ("<", ">="), ("<", "=="), ("<=", ">"), (">", "=="), ("==", "!="))
@@ -71,14 +73,13 @@ def _count(tokens: Sequence[Any], text: SqlText) -> tuple[int, int | None, int]:
     elif tokens[0].token_type == TokenType.L_BRACE:
         words = [each.text for each in tokens[1:5]]
         used = words.index("}") + 2 if "}" in words else 0
-        bounds = words[: used - 2] if used else []
-        low, comma, high = (bounds[0] if bounds[:1] != [","] else "0", "," in bounds, bounds[-1] if bounds else "")
-        if not used or not low.isdigit() or (not comma and len(bounds) != 1) or (
-                comma and high != "," and not high.isdigit()):
+        bounds = _BOUNDS.fullmatch("".join(words[: used - 2])) if used else None
+        if bounds is None:
             raise text.error_at("Braces in a pattern hold counts.", tokens[0].start, tokens[0].end + 1,
                                 "Use {2}, {2,} or {2,5}.")
-        minimum = int(low)
-        maximum = None if comma and high == "," else int(high)
+        low, comma, high = bounds.groups()
+        minimum = int(low or 0)
+        maximum = int(high) if high else None if comma else minimum
         if (maximum is not None and maximum < max(minimum, 1)) or minimum > 60:
             raise text.error_at("Counts of a pattern are from small to large, and at most 60.", tokens[0].start,
                                 tokens[used - 1].end + 1, "Use {2}, {2,} or {2,5}.")

@@ -20,11 +20,16 @@ def text_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
     def value() -> Any:
         return scalar(node.this, scope).str
 
+    def argument(key: str) -> Any:
+        if node.args.get(key) is None:
+            raise scope.binder.text.error("This function needs more arguments.", node, "See the functions in docs/sql.md.")
+        return node.args[key]
+
     def words(key: str) -> str:
-        return literal_text(node.args[key], scope, scalar)
+        return literal_text(argument(key), scope, scalar)
 
     def whole(key: str) -> int:
-        return literal_whole(node.args[key], scope, scalar)
+        return literal_whole(argument(key), scope, scalar)
 
     match node:
         case exp.Substring():

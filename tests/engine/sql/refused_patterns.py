@@ -226,6 +226,22 @@ DEFINE needs a condition for each variable.
                                                                    ^
   hint:  Use DEFINE A AS x > 1.
 """),
+    'empty braces': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A{}) WITHIN 9)'), """
+Braces in a pattern hold counts.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A{}) WITHIN 9)
+                                                             ^
+  hint:  Use {2}, {2,} or {2,5}.
+"""),
+    'open braces': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A{3, len + 1) WITHIN 9)'), """
+Braces in a pattern hold counts.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A{3, len + 1) WITHIN 9)
+                                                             ^
+  hint:  Use {2}, {2,} or {2,5}.
+"""),
     'braces': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
         'PATTERN (A{x}) WITHIN 9)'), """

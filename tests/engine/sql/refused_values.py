@@ -9,6 +9,18 @@ regexp_replace has the option 'g' only.
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Write (?i) at the beginning of the pattern to ignore case.
 """),
+    'missing argument': ("SELECT split_part(ip, ',') FROM hosts", """
+This function needs more arguments.
+  where: line 1: SELECT split_part(ip, ',') FROM hosts
+                        ^^^^^^^^^^^^^^^^^^
+  hint:  See the functions in docs/sql.md.
+"""),
+    'unpivot of nothing': ('SELECT * FROM hosts UNPIVOT (v FOR n IN ())', """
+UNPIVOT needs names of columns.
+  where: line 1: SELECT * FROM hosts UNPIVOT (v FOR n IN ())
+                                              ^^^^^^^
+  hint:  Use FOR n IN (x, y).
+"""),
     'negative length': ('SELECT substring(ip, 1, -1) FROM hosts', """
 A length is not negative.
   where: line 1: SELECT substring(ip, 1, -1) FROM hosts
