@@ -219,6 +219,8 @@ def _in(node: Any, scope: NameScope) -> Expr:
     if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field") is not None:
         raise scope.binder.text.error("IN with a subquery must be a condition of WHERE, joined by AND.", node,
                                       "Join with the query instead.")
+    if not node.expressions:
+        raise scope.binder.text.error("IN needs a list of values.", node, "Write the values in parentheses.")
     if isinstance(node.this, exp.Tuple):
         rows = [exp.EQ(this=node.this, expression=each) for each in node.expressions]
         return reduce(operator.or_, [_rows_compared(each, scope) for each in rows])
@@ -230,17 +232,15 @@ def _in(node: Any, scope: NameScope) -> Expr:
     choices += [x == each for each in others]
     if any(isinstance(each, Lit) and each.value is None for each in values):
         choices.append(_NULL_CONDITION)
-    if not choices:
-        raise scope.binder.text.error("IN needs a list of values.", node, "Write the values in parentheses.")
     return reduce(operator.or_, choices)
 
 
 def _rows_compared(node: Any, scope: NameScope) -> Expr:
     """Whether two rows of values are equal, or differ."""
     ours, theirs = node.this.expressions, node.expression.expressions
-    if not isinstance(node, exp.EQ | exp.NEQ) or len(ours) != len(theirs):
-        raise scope.binder.text.error("Rows of values are compared with = and <>, and have as many values.", ours[0],
-                                      "Compare the values one by one.")
+    if not ours or not isinstance(node, exp.EQ | exp.NEQ) or len(ours) != len(theirs):
+        raise scope.binder.text.error("Rows of values are compared with = and <>, and have as many values.",
+                                      (*ours, *theirs, node)[0], "Compare the values one by one.")
     equal = reduce(operator.and_, [_compared("==", scalar(one, scope), scalar(other, scope))
                                    for one, other in zip(ours, theirs, strict=True)])
     return equal if isinstance(node, exp.EQ) else ~equal
