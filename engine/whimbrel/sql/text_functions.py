@@ -22,7 +22,8 @@ def text_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
 
     def argument(key: str) -> Any:
         if node.args.get(key) is None:
-            raise scope.binder.text.error("This function needs more arguments.", node, "See the functions in docs/sql.md.")
+            raise scope.binder.text.error("This function needs more arguments.", node,
+                                          "See the functions in docs/sql.md.")
         return node.args[key]
 
     def words(key: str) -> str:

@@ -21,6 +21,18 @@ UNPIVOT needs names of columns.
                                               ^^^^^^^
   hint:  Use FOR n IN (x, y).
 """),
+    'rows in nothing': ('SELECT * FROM hosts WHERE (ip, rank) IN ()', """
+IN needs a list of values.
+  where: line 1: SELECT * FROM hosts WHERE (ip, rank) IN ()
+                                            ^^^^^^^^
+  hint:  Write the values in parentheses.
+"""),
+    'rows of nothing': ('SELECT () = () FROM hosts', """
+Rows of values are compared with = and <>, and have as many values.
+  where: line 1: SELECT () = () FROM hosts
+                 ^
+  hint:  Compare the values one by one.
+"""),
     'negative length': ('SELECT substring(ip, 1, -1) FROM hosts', """
 A length is not negative.
   where: line 1: SELECT substring(ip, 1, -1) FROM hosts
