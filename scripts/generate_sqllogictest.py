@@ -18,8 +18,8 @@ LONGEST = 90
 
 def table(report: LogicReport) -> str:
     """One sentence with the counts, and a row for each refusal."""
-    first = (f"Of {report.checks:,} queries {report.passed:,} passed, {len(report.wrong)} were wrong, and "
-             f"{report.refusals.total()} were refused.")
+    first = (f"Of {report.checks:,} queries, {report.passed:,} passed. Wrong: {len(report.wrong)}. "
+             f"Refused: {report.refusals.total()}.")
     lines = [first, "", "| Queries | Refusal | Example |", "|---|---|---|"]
     for words, count in report.refusals.most_common():
         example = report.examples[words]

@@ -11,7 +11,7 @@ from whimbrel import stream as wb
 from whimbrel.aggregates import Interpolation, UserFunctions
 from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
-from whimbrel.sql.closing import is_running, running
+from whimbrel.sql.closing_when import is_running, running
 from whimbrel.sql.functions import unknown_function
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
@@ -29,6 +29,9 @@ PLAIN: Final[dict[Any, Makes]] = {
 
 NULL_OF_NOTHING: Final[dict[Any, Makes]] = {exp.Sum: wb.sum, exp.LogicalOr: wb.any, exp.LogicalAnd: wb.all}
 """Aggregates that are a value of nothing in Python, and null in SQL."""
+
+_OTHERS: Final = (exp.Count, exp.CountIf, exp.Quantile, exp.ApproxQuantile, exp.Anonymous)
+"""Calls of aggregates that need a form of their own."""
 
 _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
     "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "every": (wb.all, True),
@@ -91,6 +94,10 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
     if isinstance(argument, exp.Order):
         raise text.error("ORDER BY in an aggregate is not part of the language.", node,
                          "Leave it out: first and last are by event time.")
+    kind = type(node)
+    if kind not in (*NULL_OF_NOTHING, *PLAIN, *_OTHERS):
+        raise text.error(f"There is no aggregate {node.sql_name().lower()!r}.", node,
+                         "Use count, sum, avg, min, max, median, stddev, variance, first or last.")
     extra = [key for key, given in node.args.items() if given and key not in ("this", "expressions", "big_int",
                                                                              "quantile", "parameters")]
     if extra or (node.args.get("expressions") and not isinstance(node, exp.Anonymous)):
@@ -109,13 +116,9 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
             return kept((wb.approx_quantile if approximate else wb.quantile)(value(argument), q))
         case exp.Anonymous():
             return _named(node, scope, value, inner, kept, null_of_nothing)
-    kind = type(node)
     if kind in NULL_OF_NOTHING:
         return null_of_nothing(NULL_OF_NOTHING[kind], value(argument))
-    if kind in PLAIN:
-        return kept(PLAIN[kind](value(argument)))
-    raise text.error(f"There is no aggregate {node.sql_name().lower()!r}.", node,
-                     "Use count, sum, avg, min, max, median, stddev, variance, first or last.")
+    return kept(PLAIN[kind](value(argument)))
 
 
 def _named(node: Any, scope: NameScope, value: Any, inner: Any, kept: Any, null_of_nothing: Any) -> Expr:

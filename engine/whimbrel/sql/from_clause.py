@@ -16,13 +16,13 @@ from whimbrel.sql.binder import Binder
 from whimbrel.sql.join_order import conditions_of_one, in_order, join_order, listed
 from whimbrel.sql.joins import joined
 from whimbrel.sql.manual_joins import manual_join
-from whimbrel.sql.operator_calls import is_operator, operator_call
 from whimbrel.sql.pivot import pivoted
 from whimbrel.sql.refusals import FILE_FUNCTIONS, refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
 from whimbrel.sql.stream_names import stream_of
+from whimbrel.sql.table_functions import is_operator, operator_call
 from whimbrel.sql.values import one_row, values
 from whimbrel.sql.windows import WINDOWS, window_call
 

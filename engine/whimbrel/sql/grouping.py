@@ -14,7 +14,7 @@ from whimbrel.expr import Col, Expr, end_time, start_time, substitute
 from whimbrel.expr.columns import columns_of, lifetime_of
 from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
-from whimbrel.sql.closing import OPTIONS, check_closing, check_running, closing_of
+from whimbrel.sql.closing_when import OPTIONS, check_closing, check_running, closing_of
 from whimbrel.sql.distinct_aggregates import DistinctAggregates
 from whimbrel.sql.epochs import Epoch, epoch_of, follows_time, new_time, why_not
 from whimbrel.sql.refusals import refusal

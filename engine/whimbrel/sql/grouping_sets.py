@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
-from whimbrel.sql.closing import refuse_sets
+from whimbrel.sql.closing_when import refuse_sets
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.select_list import implied_name
 from whimbrel.sql.set_operations import of_common_types, united

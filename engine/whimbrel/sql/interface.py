@@ -12,7 +12,7 @@ from typing import Any
 from whimbrel.errors import MissingExtraError
 from whimbrel.sql.deep_stack import on_deep_stack
 from whimbrel.stream import Stream
-from whimbrel.stream.texts import WRITERS
+from whimbrel.stream.query_texts import WRITERS
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -84,14 +84,14 @@ sql = SqlInterface()
 """The public name ``wb.sql``."""
 
 
-def _written(stream: Stream) -> str:
+def _sql_text(stream: Stream) -> str:
     _check_installed()
-    from whimbrel.sql.written import written
+    from whimbrel.sql.printed_query import sql_text
 
-    return on_deep_stack(lambda: written(stream))
+    return on_deep_stack(lambda: sql_text(stream))
 
 
-WRITERS["sql"] = _written
+WRITERS["sql"] = _sql_text
 
 
 def _check_installed() -> None:

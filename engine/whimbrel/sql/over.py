@@ -254,7 +254,7 @@ def _last_rows(window: Any, start: Any, relation: SqlRelation, binder: Binder) -
     keys = _keys(window, relation, binder)
     by = relation.stream if not keys else binder.step(window, lambda: relation.stream.group_by(*keys))
     last = binder.step(window, lambda: by.last_rows(int(number) + 1))
-    return Stream(last.node, (), last.group)
+    return last.ungroup()
 
 
 def _lag(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Stream:

@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from whimbrel.expr import Col, Expr
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.common_types import common_type
 from whimbrel.sql.relation import SqlColumn, SqlRelation
 from whimbrel.sql.scope import NameScope
-from whimbrel.sql.value_types import common_type
 
 Query = Callable[[Any, Binder], SqlRelation]
 
@@ -63,13 +63,11 @@ def _rows(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) -> Sq
     field = pivot.args["fields"][0]
     scope = NameScope(binder, relation)
     taken: dict[str, str] = {}
-    for each in field.expressions:
-        column = each.this if isinstance(each, exp.PivotAlias) else each
-        if not isinstance(column, exp.Column):
-            raise binder.text.error("UNPIVOT needs names of columns.", pivot, "Use FOR n IN (x, y).")
-        taken[each.args["alias"].name if isinstance(each, exp.PivotAlias) else column.name] = scope.find(column).column
-    if not taken:
+    named = [each.this if isinstance(each, exp.PivotAlias) else each for each in field.expressions]
+    if not named or not all(isinstance(column, exp.Column) for column in named):
         raise binder.text.error("UNPIVOT needs names of columns.", pivot, "Use FOR n IN (x, y).")
+    for each, column in zip(field.expressions, named, strict=True):
+        taken[each.args["alias"].name if isinstance(each, exp.PivotAlias) else column.name] = scope.find(column).column
     schema = relation.stream.schema
     types = [schema.type_of(column) for column in taken.values()]
     common = types[0]

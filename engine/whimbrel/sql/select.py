@@ -20,12 +20,12 @@ from whimbrel.sql.match_recognize import match_recognize
 from whimbrel.sql.over import has_window, numbers_outside, over_columns, qualified
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
+from whimbrel.sql.scalar_subqueries import values_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.select_list import Item, items_of
 from whimbrel.sql.set_operations import distinct
 from whimbrel.sql.subqueries import filtered
-from whimbrel.sql.value_subqueries import values_of
 from whimbrel.sql.values import one_row
 
 Query = Callable[[Any, Binder], SqlRelation]

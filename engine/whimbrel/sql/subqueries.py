@@ -16,11 +16,11 @@ from whimbrel.sql.binder import Binder
 from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.join_conditions import conjuncts, sort_conditions
 from whimbrel.sql.joins import JoinKind, related
-from whimbrel.sql.quantified import column_count
+from whimbrel.sql.quantified_predicates import column_count
 from whimbrel.sql.relation import SqlRelation
+from whimbrel.sql.scalar_subqueries import values_of
 from whimbrel.sql.scalars import condition
 from whimbrel.sql.scope import NameScope, matching
-from whimbrel.sql.value_subqueries import values_of
 
 Query = Callable[[Any, Binder], SqlRelation]
 

@@ -16,7 +16,7 @@ from whimbrel.expr import Col, Keys
 from whimbrel.plan import FLUENT, InputStream, MethodCall, Node, Source, used_by
 from whimbrel.stream.python_values import PythonValues
 
-_HANDED_OVER: Final = ("keys", "known", "right_known")
+HANDED_OVER: Final = ("keys", "known", "right_known")
 """Parameters of builders that the stream gives, not the user."""
 
 _WIDTH: Final = 100
@@ -229,7 +229,7 @@ def call_arguments(call: MethodCall) -> tuple[list[Any], dict[str, Any]]:
     """Arguments of a call after its streams, and options; without defaults and what the stream gives."""
     signature = _signature(call.name)
     positional = _positional(signature)
-    hidden = sum(each.name in _HANDED_OVER and each.kind is each.POSITIONAL_ONLY for each in positional)
+    hidden = sum(each.name in HANDED_OVER and each.kind is each.POSITIONAL_ONLY for each in positional)
     arguments, positional = list(call.arguments[hidden:]), positional[hidden:]
     while 0 < len(arguments) <= len(positional) and _is_default(arguments[-1], positional[len(arguments) - 1]):
         arguments.pop()
@@ -247,7 +247,7 @@ def _positional(signature: Mapping[str, inspect.Parameter]) -> list[inspect.Para
 def _types(signature: Mapping[str, inspect.Parameter], arguments: int) -> list[str]:
     """Types that a method declares for positional arguments of users."""
     found = [str(each.annotation) for each in _positional(signature)
-             if not (each.name in _HANDED_OVER and each.kind is each.POSITIONAL_ONLY)]
+             if not (each.name in HANDED_OVER and each.kind is each.POSITIONAL_ONLY)]
     return found + found[-1:] * (arguments - len(found))
 
 
@@ -256,7 +256,7 @@ def _is_column(name: str, expr: Any) -> bool:
 
 
 def _hidden(name: str, signature: Mapping[str, inspect.Parameter]) -> bool:
-    return name in _HANDED_OVER and signature[name].kind is inspect.Parameter.KEYWORD_ONLY
+    return name in HANDED_OVER and signature[name].kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def _is_default(value: Any, parameter: inspect.Parameter) -> bool:

@@ -39,9 +39,9 @@ from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_
 from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
+from whimbrel.stream.query_texts import Texts
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.temporal_columns import with_temporal_columns
-from whimbrel.stream.texts import Texts
 from whimbrel.stream.time_functions import FunctionsOfTime
 from whimbrel.stream.time_units import in_one_unit
 

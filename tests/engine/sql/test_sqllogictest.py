@@ -124,6 +124,16 @@ def test_a_wrong_result_and_a_refusal_are_seen() -> None:
     assert list(report.refusals) == ["rand() gives other values in each run."]
 
 
+@pytest.mark.parametrize("change", [
+    "INSERT INTO t VALUES (random())", "UPDATE t SET (x) = (2)", "UPDATE t SET x", "REPLACE INTO t VALUES (2)"])
+def test_after_a_change_that_is_not_known_queries_of_the_table_are_refused(change: str) -> None:
+    report = run_records(read_records(
+        "statement ok\nCREATE TABLE t(x INTEGER)\n\nstatement ok\nINSERT INTO t VALUES (1)\n\n"
+        f"statement ok\n{change}\n\nquery I nosort\nSELECT x FROM t\n----\n2\n"))
+    assert (report.passed, report.wrong) == (0, [])
+    assert any(words.startswith("There is no table") for words in report.refusals)
+
+
 @pytest.mark.parametrize(("expected", "passes"), [
     ("1\t2\n3\t4", True), ("1 2\n3 4", True), ("1\n2\n3\n4", True), ("1\n2\n3\n5", False),
     ("4 values hashing to ", False), ("4 values hashing to 60b725f10c9c85c70d97880dfe8191b3", False),

@@ -11,13 +11,14 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import KernelError
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.expr.reductions import reduced_in
-from whimbrel.kernels import PORTION_ROWS, Kernel, KeyTable
+from whimbrel.kernels import PORTION_ROWS, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.panes import ADD, CLEAR, EMIT
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.fill_windows import MAX_ROWS
 from whimbrel.operators.aggregation.operation_log import OperationLog
+from whimbrel.operators.aggregation.queued_kernel import QueuedKernel
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
 from whimbrel.operators.windows.window import starts_only
@@ -30,7 +31,7 @@ _NONE = frozen(np.empty(0, np.int64))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
 
 
-class EpochAggregateKernel(Kernel):
+class EpochAggregateKernel(QueuedKernel):
     """Takes in the rows of one epoch after the other.
 
     Parameters
@@ -55,12 +56,11 @@ class EpochAggregateKernel(Kernel):
         Groups that are open.
     is_open, rows_of_epoch, rows_since_opened : numpy.ndarray
         Per group.
-    todo : list
-        Batches, their groups, and the row that is next.
     """
 
     def __init__(self, aggregates: GroupAggregate, running: frozenset[str], closing: Expr, rows: Schema, seen: Schema,
                  size: int, offset: int, where: str) -> None:
+        super().__init__()
         self.closing, self.seen, self.size, self.offset, self.where = closing, seen, size, offset, where
         self.out_schema = aggregates.schema(rows)
         self.reads_bounds = any(isinstance(part, WindowBound) for part in reduced_in(closing))
@@ -74,8 +74,6 @@ class EpochAggregateKernel(Kernel):
         self.open = np.empty(0, np.int32)
         self.is_open = np.zeros(GROUPS_AT_FIRST, np.bool_)
         self.rows_of_epoch, self.rows_since_opened = (np.zeros(GROUPS_AT_FIRST, np.int64) for _ in range(2))
-        self.todo: list[list[Any]] = []
-        self.input_watermark = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = starts_only(batch.compact())
@@ -84,19 +82,11 @@ class EpochAggregateKernel(Kernel):
         check_reach(batch, 2 * self.size, self.where)
         groups = frozen(self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch)))
         self._grow(len(self.keys))
-        self.todo.append([batch, groups, 0])
-        return self.next_portion() if len(self.todo) == 1 else []
-
-    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.input_watermark = watermark
-        if self.todo:
-            self.watermark = min(watermark, self.epoch)
-            return []
-        return self._close()
+        return self.enqueue(batch, groups)
 
     @property
-    def more(self) -> bool:
-        return bool(self.todo)
+    def reached(self) -> int:
+        return self.epoch
 
     @property
     def growing(self) -> str:
@@ -119,16 +109,13 @@ class EpochAggregateKernel(Kernel):
             stop = int(np.searchsorted(batch.sync, epoch + self.size))
             self._take_in(batch.slice(row, stop), groups[row:stop])
             self.todo[0][2] = stop
-        if self.todo:
-            self.watermark = min(self.input_watermark, self.epoch)
-            return out
-        return out + (self._close() if self.input_watermark > MIN_TIME else [])
+        return self.after_portion(out)
 
     @property
     def buffered_rows(self) -> int:
-        return len(self.open)
+        return len(self.open) + sum(len(batch) - row for batch, _, row in self.todo)
 
-    def _close(self) -> list[Batch]:
+    def close(self) -> list[Batch]:
         """Show the epoch, if it is over."""
         out: list[Batch] = []
         watermark = self.input_watermark

@@ -14,6 +14,7 @@ from whimbrel.errors import KernelError
 from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.fill import NOW, SEEN, UNKNOWN, USED, fill_windows
+from whimbrel.operators.aggregation.queued_kernel import QueuedKernel
 from whimbrel.plan import EVERYTHING, Exact, KnownInput, LineageRequest, Operator, Properties, WindowGrid
 
 Array = np.ndarray[Any, Any]
@@ -93,19 +94,17 @@ class Fill(Operator):
         return f"fill(every {quote_ticks(self.grid.hop, self.unit)})"
 
 
-class FillKernel(Kernel):
+class FillKernel(QueuedKernel):
     """Knows which groups there are, and which of them have a row in the open window."""
 
     def __init__(self, fill: Fill, schema: Schema, out_schema: Schema) -> None:
+        super().__init__()
         self.fill, self.out_schema = fill, out_schema
         self.keys = KeyTable([field.type for field in schema.fields[: fill.keys]])
         self.state = np.zeros(4, np.int64)
         self.state[NOW] = MIN_TIME
         self.groups = np.full(64, UNKNOWN, np.int8)
         self.open = False
-        self.todo: list[list[Any]] = []
-        """Rows that are to be shown, their groups, and the row that is next."""
-        self.input_watermark = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
@@ -114,19 +113,11 @@ class FillKernel(Kernel):
         groups = self.keys.ids(batch.columns[: self.fill.keys], len(batch))
         if len(self.keys) > len(self.groups):
             self.groups = extend(self.groups, 2 * len(self.keys), UNKNOWN)
-        self.todo.append([batch, frozen(groups), 0])
-        return self.next_portion() if len(self.todo) == 1 else []
-
-    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
-        self.input_watermark = watermark
-        if self.todo:
-            self.watermark = min(watermark, int(self.state[NOW]))
-            return []
-        return self._close()
+        return self.enqueue(batch, frozen(groups))
 
     @property
-    def more(self) -> bool:
-        return bool(self.todo)
+    def reached(self) -> int:
+        return int(self.state[NOW])
 
     @property
     def growing(self) -> str:
@@ -144,12 +135,9 @@ class FillKernel(Kernel):
             if row > len(batch):
                 self.todo.pop(0)
         self.open = True
-        if not self.todo:
-            return out + (self._close() if self.input_watermark > MIN_TIME else [])
-        self.watermark = min(self.input_watermark, int(self.state[NOW]))
-        return out
+        return self.after_portion(out)
 
-    def _close(self) -> list[Batch]:
+    def close(self) -> list[Batch]:
         """Fill up the open window, if it is over."""
         out: list[Batch] = []
         if self.open and self.input_watermark > self.state[NOW]:

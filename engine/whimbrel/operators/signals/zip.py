@@ -42,8 +42,10 @@ class Zip(Operator):
     -----
     Signals must have one timebase. Parts of windows with fewer samples, such as levels of a wavelet, keep that of
     their signal. Rows without a partner are left out. Of several rows of one lifetime and key, the first of the left is
-    paired with the first of the right. A null key is equal to a null key. Shapes: at most one row per left row. State:
-    rows that start at the watermark or later. Source: XStream (ICDE 2008), section 3 (zip).
+    paired with the first of the right. A null key is equal to a null key.
+
+    Shapes: at most one row per left row. State: rows that start at the watermark or later. Source: XStream (ICDE 2008),
+    section 3 (zip).
 
     Examples
     --------

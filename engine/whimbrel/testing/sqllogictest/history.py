@@ -96,7 +96,8 @@ class TableHistory:
 class SqlHistory:
     """The tables and views of a file, as statements change them.
 
-    Of what a statement changes that this class does not know, such as REPLACE, queries find no table from then on.
+    Of what a statement changes that this class does not know, such as REPLACE, queries find no table from then on. The
+    same holds for a statement that is refused.
     """
 
     tables: dict[str, TableHistory] = field(default_factory=dict)
@@ -122,8 +123,12 @@ class SqlHistory:
         elif (found := _UPDATE.fullmatch(text)) is not None:
             self._update(_plain(found[1]), found[2], now)
         elif _HARMLESS.match(text) is None:
-            for name in self._named(text, self.tables):
-                del self.tables[name]
+            self.forget(text)
+
+    def forget(self, text: str) -> None:
+        """Give up the tables that a statement may have changed, so that queries of them are refused."""
+        for name in self._named(text, self.tables):
+            del self.tables[name]
 
     def query(self, text: str) -> tuple[str, dict[str, TableHistory]]:
         """A query with the views before it, and the tables that it may name."""
@@ -197,7 +202,10 @@ class SqlHistory:
         settings, where = (rest, "") if found is None else (rest[: found.start()], " " + rest[found.start() :])
         new = {}
         for each in _parted(settings):
-            column, value = each.split("=", 1)
+            column, equal, value = each.partition("=")
+            if not equal or "(" in column:
+                raise SqlError("UPDATE sets one column after the other here.", where="a statement of the file",
+                               hint="Write SET a = 1, b = 2.")
             new[_plain(column.strip()).lower()] = value.strip()
         changed = self.rows(f'SELECT "{_ROW}", {", ".join(new.values())} FROM {name}{where}', numbered=True)
         rows = []

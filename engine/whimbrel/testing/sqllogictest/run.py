@@ -113,6 +113,7 @@ def run_records(records: Sequence[LogicRecord], name: str = "", *,
                 history.run(record.text, number)
             except WhimbrelError as error:
                 report.refuse(error, record.text)
+                history.forget(record.text)
     for number, query, tables in checks:
         record = records[number]
         try:

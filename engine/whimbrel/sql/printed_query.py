@@ -16,14 +16,14 @@ from whimbrel.expr import Col
 from whimbrel.operators import GroupAggregate, Join, Select, SemiJoin, Where
 from whimbrel.plan import MethodCall, Node, Source, explain, used_by
 from whimbrel.sql.binder import Binder, time_type
-from whimbrel.sql.operator_calls import is_operator
 from whimbrel.sql.parse import parse
+from whimbrel.sql.printed_arguments import argument_texts
+from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts, name_text
+from whimbrel.sql.printed_groups import closing_blocks, grouped_blocks
+from whimbrel.sql.printed_select import SqlBlock
 from whimbrel.sql.query import query
 from whimbrel.sql.relation import SqlRelation
-from whimbrel.sql.sql_blocks import SqlBlock
-from whimbrel.sql.written_arguments import argument_texts
-from whimbrel.sql.written_groups import closing_blocks, grouped_blocks
-from whimbrel.sql.written_scalars import NoWordError, ScalarTexts, name_text
+from whimbrel.sql.table_functions import is_operator
 from whimbrel.stream import Stream
 from whimbrel.stream.python_text import argument_name, is_read, read_by, shared_nodes
 
@@ -33,7 +33,7 @@ _CLAUSES = ("detect", "drop", "join", "process", "rename", "select", "union", "w
 _WINDOWS = ("tumbling_window", "hopping_window", "session_window")
 
 
-def written(stream: Stream) -> str:
+def sql_text(stream: Stream) -> str:
     """The text of a query.
 
     Raises

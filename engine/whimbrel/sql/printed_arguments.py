@@ -8,7 +8,7 @@ from typing import Any
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Expr, lift, trace
 from whimbrel.plan import MethodCall
-from whimbrel.sql.written_scalars import NoWordError, ScalarTexts
+from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts
 from whimbrel.stream.python_text import call_arguments
 
 

@@ -13,13 +13,13 @@ from whimbrel.errors import SqlError
 from whimbrel.expr import Col, Expr, Lit, type_of
 from whimbrel.sql.aggregates import has_aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.common_types import common_type
 from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.join_conditions import conjuncts
-from whimbrel.sql.quantified import OUTER, counts_of, is_quantified
+from whimbrel.sql.quantified_predicates import OUTER, counts_of, is_quantified
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
-from whimbrel.sql.value_types import common_type
 from whimbrel.sql.values import one_row
 
 Query = Callable[[Any, Binder], SqlRelation]
@@ -253,18 +253,9 @@ def _by_keys(select: Any, found: _Correlation) -> Any:
     keys = [inside.copy() for inside, _ in found.equal]
     made.set("expressions", [*(exp.alias_(key.copy(), f"_key{number}", quoted=True) for number, key in enumerate(keys)),
                              exp.alias_(select.expressions[0].unalias().copy(), "_value", quoted=True)])
-    made.set("where", _where(found.rest))
+    made.set("where", exp.Where(this=exp.and_(*found.rest)) if found.rest else None)
     made.set("group", exp.Group(expressions=keys))
     return made
-
-
-def _where(conditions: list[Any]) -> Any:
-    if not conditions:
-        return None
-    both = conditions[0].copy()
-    for each in conditions[1:]:
-        both = exp.And(this=both, expression=each.copy())
-    return exp.Where(this=both)
 
 
 def _for_each(select: Any, found: _Correlation, relation: SqlRelation, number: int, binder: Binder,

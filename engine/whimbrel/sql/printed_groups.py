@@ -13,9 +13,9 @@ from whimbrel.expr.reductions import reduced_in
 from whimbrel.operators import EpochAggregate, GroupAggregate, HoppingWindow, Results, SessionWindow
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.plan import Node
+from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts, interval_text, name_text
+from whimbrel.sql.printed_select import SqlBlock
 from whimbrel.sql.relation import SqlRelation
-from whimbrel.sql.sql_blocks import SqlBlock
-from whimbrel.sql.written_scalars import NoWordError, ScalarTexts, interval_text, name_text
 
 _MICROSECONDS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 

@@ -76,7 +76,8 @@ def _any(value: Any, kind: Any, select: Any, relation: SqlRelation, binder: Bind
     mine = [marked(each, relation) for each in values]
 
     def compared(items: list[Any]) -> Any:
-        return _all([kind(this=one.copy(), expression=other.copy()) for one, other in zip(mine, items, strict=True)])
+        pairs = zip(mine, items, strict=True)
+        return exp.and_(*(kind(this=one.copy(), expression=other.copy()) for one, other in pairs))
 
     def unknown(items: list[Any]) -> Any:
         if len(items) == 1:
@@ -98,13 +99,6 @@ def column_count(select: Any, binder: Binder, query: Query) -> int:
     if isinstance(select, exp.Select) and not any(each.is_star for each in select.expressions):
         return len(select.expressions)
     return len(query(select, binder).columns)
-
-
-def _all(conditions: list[Any]) -> Any:
-    both = conditions[0]
-    for each in conditions[1:]:
-        both = exp.And(this=both, expression=each)
-    return both
 
 
 def _positive(query: Any) -> Any:

@@ -21,10 +21,11 @@ from whimbrel.sql.relation import SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope
 from whimbrel.stream import Stream
+from whimbrel.stream.python_text import HANDED_OVER
 
 Source = Callable[[Any], SqlRelation]
 
-_GIVEN: Final = ("schema", "keys", "known", "right_known")
+_GIVEN: Final = ("schema", *HANDED_OVER)
 """Parameters of builders that the stream fills."""
 
 _OF_PYTHON: Final = {"detect": "MATCH_RECOGNIZE", "process": "a view of the stream in Python"}
@@ -72,7 +73,7 @@ def operator_call(name: str, node: Any, binder: Binder, source: Source) -> SqlRe
     except (TypeError, ValueError, AttributeError, OverflowError):
         raise binder.text.error(f"{name.upper()} cannot use these arguments.", node,
                                 f"See the page of the operator {name}.") from None
-    result = Stream(result.node, (), result.group)  # PARTITION BY is of this call only
+    result = result.ungroup()  # PARTITION BY is of this call only
     return relation_of(result, relations[0].sources[0] if relations[0].sources else "")
 
 
