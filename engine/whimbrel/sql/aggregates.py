@@ -37,7 +37,7 @@ _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
     "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "every": (wb.all, True),
     "last": (wb.last, False),
     "first": (wb.first, False), "or_aggr": (wb.any, True), "and_aggr": (wb.all, True),
-    "total": (wb.sum, False),
+    "total": (wb.sum, False), "any": (wb.any, False), "all": (wb.all, False),
     "posavg": (lambda x: wb.mean(x).where(x > 0), False),
 }
 _QUANTILES: Final[dict[str, Interpolation]] = {"quantile_cont": "linear", "quantile_disc": "discrete"}

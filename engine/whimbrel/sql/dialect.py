@@ -77,7 +77,11 @@ class Whimbrel(Dialect):  # type: ignore[misc]
             table = self._parse_table_parts()
             keys = []
             if self._match(TokenType.PARTITION_BY):
-                keys.append(self._parse_column())
+                if self._match(TokenType.L_PAREN):
+                    keys = self._parse_csv(self.parse_group_key)
+                    self._match_r_paren()
+                else:
+                    keys.append(self._parse_column())
                 while self._next_is_key():
                     self._advance()
                     keys.append(self._parse_column())

@@ -119,7 +119,8 @@ def _table(node: Any, binder: Binder, query: Query) -> SqlRelation:
     name = node.this
     if isinstance(name, exp.Anonymous | exp.Func):
         called = name.name if isinstance(name, exp.Anonymous) else name.sql_name()
-        if called.upper() in WINDOWS:
+        quoted = isinstance(name.this, exp.Identifier) and name.this.args.get("quoted")
+        if called.upper() in WINDOWS and not quoted:
             return window_call(called.upper(), name, binder, lambda table: source(table, binder, query))
         if called.lower() in FILE_FUNCTIONS:
             raise binder.text.error(refusal("files")[0], node, refusal("files")[1])

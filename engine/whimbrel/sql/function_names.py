@@ -6,11 +6,11 @@ from typing import Final
 
 FUNCTIONS: Final = (
     "abs", "btrim", "ceil", "coalesce", "concat", "contains", "cos", "date_part", "date_trunc", "day", "dayofyear",
-    "degrees", "end_time", "ends_with", "exp", "extract", "floor", "greatest", "hour", "if", "least", "left", "length",
-    "ln", "log", "lower", "lpad", "ltrim", "minute", "mod", "month", "nullif", "pi", "position", "power", "quarter",
-    "radians", "regexp_extract", "regexp_matches", "regexp_replace", "repeat", "replace", "reverse", "right", "round",
-    "rpad", "rtrim", "second", "sign", "sin", "split_part", "sqrt", "start_time", "starts_with", "strpos", "substring",
-    "tan", "time_bucket", "trim", "trunc", "upper", "week", "year",
+    "degrees", "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "hour", "if",
+    "least", "left", "length", "ln", "log", "lower", "lpad", "ltrim", "minute", "mod", "month", "nullif", "pi",
+    "position", "power", "quarter", "radians", "regexp_extract", "regexp_matches", "regexp_replace", "repeat",
+    "replace", "reverse", "right", "round", "rpad", "rtrim", "second", "sign", "sin", "split_part", "sqrt",
+    "start_time", "starts_with", "strpos", "substring", "tan", "time_bucket", "trim", "trunc", "upper", "week", "year",
 )
 
 MANUAL_FUNCTIONS: Final = (

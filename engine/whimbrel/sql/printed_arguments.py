@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from whimbrel.aggregates import UserAggregate, UserFunctions
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Expr, lift, trace
 from whimbrel.plan import MethodCall
 from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts
 from whimbrel.stream.python_text import call_arguments
+from whimbrel.stream.python_values import aggregates_in
 
 
 def argument_texts(call: MethodCall) -> list[str]:
     """The arguments of a call after its tables, by position and then by name."""
     arguments, options = call_arguments(call)
     return [*map(_text, arguments), *(f"{name} => {_text(value)}" for name, value in options.items())]
+
+
+def functions_of(call: MethodCall) -> dict[str, UserFunctions]:
+    """User-defined aggregates in the arguments of a call, by their names."""
+    arguments, options = call_arguments(call)
+    exprs = [each for each in (*arguments, *options.values()) if isinstance(each, Expr)]
+    return {part.functions.name: part.functions for expr in exprs for part in aggregates_in(expr)
+            if isinstance(part, UserAggregate)}
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from whimbrel.aggregates import (
+    AllTrue,
+    AnyTrue,
     ApproximateCountDistinct,
     Collect,
     Count,
@@ -21,9 +23,11 @@ from whimbrel.aggregates import (
     Mean,
     Median,
     Min,
+    Product,
     Quantile,
     Std,
     Sum,
+    UserAggregate,
     Var,
 )
 from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, When
@@ -33,18 +37,21 @@ from whimbrel.sql.dialect import Whimbrel
 from whimbrel.sql.scalars import truncated
 from whimbrel.sql.types import TYPES
 
-_BINDING: Final = {"|": 1, "&": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6,
-                   "//": 6, "%": 6}
-_WORDS: Final = {"|": "OR", "&": "AND", "==": "=", "!=": "<>", "//": "/"}
+_BINDING: Final = {"|": 1, "&": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
+_WORDS: Final = {"|": "OR", "&": "AND", "==": "=", "!=": "<>"}
 _NOT, _ATOM = 3, 8
 _FUNCTIONS: Final = {
     "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "ln", "sin": "sin", "cos": "cos", "sign": "sign",
     "floor": "floor", "ceil": "ceil", "str.lower": "lower", "str.upper": "upper", "str.length": "length",
     "str.starts_with": "starts_with", "str.ends_with": "ends_with", "greatest": "greatest", "least": "least",
     "fill_null": "coalesce", "start_time": "start_time", "end_time": "end_time", "dt.year": "year",
-    "dt.month": "month", "dt.day": "day", "dt.hour": "hour", "dt.minute": "minute", "dt.second": "second"}
+    "dt.month": "month", "dt.day": "day", "dt.hour": "hour", "dt.minute": "minute", "dt.second": "second",
+    "dt.quarter": "quarter", "dt.week": "week", "dt.day_of_year": "dayofyear", "str.reverse": "reverse",
+    "str.repeat": "repeat", "str.split_part": "split_part"}
 _GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond"}
-_AGGREGATES: Final = {Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",
+_NULL_OF_NOTHING: Final = {Sum: "sum", AnyTrue: "bool_or", AllTrue: "bool_and", Product: "product"}
+_AGGREGATES: Final = {AnyTrue: '"any"', AllTrue: '"all"',
+                      Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",
                       Collect: "array_agg", ApproximateCountDistinct: "approx_count_distinct", Sum: "total",
                       Count: "count"}
 _TYPE_WORDS: Final = {type_: word.value for word, type_ in reversed(TYPES.items())}
@@ -115,6 +122,8 @@ class ScalarTexts:
                 return f"{self._operand(whole[0], 6)} / {self._operand(whole[1], 7)}"
             case Binary("**", left, right):
                 return f"power({self.text(left)}, {self.text(right)})"
+            case Binary("//" | "%" as op, left, right):
+                return f"floor_{'div' if op == '//' else 'mod'}({self.text(left)}, {self.text(right)})"
             case Binary(op, left, right) if op in _BINDING:
                 binding = _BINDING[op]
                 first = self._operand(left, binding + (binding == _BINDING["=="]))
@@ -136,7 +145,7 @@ class ScalarTexts:
     def _operand(self, expr: Expr, at_least: int) -> str:
         text = self.text(expr)
         match expr:
-            case Binary("**", _, _):
+            case Binary("**" | "//" | "%", _, _):
                 binding = _ATOM
             case Binary(op, _, _):
                 binding = _BINDING[op]
@@ -174,10 +183,10 @@ class ScalarTexts:
 
     def _case(self, expr: When) -> str:
         match expr:  # an aggregate that is null of nothing
-            case When(Binary(">", Count(expr=x, condition=c), Lit(0)), Sum() as total, Lit(None)) if (
-                    x is not None and total.expr is not None and x.show() == total.expr.show()
-                    and (c is None) == (total.condition is None)):
-                return self._aggregate(total, "sum")
+            case When(Binary(">", Count(expr=x, condition=c), Lit(0)), Aggregate() as made, Lit(None)) if (
+                    type(made) in _NULL_OF_NOTHING and x is not None and made.expr is not None
+                    and x.show() == made.expr.show() and (c is None) == (made.condition is None)):
+                return self._aggregate(made, _NULL_OF_NOTHING[type(made)])
         branches = []
         rest: Expr = expr
         while isinstance(rest, When):
@@ -213,7 +222,11 @@ class ScalarTexts:
 
     def _aggregate(self, part: Aggregate, name: str = "") -> str:
         name = name or _AGGREGATES.get(type(part), "")
-        inner = "*" if part.expr is None else self.text(part.expr)
+        values: tuple[Expr, ...] = () if part.expr is None else (part.expr,)
+        if isinstance(part, UserAggregate):
+            name = name_text(part.functions.name)
+            values = part.expr.args if isinstance(part.expr, Call) and part.expr.function == "struct" else values
+        inner = ", ".join(map(self.text, values)) or "*"
         match part:
             case Median():
                 text = f"median({inner})"

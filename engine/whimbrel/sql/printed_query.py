@@ -12,23 +12,23 @@ from textwrap import indent
 from typing import Any
 
 from whimbrel.errors import PlanError, WhimbrelError
-from whimbrel.expr import Col
+from whimbrel.expr import Col, Keys
 from whimbrel.operators import GroupAggregate, Join, Select, SemiJoin, Where
 from whimbrel.plan import MethodCall, Node, Source, explain, used_by
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.parse import parse
-from whimbrel.sql.printed_arguments import argument_texts
+from whimbrel.sql.printed_arguments import argument_texts, functions_of
 from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts, name_text
 from whimbrel.sql.printed_groups import closing_blocks, grouped_blocks
 from whimbrel.sql.printed_select import SqlBlock
 from whimbrel.sql.query import query
 from whimbrel.sql.relation import SqlRelation
-from whimbrel.sql.table_functions import is_operator
+from whimbrel.sql.table_functions import is_operator, operator_word, takes_keys
 from whimbrel.stream import Stream
 from whimbrel.stream.python_text import argument_name, is_read, read_by, shared_nodes
 
-_CLAUSES = ("detect", "drop", "join", "process", "rename", "select", "union", "where", "with_columns")
-"""Operators that have a clause, or arguments that SQL cannot write."""
+_OF_PYTHON = ("detect", "process")
+"""Operators with arguments that SQL cannot write."""
 
 _WINDOWS = ("tumbling_window", "hopping_window", "session_window")
 
@@ -61,6 +61,7 @@ class _Writer:
             self.names[id(read)] = name
         self.shared = {id(node) for node, _ in shared_nodes(stream.node, len(stream.node.calls))}
         self.binder: Any = None
+        self.functions: dict[str, Any] = {}
         self.views: dict[str, SqlRelation] = {}
         self.parts: dict[str, str] = {}
         self.done: dict[int, tuple[SqlBlock, SqlRelation]] = {}
@@ -84,7 +85,7 @@ class _Writer:
             if id(each) in self.done:
                 todo.pop()
                 continue
-            call = None if is_read(each) else each.calls[-1] if each.calls else None
+            call = None if is_read(each) else _last_call(each)
             if call is None and not is_read(each):
                 raise self._no_word(each)
             used = [] if call is None else [self._used(each, stream) for stream in call.inputs]
@@ -136,7 +137,7 @@ class _Writer:
         """The relation that a text builds."""
         [statement] = parse(block.text())
         if self.binder is None:
-            self.binder = Binder(statement.text, self.streams, {}, {}, time_type(self.streams, []))
+            self.binder = Binder(statement.text, self.streams, {}, self.functions, time_type(self.streams, []))
         return query(statement.tree, replace(self.binder, text=statement.text, views=self.views))
 
     def source(self, block: SqlBlock, relation: SqlRelation) -> str:
@@ -154,6 +155,7 @@ class _Writer:
     def _candidates(self, node: Node, call: MethodCall, used: list[Node]) -> Iterator[SqlBlock]:
         """Texts that may build a step."""
         blocks = [self.block(below) for below in used]
+        self.functions.update(functions_of(call))
         inner, relation = blocks[0]
         name, texts = call.name, ScalarTexts()
         if isinstance(node.op, Where) and name == "where":
@@ -187,12 +189,11 @@ class _Writer:
             yield SqlBlock(whole=" UNION ALL ".join(SqlBlock(each).text() for each in sources))
         elif isinstance(node.op, Join | SemiJoin):
             yield from self._joins(node, blocks)
-        if is_operator(name) and name not in _CLAUSES:
+        if is_operator(name) and name not in _OF_PYTHON:
             sources = [self.source(*each) for each in blocks]
-            keys = call.inputs[0].keys
-            by = [_key(each) for each in keys]
-            first = f"TABLE {sources[0]} PARTITION BY {', '.join(by)}" if keys else sources[0]
-            yield SqlBlock(f"{name.upper()}({', '.join([first, *sources[1:], *argument_texts(call)])})")
+            keys = call.inputs[0].keys if takes_keys(name) else ()
+            first = f"TABLE {sources[0]} PARTITION BY {_keys(keys)}" if keys else sources[0]
+            yield SqlBlock(f"{operator_word(name)}({', '.join([first, *sources[1:], *argument_texts(call)])})")
 
     def _window_below(self, node: Node) -> Node | None:
         """The node below a window that GROUP BY can put on."""
@@ -244,14 +245,20 @@ class _Writer:
                 yield replace(block, source=f"{first} AS a CROSS JOIN {second} AS b")
 
 
+def _last_call(node: Node) -> MethodCall | None:
+    """The call that made a node; a query of each group was made by the methods in it."""
+    return next((call for call in reversed(node.calls) if call.name != "group_apply"), None)
+
+
 def _join_word(op: Any) -> str:
     if isinstance(op, SemiJoin):
         return "ANTI " if op.anti else "SEMI "
     return "" if op.how == "inner" else f"{op.how.upper()} "
 
 
-def _key(key: Any) -> str:
-    name, expr = key
-    if not isinstance(expr, Col) or expr.name != name:
-        raise NoWordError(f"the key {name}={expr.show()}")
-    return name_text(name)
+def _keys(keys: Keys) -> str:
+    """Keys of PARTITION BY; values with names stand in parentheses."""
+    texts = [(name_text(name), ScalarTexts().text(expr)) for name, expr in keys]
+    if all(name == text for name, text in texts):
+        return ", ".join(name for name, _ in texts)
+    return f"({', '.join(name if name == text else f'{text} AS {name}' for name, text in texts)})"

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from whimbrel.expr import lit
-from whimbrel.plan import FLUENT
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
 from whimbrel.sql.set_operations import in_order_of, of_common_types, united
+from whimbrel.sql.table_functions import is_operator
 
 
 def stream_of(node: Any, binder: Binder) -> SqlRelation:
@@ -30,7 +30,7 @@ def stream_of(node: Any, binder: Binder) -> SqlRelation:
     if not known and (any(mark in whole for mark in ("/", "\\"))
                       or whole.lower().endswith((".parquet", ".csv", ".json"))):
         raise binder.text.error(refusal("files")[0], node, refusal("files")[1])
-    if not known and whole.lower() in FLUENT:
+    if not known and is_operator(whole):
         raise binder.text.error(f"{whole} is an operator, and a word of SQL too.", node,
                                 f'Write its name in double quotes: "{whole.lower()}"(t, ...).')
     return binder.relation(whole, node)

@@ -16,17 +16,23 @@ from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import TableArgument
 from whimbrel.sql.intervals import duration
+from whimbrel.sql.printed_expressions import name_text
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope
 from whimbrel.stream import Stream
 from whimbrel.stream.python_text import HANDED_OVER
+from whimbrel.stream.time_functions import FunctionsOfTime
 
 Source = Callable[[Any], SqlRelation]
 
-_GIVEN: Final = ("schema", *HANDED_OVER)
-"""Parameters of builders that the stream fills."""
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {
+    **FLUENT, **{name: getattr(FunctionsOfTime, name) for name in ("between", "hold", "over_time", "resample")}}
+"""Operators by name, each with its parameters."""
+
+_GIVEN: Final = ("schema", "self", *HANDED_OVER)
+"""Parameters that the stream fills."""
 
 _OF_PYTHON: Final = {"detect": "MATCH_RECOGNIZE", "process": "a view of the stream in Python"}
 """Operators whose arguments only Python can write, and what to use instead."""
@@ -34,7 +40,17 @@ _OF_PYTHON: Final = {"detect": "MATCH_RECOGNIZE", "process": "a view of the stre
 
 def is_operator(name: str) -> bool:
     """Whether a function of this name is an operator."""
-    return name.lower() in FLUENT
+    return name.lower() in OPERATORS
+
+
+def operator_word(name: str) -> str:
+    """The name of an operator as a function; in quotes where SQL uses the word for something else."""
+    return f'"{name}"' if name == "hold" or name_text(name) != name else name.upper()
+
+
+def takes_keys(name: str) -> bool:
+    """Whether an operator can have PARTITION BY."""
+    return name not in FLUENT or "keys" in inspect.signature(FLUENT[name]).parameters
 
 
 def operator_call(name: str, node: Any, binder: Binder, source: Source) -> SqlRelation:
@@ -43,7 +59,7 @@ def operator_call(name: str, node: Any, binder: Binder, source: Source) -> SqlRe
     if name in _OF_PYTHON:
         what, hint = refusal("operator of Python", name=name.upper(), use=_OF_PYTHON[name])
         raise binder.text.error(what, node, hint)
-    parameters = {key: each for key, each in inspect.signature(FLUENT[name]).parameters.items() if key not in _GIVEN}
+    parameters = {key: each for key, each in inspect.signature(OPERATORS[name]).parameters.items() if key not in _GIVEN}
     values = _flat(node)
     tables = 2 if "right" in parameters else len(values) if "others" in parameters else 1
     if len(values) < max(tables, 1) or any(isinstance(each, exp.Kwarg) for each in values[:tables]):
@@ -54,12 +70,9 @@ def operator_call(name: str, node: Any, binder: Binder, source: Source) -> SqlRe
     scope = NameScope(binder, relations[0])
     stream = relations[0].stream
     if keys:
-        if "keys" not in inspect.signature(FLUENT[name]).parameters:
+        if not takes_keys(name):
             raise binder.text.error(f"{name.upper()} has no keys.", node, "Leave PARTITION BY out.")
-        names = [scope.find(each).column if isinstance(each, exp.Column) else "" for each in keys]
-        if not all(names):
-            raise binder.text.error("PARTITION BY needs columns.", node, "Name the columns.")
-        stream = binder.step(node, lambda: stream.group_by(*names))
+        stream = binder.step(node, lambda: _grouped(stream, keys, scope, node))
     options = [each for key, each in parameters.items() if key not in ("right", "others")]
     positional, named = _arguments(name, values[tables:], options, scope, node)
 
@@ -75,6 +88,18 @@ def operator_call(name: str, node: Any, binder: Binder, source: Source) -> SqlRe
                                 f"See the page of the operator {name}.") from None
     result = result.ungroup()  # PARTITION BY is of this call only
     return relation_of(result, relations[0].sources[0] if relations[0].sources else "")
+
+
+def _grouped(stream: Stream, keys: Sequence[Any], scope: NameScope, node: Any) -> Stream:
+    """The stream grouped by columns, or by values with names."""
+    for each in keys:
+        if isinstance(each, exp.Column):
+            stream = stream.group_by(scope.find(each).column)
+        elif isinstance(each, exp.Alias):
+            stream = stream.group_by(**{each.alias: scalar(each.this, scope)})
+        else:
+            raise scope.binder.text.error("PARTITION BY needs columns.", node, "Name the columns.")
+    return stream
 
 
 def _flat(node: Any) -> list[Any]:

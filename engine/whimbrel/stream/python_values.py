@@ -118,7 +118,7 @@ class PythonValues:
         return self.argument(value, getattr(value, "name", "") or name if name != "<lambda>" else "function")
 
     def _expression(self, expr: Expr) -> str:
-        users = {each.functions.name: each.functions for each in _aggregates(expr) if isinstance(each, UserAggregate)}
+        users = {each.functions.name: each.functions for each in aggregates_in(expr) if isinstance(each, UserAggregate)}
         text = self._qualified(expr.show(), users)
         return self.argument(expr, "expression") if text is None else text
 
@@ -197,7 +197,7 @@ def _keywords(texts: Mapping[str, str]) -> list[str]:
     return [f"**{{{', '.join(f'{name!r}: {text}' for name, text in texts.items())}}}"]
 
 
-def _aggregates(expr: Expr) -> Iterator[Aggregate]:
+def aggregates_in(expr: Expr) -> Iterator[Aggregate]:
     """All aggregates in an expression, also those within temporal parts and running ones."""
     todo = [expr]
     while todo:

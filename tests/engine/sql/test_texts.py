@@ -83,10 +83,8 @@ REFUSED: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
                lambda: TCP.detect(wb.event(col.len > 1), within=5)),
     "a part": ("SQL has no word for col.srcIP.str.index_of('a') of select(i=col.srcIP.str.index_of('a')).",
                lambda: TCP.select(i=col.srcIP.str.index_of("a"))),
-    "a query of groups": ("SQL has no word for this step: group_apply: extend(5).",
-                          lambda: TCP.group_by("srcIP").group_apply(lambda group: group.extend(5))),
-    "an aggregate": ("SQL has no word for any(col.fin) of aggregate(a=any(col.fin)).",
-                     lambda: TCP.aggregate(a=wb.any(col.fin))),
+    "an aggregate": ("SQL has no word for product(col.len) of aggregate(a=product(col.len)).",
+                     lambda: TCP.aggregate(a=wb.product(col.len))),
 }
 
 
