@@ -46,6 +46,11 @@ QUERIES = {
                               " greedy=True, overlapping=False, output={'x': wb.last_of('b').x})",
     "greedy_skip": ".group_by('flag').detect(wb.event(col.x > 0, n=col.x).then(wb.event(col.x < 5).repeat()),"
                    " within=25, greedy=True, overlapping=False, skip=True, register={'n': 0})",
+    "reluctant": ".group_by('key').detect(wb.event(col.x > -3).repeat(reluctant=True).then(wb.event(col.flag)"
+                 ".optional(reluctant=True)).then(wb.event(col.x < 3)), within=25, greedy=True)",
+    "alternatives": ".detect(wb.sequence(a=wb.event(col.x > 0, n=wb.register.n + 1) | wb.event(col.x > -2).then("
+                    "wb.event(col.flag, n=col.x)), b=wb.event(col.x < 4).repeat(0, 2)), within=30, greedy=True,"
+                    " overlapping=False, register={'n': 0}, output={'x': wb.last_of('b').x})",
     "bounds": ".detect(wb.event(col.x > -2).repeat(2, 4).then(wb.event(col.flag).repeat(0, 1)), within=50)",
 }
 
@@ -69,7 +74,12 @@ def queries(draw: st.DrawFn) -> Query:
 
     bounds = draw(st.sampled_from(("", "0", "2", "0, 2", "1, 3", "2, 2")))
     form = draw(st.sampled_from(("{0}.then({1})", "({0} | {1}).repeat({2}).then({3})", "{0}.then({1}.repeat({2}))",
-                                 "{0}.then({1}.optional()).then({3})", "{0}.then(({1}.then({3})).repeat({2}))")))
+                                 "{0}.then({1}.optional()).then({3})", "{0}.then(({1}.then({3})).repeat({2}))",
+                                 "({0}.repeat({2}) | {1}.then({3})).repeat(0).then({1})",
+                                 "{0}.then(({1}.repeat({2}).optional(reluctant=True) | {3}).repeat({2}))")))
+    reluctant = draw(st.booleans())
+    if reluctant:
+        bounds = f"{bounds}, reluctant=True" if bounds else "reluctant=True"
     pattern = form.format(one(), one(), bounds, one())
     options = f"skip={draw(st.booleans())}, overlapping={draw(st.booleans())}, greedy={draw(st.booleans())}"
     keys = draw(st.sampled_from(("", ".group_by('key')", ".group_by('flag')")))

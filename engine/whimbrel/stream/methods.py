@@ -368,7 +368,7 @@ class Methods:
         overlapping : bool
             False: no run starts at an event that moved another run. With `greedy`: no match begins within another one.
         greedy : bool
-            True: of the matches that begin at one event, only those that end last are results.
+            True: each begin has at most one match, the one that SQL prefers.
         simultaneous : {"discard", "in_order"}
             "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
             arrival order.

@@ -171,11 +171,11 @@ class PythonValues:
             case EitherPattern(left, right):
                 other = self._pattern(right)
                 return f"{self._pattern(left)} | {f'({other})' if isinstance(right, EitherPattern) else other}"
-            case RepeatPattern(inner, minimum, maximum):
-                bounds = f"{minimum}" if maximum is None else f"{minimum}, {maximum}"
-                return f"{self._in_chain(inner)}.repeat({bounds})"
-            case OptionalPattern(inner):
-                return f"{self._in_chain(inner)}.optional()"
+            case RepeatPattern(inner, minimum, maximum, reluctant):
+                bounds = [str(minimum), *([] if maximum is None else [str(maximum)])]
+                return f"{self._in_chain(inner)}.repeat({', '.join(bounds + ['reluctant=True'] * reluctant)})"
+            case OptionalPattern(inner, reluctant):
+                return f"{self._in_chain(inner)}.optional({'reluctant=True' * reluctant})"
         return self.argument(pattern, "pattern")
 
     def _in_chain(self, pattern: Pattern) -> str:

@@ -148,11 +148,11 @@ class ModelPattern:
     def __or__(self, other: ModelPattern) -> ModelPattern:
         return ModelPattern(oracle.Either(self.form, other.form))
 
-    def repeat(self, min: int = 1, max: int | None = None) -> ModelPattern:
-        return ModelPattern(oracle.Repeat(self.form, min, max))
+    def repeat(self, min: int = 1, max: int | None = None, *, reluctant: bool = False) -> ModelPattern:
+        return ModelPattern(oracle.Repeat(self.form, min, max, reluctant))
 
-    def optional(self) -> ModelPattern:
-        return ModelPattern(oracle.Optional(self.form))
+    def optional(self, *, reluctant: bool = False) -> ModelPattern:
+        return ModelPattern(oracle.Optional(self.form, reluctant))
 
 
 def _event(predicate: Term, /, **updates: Any) -> ModelPattern:

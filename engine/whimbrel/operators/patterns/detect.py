@@ -28,9 +28,10 @@ from whimbrel.expr import (
 )
 from whimbrel.kernels import Kernel
 from whimbrel.operators.lifetimes.lifetime import show_span
+from whimbrel.operators.patterns.automaton import Automaton
 from whimbrel.operators.patterns.detect_kernel import DetectKernel
 from whimbrel.operators.patterns.greedy_kernel import GreedyKernel
-from whimbrel.operators.patterns.pattern import Automaton, Pattern, SimultaneousPattern
+from whimbrel.operators.patterns.pattern import Pattern, SimultaneousPattern
 from whimbrel.operators.patterns.register_codegen import Slot, path_text
 from whimbrel.operators.patterns.register_kernel import PathKernel
 from whimbrel.plan import (
@@ -80,7 +81,7 @@ class Detect(Operator):
         Whether a run may start at an event that moved another run. With `greedy`, whether a match may begin within
         another one.
     greedy : bool
-        Whether only the longest match of each begin is a result.
+        Whether only the preferred match of each begin is a result.
     simultaneous : {"discard", "in_order"}
         How to handle events of one key at one time.
     output : tuple of (str, Expr)
@@ -104,10 +105,11 @@ class Detect(Operator):
     set of states, and there are never more runs than events. Otherwise a run is one path through the pattern.
     With ``overlapping=False`` no run starts at an event that moved or completed another run.
 
-    With ``greedy=True`` the matches that begin at one event are compared when its time is over, and those that end
-    last are results. With ``overlapping=False`` begins are taken in the order of time, and none within a match before
-    it: the match and the choice are those of ``MATCH_RECOGNIZE`` with ``AFTER MATCH SKIP PAST LAST ROW``. A greedy
-    match depends on events up to `within` after its begin, so it has look-ahead.
+    With ``greedy=True`` each begin has at most one match, known when its time is over. It is the first one that
+    backtracking finds: the first of two alternatives that leads to a match, and repetitions as often as they can,
+    or as rarely with ``reluctant=True``. With ``overlapping=False`` begins are taken in the order of time, and none
+    within a match before it: the match and the choice are those of ``MATCH_RECOGNIZE`` with ``AFTER MATCH SKIP PAST
+    LAST ROW``. A greedy match depends on events up to `within` after its begin, so it has look-ahead.
 
     Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
@@ -130,12 +132,15 @@ class Detect(Operator):
     >>> found.select("first_time", "from_price").collect().to_pylist()
     [{'start': 3, 'end': 5, 'first_time': 2, 'from_price': 9}]
 
-    The longest of each begin, without overlap:
+    The longest of each begin, without overlap, and the shortest:
 
     >>> rising = wb.event(wb.col.price > 9).repeat()
     >>> found = prices.detect(rising, within=3, greedy=True, overlapping=False)
     >>> found.select("first_time", "events").collect().to_pylist()
     [{'start': 1, 'end': 3, 'first_time': 0, 'events': 2}, {'start': 3, 'end': 6, 'first_time': 3, 'events': 1}]
+    >>> rising = wb.event(wb.col.price > 9).repeat(reluctant=True)
+    >>> prices.detect(rising, within=3, greedy=True, overlapping=False).collect()["events"].to_pylist()
+    [1, 1, 1]
     """
 
     ends_grouping: ClassVar[bool] = True
@@ -268,13 +273,14 @@ class Detect(Operator):
         in_order = self.simultaneous == "in_order"
         slots = self._slots(upstream[0])
         overlapping = self.overlapping or self.greedy
-        if not slots and not self.skip:
+        if not slots and not self.skip and not self.greedy:
             every: Kernel = DetectKernel(schema, automaton, self.within, keys, overlapping=overlapping,
                                          in_order=in_order)
         else:
-            text = path_text(automaton, slots, _with_slots(upstream[0], slots), skip=self.skip, overlapping=overlapping)
+            text = path_text(automaton, slots, _with_slots(upstream[0], slots), skip=self.skip, overlapping=overlapping,
+                             greedy=self.greedy)
             every = PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
-                               in_order=in_order, where=self.show())
+                               in_order=in_order, greedy=self.greedy, where=self.show())
         if not self.greedy:
             return every
         return GreedyKernel(every, [field.type for field in schema.fields[: len(keys)]], self.within,
@@ -332,7 +338,7 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
     overlapping : bool
         False: no run starts at an event that moved another run. With `greedy`: no match begins within another one.
     greedy : bool
-        True: of the matches that begin at one event, only those that end last are results.
+        True: each begin has at most one match, the one that SQL prefers.
     simultaneous : {"discard", "in_order"}
         "discard" skips events of one key at one time, and ends the runs of the key. "in_order" takes them in
         arrival order.

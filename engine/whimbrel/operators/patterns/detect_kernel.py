@@ -17,7 +17,8 @@ from whimbrel.expr import Expr, evaluate, predicate, registers_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.patterns.pattern_runs import FREE, USED, advance_runs, drop_expired
-from whimbrel.operators.patterns.pattern import Automaton, SimultaneousPattern
+from whimbrel.operators.patterns.automaton import Automaton
+from whimbrel.operators.patterns.pattern import SimultaneousPattern
 
 Array = np.ndarray[Any, Any]
 Advance = Callable[[int], int]

@@ -1,4 +1,4 @@
-"""Regular expressions over events, and their Glushkov automaton."""
+"""Regular expressions over events."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ __all__ = ["Pattern", "event", "sequence", "simultaneous"]
 
 Step = Expr | Callable[[Any], Any] | Callable[[Any, Any], Any]
 """A condition: of an event, or of an event and the register."""
-
-MAX_POSITIONS = 62
-"""Events that one pattern may mention: a set of them is kept in the bits of an int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +33,11 @@ class Pattern:
         return SequencePattern(self, following)
 
     def __or__(self, other: Pattern) -> Pattern:
-        """Either of two."""
+        """Either of two; with ``detect(greedy=True)`` rather the first one."""
         return EitherPattern(self, other)
 
     @renamed(least="min", most="max")
-    def repeat(self, min: int = 1, max: int | None = None) -> Pattern:
+    def repeat(self, min: int = 1, max: int | None = None, *, reluctant: bool = False) -> Pattern:
         """Repeat the pattern, one match directly after the other.
 
         Default: once or more. ``repeat(0)`` also matches no event.
@@ -49,16 +46,18 @@ class Pattern:
         ----------
         min, max : int
             Bounds; without `max` there is none above.
+        reluctant : bool
+            With ``detect(greedy=True)``: prefer few times to many.
         """
         if min < 0 or (max is not None and (max < min or max == 0)):
             raise PlanError(f"repeat() needs 0 <= min <= max and max > 0, got {min} to {max}.",
                             where=f"{self.show()}.repeat()",
                             hint="Use counts in order, such as repeat(2, 5).")
-        return RepeatPattern(self, min, max)
+        return RepeatPattern(self, min, max, reluctant)
 
-    def optional(self) -> Pattern:
-        """Once or not at all."""
-        return OptionalPattern(self)
+    def optional(self, *, reluctant: bool = False) -> Pattern:
+        """Once or not at all; `reluctant` prefers not at all."""
+        return OptionalPattern(self, reluctant)
 
     def __repr__(self) -> str:
         return self.show()
@@ -128,11 +127,13 @@ class RepeatPattern(Pattern):
     inner: Pattern
     minimum: int = 1
     maximum: int | None = None
+    reluctant: bool = False
 
     def show(self) -> str:
-        bounds = "" if self.maximum is None and self.minimum == 1 else str(self.minimum)
-        bounds += "" if self.maximum is None else f", {self.maximum}"
-        return f"{_in_chain(self.inner)}.repeat({bounds})"
+        bounds = [] if self.maximum is None and self.minimum == 1 else [str(self.minimum)]
+        bounds += [] if self.maximum is None else [str(self.maximum)]
+        bounds += ["reluctant=True"] if self.reluctant else []
+        return f"{_in_chain(self.inner)}.repeat({', '.join(bounds)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,9 +141,10 @@ class OptionalPattern(Pattern):
     """A pattern once or not at all."""
 
     inner: Pattern
+    reluctant: bool = False
 
     def show(self) -> str:
-        return f"{_in_chain(self.inner)}.optional()"
+        return f"{_in_chain(self.inner)}.optional({'reluctant=True' if self.reluctant else ''})"
 
 
 def _in_chain(pattern: Pattern) -> str:
@@ -241,89 +243,3 @@ def _named(pattern: Pattern, name: str) -> Pattern:
         case RepeatPattern() | OptionalPattern():
             return replace(pattern, inner=_named(pattern.inner, name))
     raise TypeError(f"not a pattern: {pattern!r}")
-
-
-_Part = tuple[int, int, bool]
-
-
-@dataclass
-class Automaton:
-    """Glushkov's automaton: a state per event that the pattern mentions, sets of states as bits.
-
-    Attributes
-    ----------
-    events : list of Event
-        What an event must satisfy to move into each state, and what it does to the register.
-    first, last : int
-        States that may begin a match, and that complete one.
-    follow : list of int
-        States that may come right after each.
-    """
-
-    events: list[EventPattern] = field(default_factory=list)
-    follow: list[int] = field(default_factory=list)
-    first: int = 0
-    last: int = 0
-
-    @staticmethod
-    def of(pattern: Pattern) -> Automaton:
-        """Build it; a pattern that matches nothing at all, or is too long, is an error."""
-        automaton = Automaton()
-        automaton.first, automaton.last, empty = automaton._add(pattern)
-        if empty:
-            raise PlanError("A pattern must match at least one event; this one also matches none.",
-                            where=f"detect({pattern.show()})",
-                            hint="Make one of its events mandatory.")
-        return automaton
-
-    @property
-    def conditions(self) -> list[Expr]:
-        return [event.condition for event in self.events]
-
-    def _add(self, pattern: Pattern) -> _Part:
-        """First states, last states, and whether the part may be skipped."""
-        match pattern:
-            case EventPattern():
-                if len(self.events) == MAX_POSITIONS:
-                    raise PlanError(f"A pattern must have at most {MAX_POSITIONS} events.", where="detect()",
-                                    hint="Use smaller limits: repeat(min, max) counts max events.")
-                self.events.append(pattern)
-                self.follow.append(0)
-                state = 1 << (len(self.events) - 1)
-                return state, state, False
-            case SequencePattern(first, second):
-                return self._joined(self._add(first), self._add(second))
-            case EitherPattern(left, right):
-                first1, last1, empty1 = self._add(left)
-                first2, last2, empty2 = self._add(right)
-                return first1 | first2, last1 | last2, empty1 or empty2
-            case RepeatPattern():
-                return self._repeated(pattern)
-            case OptionalPattern(inner):
-                first1, last1, _ = self._add(inner)
-                return first1, last1, True
-        raise TypeError(f"not a pattern: {pattern!r}")
-
-    def _joined(self, one: _Part, other: _Part) -> _Part:
-        first1, last1, empty1 = one
-        first2, last2, empty2 = other
-        self._link(last1, first2)
-        return (first1 | first2 if empty1 else first1), (last2 | last1 if empty2 else last2), empty1 and empty2
-
-    def _repeated(self, pattern: RepeatPattern) -> _Part:
-        """Written out, each copy after the one before; a last copy without a bound may follow itself."""
-        begin = complete = previous = 0
-        for copy in range(1, (pattern.maximum or max(pattern.minimum, 1)) + 1):
-            first, last, empty = self._add(pattern.inner)
-            self._link(previous, first)
-            begin = begin or first
-            complete |= last if empty or copy >= pattern.minimum else 0
-            previous = last
-        if pattern.maximum is None:
-            self._link(previous, first)
-        return begin, complete, empty or not pattern.minimum
-
-    def _link(self, sources: int, targets: int) -> None:
-        for state in range(len(self.follow)):
-            if sources >> state & 1:
-                self.follow[state] |= targets

@@ -14,7 +14,7 @@ import pyarrow as pa
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.expr import SCALARS, Cast, Col, Expr, OuterValue, predicate_source, registers_of, to_source, type_of
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.operators.patterns.pattern import Automaton
+from whimbrel.operators.patterns.automaton import Automaton
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,11 @@ class _Names:
 
 
 def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, skip: bool,
-              overlapping: bool) -> PathText:
-    """Generate the loop; `schema` has the columns of the events and the slots of runs."""
+              overlapping: bool, greedy: bool) -> PathText:
+    """Generate the loop; `schema` has the columns of the events and the slots of runs.
+
+    With `greedy` the runs of one begin stand in the order in which they are preferred. A match ends those after it.
+    """
     names = _Names({slot.name: number for number, slot in enumerate(slots)})
     admits = [line for state, event in enumerate(automaton.events) if registers_of(event.condition)
               for line in (f"if state == {state}:",
@@ -90,7 +93,8 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
         same="".join(f" and {name}[run] == {name}[other]" for name in own),
         shown_same="".join(f" and {name}[one] == {name}[other]" for name in outs),
         shows="".join(f"{20 * ' '}{line}\n" for line in tells),
-        skip=skip, overlapping=overlapping,
+        skip=skip, overlapping=overlapping, width=automaton.order(preferred=greedy).shape[1],
+        **(_GREEDY if greedy else dict.fromkeys(_GREEDY, "")),
     )
     return PathText(text, load_text(text, "advance", {}), tuple(names.leaves.values()), tuple(names.parts.values()))
 
@@ -127,9 +131,19 @@ def _indented(lines: Sequence[str]) -> str:
     return "".join(f"    {line}\n" for line in lines)
 
 
+_GREEDY = {
+    "turn": ", turned",
+    "over": f"{12 * ' '}over = done > begin and out_first[done - 1] == start\n",
+    "is_over": " or over",
+    "is_match": f"{20 * ' '}over = True\n",
+    "not_over": " and not over",
+    "turned": f"{8 * ' '}head[mine] = turned(head[mine], after)\n",
+}
+"""Parts of the loop that end the runs after a match in the order of preference."""
+
 _TEXT = '''\
 import numpy as np
-from whimbrel.kernels.primitives.patterns.pattern_runs import ends_at, settle, taken
+from whimbrel.kernels.primitives.patterns.pattern_runs import ends_at, settle, taken{turn}
 {imports}
 
 def admits(state, row, slot{reads}):
@@ -160,8 +174,8 @@ def shown_before(one, begin{outs}, out_first, out_events):
     return False
 
 
-def advance(row, sync, group, satisfied, alone, within, first, last, follow, scalars, free, head, length, after, state,
-            began, events, count, out_sync, out_end, out_group, out_first, out_events{reads}{outs}):
+def advance(row, sync, group, satisfied, alone, within, last, order, scalars, free, head, length, after, state, began,
+            events, count, out_sync, out_end, out_group, out_first, out_events{reads}{outs}):
     done = 0
     while row < sync.shape[0]:
         mine, time, bits = group[row], sync[row], satisfied[row]
@@ -172,14 +186,14 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
         head[mine], length[mine] = -1, 0
         while old >= 0 or not (starting or not alone[row] or (moved and not {overlapping})):
             if old < 0:  # runs that begin here come from the empty run, which is in slot 0
-                slot, options, start, number, following, starting = 0, first & bits, time, 1, -1, True
+                slot, place, options, start, number, following, starting = 0, {states}, bits, time, 1, -1, True
             else:
-                slot, following = old, after[old]
+                slot, following, place = old, after[old], state[old]
                 start, number = began[slot], events[slot] + 1
-                options = follow[state[slot]] & bits if alone[row] and time < ends_at(start, within) else 0
+                options = bits if alone[row] and time < ends_at(start, within) else 0
             went = False
-            for to in range({states}):
-                if not (options >> to) & 1 or not admits(to, row, slot{reads}):
+{over}            for to in order[place * {width} : place * {width} + {width}]:
+                if to < 0{is_over} or not (options >> to) & 1 or not admits(to, row, slot{reads}):
                     continue
                 new, went = taken(scalars, free), True
                 move(to, row, slot, new{reads})
@@ -188,15 +202,15 @@ def advance(row, sync, group, satisfied, alone, within, first, last, follow, sca
                     out_sync[done], out_end[done], out_group[done] = time, ends_at(start, within), mine
                     out_first[done], out_events[done] = start, number
 {shows}                    done += not shown_before(done, begin{outs}, out_first, out_events)
-                stays = follow[to] and not known(new, head[mine], state, began, events, after{own})
+{is_match}                stays = order[to * {width}] >= 0 and not known(new, head[mine], state, began, events, after{own})
                 settle(new, stays, mine, head, length, after, scalars, free)
             if not starting:
                 moved = moved or went
-                stays = {skip} and not went and alone[row] and time < ends_at(start, within)
+                stays = {skip} and not went{not_over} and alone[row] and time < ends_at(start, within)
                 stays = stays and not known(slot, head[mine], state, began, events, after{own})
                 settle(slot, stays, mine, head, length, after, scalars, free)
             old = following
-        row += 1
+{turned}        row += 1
     count[0] = done
     return row
 '''

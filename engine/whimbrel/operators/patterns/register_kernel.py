@@ -15,8 +15,8 @@ from whimbrel.expr import Expr, columns_of, evaluate
 from whimbrel.kernels import KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.patterns.pattern_runs import USED
+from whimbrel.operators.patterns.automaton import Automaton
 from whimbrel.operators.patterns.detect_kernel import CAPACITY, Advance, DetectKernel
-from whimbrel.operators.patterns.pattern import Automaton
 from whimbrel.operators.patterns.register_codegen import PathText, Slot
 
 Array = np.ndarray[Any, Any]
@@ -37,13 +37,17 @@ class PathKernel(DetectKernel):
         Further columns of the result, over the slots.
     schema, automaton, within, keys
         As those of :class:`~whimbrel.operators.patterns.detect_kernel.DetectKernel`.
+    greedy : bool
+        Whether of the matches of one begin only those are found that may be the preferred one.
     where : str
         The user's call, for errors.
     """
 
     def __init__(self, text: PathText, slots: Sequence[Slot], outputs: Sequence[Expr], schema: Schema,
-                 automaton: Automaton, within: int, keys: Sequence[Expr], *, in_order: bool, where: str) -> None:
+                 automaton: Automaton, within: int, keys: Sequence[Expr], *, in_order: bool, greedy: bool,
+                 where: str) -> None:
         super().__init__(schema, automaton, within, keys, in_order=in_order)
+        self.order = automaton.order(preferred=greedy).ravel()
         self.text, self.slots, self.outputs, self.where = text, tuple(slots), tuple(outputs), where
         self.slot_schema = Schema(tuple(Field(slot.name, slot.type) for slot in slots))
         self.emitted = [number for number, slot in enumerate(slots) if slot.shown]
@@ -93,8 +97,8 @@ class PathKernel(DetectKernel):
         def advance(row: int) -> int:
             try:
                 return int(loop(
-                    row, rows.sync, groups, satisfied, alone, self.within, self.first, self.last, self.follow,
-                    self.scalars, self.free, self.head, self.length, self.after, self.states, self.began, self.events,
+                    row, rows.sync, groups, satisfied, alone, self.within, self.last, self.order, self.scalars,
+                    self.free, self.head, self.length, self.after, self.states, self.began, self.events,
                     self.count, *self.out, *read, *self.own, *parts, *self.shown))
             except OverflowError as error:
                 raise KernelError("A register leaves int64.", where=self.where,

@@ -52,6 +52,7 @@ class Repeat:
     pattern: Pattern
     minimum: int = 1
     maximum: int | None = None
+    reluctant: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Optional:
     """The pattern or nothing."""
 
     pattern: Pattern
+    reluctant: bool = False
 
 
 Pattern = EventStep | SimultaneousStep | Then | Either | Repeat | Optional
@@ -89,13 +91,9 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
     key's runs unless the stream is declared free of them." A pattern that takes all events of a time at once sees each
     time once: several events there move a run only so, and fit nowhere else. Two ways to read the same events are one
     match, if the register and the output are the same. Without `within` a run has no limit and a match no end.
-    With `greedy`, of the matches of a begin those that end last are the answer, and without `overlapping` none that
-    begins in a match before it.
+    With `greedy`, a begin has the first match that backtracking finds, and without `overlapping` none within a match
+    before it.
     """
-    if greedy:
-        every = detect(facts, pattern, within, keys, register=register, skip=skip, simultaneous=simultaneous,
-                       output=output)
-        return _greedy(every, list(keys or {}), overlapping=overlapping)
     keys = keys or {}
     groups: dict[tuple[object, ...], list[tuple[Time, Payload]]] = {}
     for start, _, payload in sorted(facts, key=lambda fact: fact[0]):
@@ -108,6 +106,12 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
         runs: list[_Run] = []
         at_once = _has_at_once(pattern)
         instants = [(time, [payload for other, payload in events if other == time]) for time in sorted(set(times))]
+        if greedy:
+            for run, end in _greedy(pattern, instants, limit, begin, skip=skip, at_once=at_once,
+                                    overlapping=overlapping):
+                answer.append((end, run.began + limit, _payload(run, dict(zip(keys, group, strict=True)), register,
+                                                                output)))
+            continue
         for time, instant in instants if at_once else [(time, [payload]) for time, payload in events]:
             if not at_once and simultaneous == "discard" and times.count(time) > 1:
                 runs = []
@@ -119,10 +123,7 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
                 moved += _moves(_Run((pattern,), time, 0, begin), instant)
             shown: list[Event] = []
             for run in moved:
-                values = {name: run.memory[f"register.{name}"] for name in register or {}}
-                values |= {name: of(run.memory) for name, of in (output or {}).items()}
-                found = {"first_time": run.began, "events": run.events} | values
-                fact = (time, run.began + limit, dict(zip(keys, group, strict=True)) | found)
+                fact = (time, run.began + limit, _payload(run, dict(zip(keys, group, strict=True)), register, output))
                 if all(map(_optional, run.rest)) and fact not in shown:
                     shown.append(fact)
             answer += shown
@@ -130,20 +131,70 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
     return answer
 
 
-def _greedy(matches: list[Event], keys: list[str], *, overlapping: bool) -> list[Event]:
-    """The longest matches of each begin of a key, one begin after the other."""
-    begins: dict[tuple[object, ...], dict[Time, list[Event]]] = {}
-    for match in matches:
-        payload = match[2]
-        begins.setdefault(tuple(payload[key] for key in keys), {}).setdefault(payload["first_time"], []).append(match)
-    answer: list[Event] = []
-    for group in begins.values():
-        free: Time | None = None
-        for begin in sorted(group):
-            if overlapping or free is None or begin > free:
-                free = max(time for time, _, _ in group[begin])
-                answer += [match for match in group[begin] if match[0] == free]
-    return answer
+def _payload(run: _Run, keys: Payload, register: Mapping[str, Any] | None,
+             output: Mapping[str, Function] | None) -> Payload:
+    values = {name: run.memory[f"register.{name}"] for name in register or {}}
+    values |= {name: of(run.memory) for name, of in (output or {}).items()}
+    return keys | {"first_time": run.began, "events": run.events} | values
+
+
+def _greedy(pattern: Pattern, instants: list[tuple[Time, list[Payload]]], limit: float, memory: Payload, *, skip: bool,
+            at_once: bool, overlapping: bool) -> Iterator[tuple[_Run, Time]]:
+    """The match of each begin of a key, and its last time, one begin after the other."""
+    def longer(run: _Run, end: Time, place: int) -> tuple[_Run, Time] | None:
+        """The first match that continues this one, which ends before this place."""
+        choices = _choices(run.rest)
+        ends = None in choices
+        for time, instant in instants[place:]:
+            if time >= run.began + limit or (len(instant) > 1 and not at_once):
+                break
+            steps = choices[: choices.index(None)] if ends else choices
+            moved = [after for step in steps if step is not None for after in _moved(run, step, instant)]
+            place += 1
+            for after in moved:
+                found = longer(after, time, place)
+                if found is not None:
+                    return found
+            if moved or not skip:
+                break
+        return (run, end) if ends else None
+
+    free: Time | None = None
+    for place, (time, instant) in enumerate(instants):
+        if (free is None or time > free or overlapping) and (at_once or len(instant) == 1):
+            starts = [after for step in _choices((pattern,)) if step is not None
+                      for after in _moved(_Run((), time, 0, memory), step, instant)]
+            found = next(filter(None, (longer(run, time, place + 1) for run in starts)), None)
+            if found is not None:
+                free = found[1]
+                yield found
+
+
+def _choices(rest: _Rest) -> list[tuple[EventStep | SimultaneousStep, _Rest] | None]:
+    """What event may come next and what is left then, the most preferred first; None if the pattern may be over."""
+    if not rest:
+        return [None]
+    head, *others = rest
+    tail = tuple(others)
+    match head:
+        case EventStep() | SimultaneousStep():
+            return [(head, tail)]
+        case Then(first, second):
+            return _choices((first, second, *tail))
+        case Either(left, right):
+            return _choices((left, *tail)) + _choices((right, *tail))
+        case Optional(inner, reluctant):
+            inside, after = _choices((inner, *tail)), _choices(tail)
+            return after + inside if reluctant else inside + after
+        case Repeat(inner, minimum, maximum, reluctant):
+            again = () if maximum == 1 else (replace(head, minimum=max(minimum - 1, 0),
+                                                     maximum=maximum and maximum - 1),)
+            after = _choices(tail)
+            inside = [part for each in _choices((inner,))
+                      for part in (after if each is None else [(each[0], (*each[1], *again, *tail))])]
+            if minimum:
+                return inside
+            return after + inside if reluctant else inside + after
 
 
 def _has_at_once(pattern: Pattern) -> bool:
@@ -160,22 +211,28 @@ def _has_at_once(pattern: Pattern) -> bool:
 
 def _moves(run: _Run, instant: Sequence[Payload]) -> Iterator[_Run]:
     """The run after this event (or all of one time), in every way of reading it."""
-    for event, rest in _next(run.rest):
-        if isinstance(event, SimultaneousStep):
-            if event.predicate(instant):
-                yield replace(run, rest=rest, events=run.events + 1)
-            continue
-        if len(instant) > 1:
-            continue
-        payload = instant[0]
-        seen = payload | run.memory
-        if event.predicate(seen) is not True:
-            continue
-        memory = run.memory | {f"register.{name}": value(seen) for name, value in event.updates.items()}
-        first = {f"first_of({event.name!r}).{name}": value for name, value in payload.items()}
-        last = {f"last_of({event.name!r}).{name}": value for name, value in payload.items()}
-        memory = first | memory | last if event.name else memory
-        yield replace(run, rest=rest, events=run.events + 1, memory=memory)
+    for step in _next(run.rest):
+        yield from _moved(run, step, instant)
+
+
+def _moved(run: _Run, step: tuple[EventStep | SimultaneousStep, _Rest], instant: Sequence[Payload]) -> Iterator[_Run]:
+    """The run after this event (or all of one time), if it is what this step says."""
+    event, rest = step
+    if isinstance(event, SimultaneousStep):
+        if event.predicate(instant):
+            yield replace(run, rest=rest, events=run.events + 1)
+        return
+    if len(instant) > 1:
+        return
+    payload = instant[0]
+    seen = payload | run.memory
+    if event.predicate(seen) is not True:
+        return
+    memory = run.memory | {f"register.{name}": value(seen) for name, value in event.updates.items()}
+    first = {f"first_of({event.name!r}).{name}": value for name, value in payload.items()}
+    last = {f"last_of({event.name!r}).{name}": value for name, value in payload.items()}
+    memory = first | memory | last if event.name else memory
+    yield replace(run, rest=rest, events=run.events + 1, memory=memory)
 
 
 def _next(rest: _Rest) -> list[tuple[EventStep | SimultaneousStep, _Rest]]:

@@ -85,6 +85,16 @@ def settle(slot: int, stays: Any, mine: int, head: Array, length: Array, after: 
         scalars[FREE] += 1
 
 
+def turned(slot: int, after: Array) -> int:
+    """Turn a list of runs around; answers with its first one."""
+    before = -1
+    while slot >= 0:
+        following = after[slot]
+        after[slot] = before
+        before, slot = slot, following
+    return before
+
+
 def follow_all(states: int, follow: Array) -> int:
     """States that may come right after any of these."""
     reached = 0
