@@ -1,4 +1,4 @@
-"""Glushkov automaton of a pattern, with the order in which its states are preferred."""
+"""Glushkov automaton of a pattern, with an order of preference."""
 
 from __future__ import annotations
 
