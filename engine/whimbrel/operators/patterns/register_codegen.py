@@ -84,6 +84,7 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
     outs = [name for number in emitted for name in (f"o{number}", f"p{number}")]
     tells = [f"o{number}[done], p{number}[done] = r{number}[new], q{number}[new]" for number in emitted]
     parts = ["parts"] if names.parts else []
+    width = automaton.order(preferred=greedy).shape[1]
     used = [name for name in SCALARS if any(f"{name}(" in line for line in [*admits, *moves])]
     text = _TEXT.format(
         imports="".join(f"from {SCALARS[name].__module__} import {name}\n" for name in used),
@@ -93,7 +94,8 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
         same="".join(f" and {name}[run] == {name}[other]" for name in own),
         shown_same="".join(f" and {name}[one] == {name}[other]" for name in outs),
         shows="".join(f"{20 * ' '}{line}\n" for line in tells),
-        skip=skip, overlapping=overlapping, width=automaton.order(preferred=greedy).shape[1],
+        skip=skip, overlapping=overlapping, width=width,
+        ends_not=f"order[to * {width}] >= 0",
         **(_GREEDY if greedy else dict.fromkeys(_GREEDY, "")),
     )
     return PathText(text, load_text(text, "advance", {}), tuple(names.leaves.values()), tuple(names.parts.values()))
@@ -202,7 +204,7 @@ def advance(row, sync, group, satisfied, alone, within, last, order, scalars, fr
                     out_sync[done], out_end[done], out_group[done] = time, ends_at(start, within), mine
                     out_first[done], out_events[done] = start, number
 {shows}                    done += not shown_before(done, begin{outs}, out_first, out_events)
-{is_match}                stays = order[to * {width}] >= 0 and not known(new, head[mine], state, began, events, after{own})
+{is_match}                stays = {ends_not} and not known(new, head[mine], state, began, events, after{own})
                 settle(new, stays, mine, head, length, after, scalars, free)
             if not starting:
                 moved = moved or went
