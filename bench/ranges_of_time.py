@@ -25,6 +25,8 @@ from whimbrel import Stream, col
 Query = Callable[[Stream], Stream]
 LOOPS = 8
 """Windows of a bare loop, so that it takes about as long as a query."""
+PART_ROWS = 100_000
+"""A bare loop runs part by part: what it writes then uses the same memory again, and no thread waits for new pages."""
 
 QUERIES: dict[str, tuple[Query, tuple[str, ...]]] = {
     "trading, by time": (applications.crossing, ()),
@@ -42,14 +44,14 @@ def rows_of_threads(rows: int) -> Iterator[Figure]:
         When two threads give another answer than one.
     """
     x = _values(rows)
-    loops = [_loops(x)], [_loops(half) for half in np.array_split(x, 2)]
+    halves = [_loops(half) for half in np.array_split(x, 2)]
     for name, (query, columns) in QUERIES.items():
         asked = query(_log(x))
         assert same_tables(columns)(asked.collect(), asked.collect(threads=2)), name
         ours, bare = [], []
         for _ in range(REPEATS):
             one, two = _seconds(asked.collect), _seconds(lambda asked=asked: asked.collect(threads=2))
-            alone, both = (_seconds(lambda each=each: _together(each)) for each in loops)
+            alone, both = (_seconds(lambda threads=threads: _on_threads(halves, threads)) for threads in (1, 2))
             ours.append(one / two)
             bare.append(alone / both)
         gain, reached = statistics.median(ours), statistics.median(bare)
@@ -93,15 +95,17 @@ def _largest() -> Any:
 
 
 def _loops(x: Array) -> Callable[[], None]:
+    parts = np.array_split(x, len(x) // PART_ROWS + 1)
+
     def loop() -> None:
-        for _ in range(LOOPS):
-            limit.crossing(x, 20, 50)
+        for part in parts * LOOPS:
+            limit.crossing(part, 20, 50)
 
     return loop
 
 
-def _together(loops: list[Callable[[], None]]) -> None:
-    with ThreadPoolExecutor(len(loops)) as pool:
+def _on_threads(loops: list[Callable[[], None]], threads: int) -> None:
+    with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda loop: loop(), loops))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import pyarrow as pa
@@ -54,6 +55,9 @@ ALIKE = {
     "an int or a float": (accumulated(lambda _, x: x if x > 1 else x / 2, 0, lambda s: s * 2), [3, 1], 1.0),
     "a chain": (accumulated(lambda s, x: s + (0 < x <= 2)), [0, 1, 2, 3], 2),
     "or gives its operand": (accumulated(lambda s, x: s + (x or 10)), [0, 1], 11),
+    "max of Python": (accumulated(max, -1), [3, 2**62, 5], 2**62),
+    "min of Python keeps what does not compare": (accumulated(min, 5.0, float), [math.nan, 7.0], 5.0),
+    "an operator of Python": (accumulated(operator.add, 0, operator.neg), [2, 3], -5),
     "inverted": (accumulated(lambda s, x: s + ~x), [5], -6),
 }
 
@@ -68,6 +72,7 @@ def test_every_tier_says_what_python_says(case: str) -> None:
 FAILS = {
     "a product": (accumulated(lambda s, x: s * x, 1), [2] * 70, "gave an integer that leaves int64"),
     "a sum": (accumulated(lambda s, x: s + x), [2**62, 2**62], "gave an integer that leaves int64"),
+    "a product of Python": (accumulated(operator.mul, 1), [2] * 70, "accumulate of mine gave an integer"),
     "a result": (accumulated(lambda _, x: x, 0, lambda s: s * 4), [2**62], "result of mine gave an integer"),
     "a logarithm": (accumulated(lambda s, x: s + math.log(x), 0.0), [-1.0], "ValueError"),
     "a root": (accumulated(lambda s, x: s + math.sqrt(x), 0.0), [-1.0], "ValueError: math domain error"),
@@ -110,6 +115,8 @@ def test_arguments_are_plain_python() -> None:
 def test_numbers_are_compiled_and_all_else_is_left_to_python() -> None:
     compiled = accumulated(lambda s, x: (s[0] + x, s[1] + 1), (0.0, 0), lambda s: s[0] / s[1] if s[1] else None)
     assert isinstance(compiled(col.x).steps(pa.float64(), removable=False), AggregateFunctions)
+    for of_python in (max, min, operator.add, operator.mul):
+        assert isinstance(accumulated(of_python)(col.x).steps(pa.int64(), removable=False), AggregateFunctions)
     for left in (accumulated(lambda s, x: s + int(str(x))), accumulated(lambda s, x: x ** s),
                  accumulated(lambda s, x: s + x if x > 3 else s / 2), accumulated(eval("lambda s, x: s + x"))):
         assert isinstance(left(col.x).steps(pa.int64(), removable=False), Objects)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import operator
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from whimbrel.aggregates.user_defined.arithmetic_codegen import Arithmetic
-from whimbrel.aggregates.user_defined.function_source import written
+from whimbrel.aggregates.user_defined.function_source import call_of, written
 from whimbrel.aggregates.user_defined.value_kinds import (
     NotCompiled,
     Number,
@@ -33,6 +34,9 @@ from whimbrel.aggregates.user_defined.value_kinds import (
 _OF_ONE = frozenset({"sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos",
                      "atan", "sinh", "cosh", "tanh"})
 _ASKED = frozenset({"isnan", "isinf", "isfinite"})
+_OPERATORS: dict[Any, ast.operator] = {
+    operator.add: ast.Add(), operator.sub: ast.Sub(), operator.mul: ast.Mult(), operator.truediv: ast.Div(),
+    operator.floordiv: ast.FloorDiv(), operator.mod: ast.Mod()}
 _DEEPEST = 8
 
 
@@ -42,6 +46,7 @@ class Writer(Arithmetic):
     Parameters
     ----------
     function : callable
+        Written in Python; or one of Python's own, such as ``max``, ``math.sqrt`` or ``operator.add``.
     given : sequence of Value
         What stands for its arguments.
     leave : callable
@@ -55,11 +60,15 @@ class Writer(Arithmetic):
     def __init__(self, function: Any, given: Sequence[Value], leave: Callable[[Value], list[str]],
                  inside: Sequence[Any] = (), before: list[str] | None = None) -> None:
         super().__init__()
-        if not isinstance(function, FunctionType):
-            raise NotCompiled(f"{getattr(function, '__name__', type(function).__name__)} is not written in Python")
+        node: ast.Lambda | ast.FunctionDef | None
+        if isinstance(function, FunctionType):
+            node = written(function)
+        elif isinstance(function, BuiltinFunctionType | type):
+            function, node = call_of(function, len(given))
+        else:
+            raise NotCompiled(f"{type(function).__name__} is not a function")
         if function in inside or len(inside) > _DEEPEST:
             raise NotCompiled(f"{function.__name__} calls itself")
-        node = written(function)
         if node is None:
             raise NotCompiled(f"the text of {function.__name__} is not at hand")
         named = node.args
@@ -309,6 +318,8 @@ class Writer(Arithmetic):
         numbers = [one_number(each, node) for each in given]
         if function is pow and len(numbers) == 2 and isinstance(node, ast.Call):
             return self._binary(ast.Pow(), numbers[0], numbers[1], node.args[1])
+        if len(numbers) == 2 and function in _OPERATORS and isinstance(node, ast.Call):
+            return self._binary(_OPERATORS[function], numbers[0], numbers[1], node.args[1])
         if len(numbers) == 1 and (made := self._of_one(function, numbers[0])) is not None:
             return made
         if function is math.pow and len(numbers) == 2:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from collections.abc import Callable
 from types import CodeType, FunctionType
+from typing import Any
 
 Written = ast.Lambda | ast.FunctionDef
 
@@ -27,6 +29,17 @@ def written(function: FunctionType) -> Written | None:
         return None
     found = [node for node in ast.walk(tree) if isinstance(node, Written) and _holds(node, code)]
     return max(found, key=lambda node: _span(node)[0], default=None)  # of functions around it the innermost
+
+
+def call_of(function: Callable[..., Any], arguments: int) -> tuple[FunctionType, ast.Lambda]:
+    """A function that only calls one of Python's own, such as ``max``, and how it is written."""
+    given = [ast.Name(f"a{number}", ast.Load()) for number in range(arguments)]
+    parameters = ast.arguments(posonlyargs=[], args=[ast.arg(each.id) for each in given], kwonlyargs=[],
+                               kw_defaults=[], defaults=[])
+    node = ast.Lambda(parameters, ast.Call(ast.Name(function.__name__, ast.Load()), list(given), []))
+    module = compile(ast.fix_missing_locations(ast.Expression(node)), "<call>", "eval")
+    code = next(part for part in module.co_consts if isinstance(part, CodeType))
+    return FunctionType(code, {function.__name__: function}), node
 
 
 @functools.lru_cache(maxsize=16)
