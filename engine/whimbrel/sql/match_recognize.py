@@ -7,18 +7,21 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from whimbrel import stream as wb
 from whimbrel.clock import duration_ticks
 from whimbrel.expr import Col, Expr, Lit
-from whimbrel.operators.patterns.pattern import Pattern, event, sequence
+from whimbrel.operators.patterns.pattern import event, sequence
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.pattern_names import PatternNames, PatternRegisters
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
-from whimbrel.sql.row_pattern import Element, ambiguous, elements_of
+from whimbrel.sql.row_pattern import beginning, detected, ending, row_pattern, variables_of, varies
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope, matching
+from whimbrel.stream import Stream
 
+_NUMBER: Final = "_match_number"
 _TAKEN: Final = ("first_time", "events")
 
 
@@ -41,44 +44,59 @@ def match_recognize(node: Any, relation: SqlRelation, binder: Binder) -> SqlRela
     if node.args.get("within") is None:
         raise refuse("no within")
     within = _within(node.args["within"], relation, binder)
-    elements = elements_of(node.args["pattern"].meta["tokens"], binder.text)
-    variables = tuple(each.name for each in elements)
-    if not variables or not node.args.get("measures"):
+    pattern = row_pattern(node.args["pattern"].meta["tokens"], binder.text)
+    if pattern is None or not node.args.get("measures"):
         raise refuse("no measures")
     registers = PatternRegisters()
-    names = PatternNames(relation, binder, variables, _may_begin(elements), registers, keys)
+    names = PatternNames(relation, binder, variables_of(pattern), beginning(pattern)[0], registers, keys)
     conditions = _conditions(node, names)
-    rivals = ambiguous(elements, lambda name: conditions[name])
-    if rivals is not None:
-        one, other = rivals
-        what, hint = refusal("ambiguous pattern", one=one.name, other=other.name)
-        raise binder.text.error_at(what, one.start, other.stop, hint)
     measures = {each.this.alias: each.this.this for each in node.args["measures"] if isinstance(each.this, exp.Alias)}
     if len(measures) < len(node.args["measures"]):
         raise refuse("measure without name")
     scope = names.scope(None)
-    results = {name: scalar(value, scope) for name, value in measures.items()}
+    overlapping = after.endswith("TO NEXT ROW")
+    numbered = tuple(name for name, value in measures.items() if _is_number(value))
+    if (numbered and overlapping) or any(_is_number(each) for name, value in measures.items() if name not in numbered
+                                         for each in value.walk()):
+        raise refuse("match number")
+    results = {name: scalar(value, scope) for name, value in measures.items() if name not in numbered}
     taken = {*_TAKEN, *keys}
     columns = {name: f"_{name}" if name in taken or name in registers.starts else name for name in results}
-    pattern = _pattern(elements, conditions, registers)
-    varies = any(each.varies for each in elements)
-    overlapping = after.endswith("TO NEXT ROW")
-    options: dict[str, Any] = {"greedy": True} if varies or not overlapping else {}
+    events = {name: sequence(**{name: event(conditions[name], **registers.updates.get(name, {}))})
+              for name in names.variables}
+    options: dict[str, Any] = {"greedy": True} if varies(pattern) or not overlapping else {}
     options |= {} if overlapping else {"overlapping": False}
     options |= {"register": registers.starts} if registers.starts else {}
     outputs = {columns[name]: value for name, value in results.items() if not _is_key(value, keys)}
     if outputs:
         options["output"] = outputs
     stream = relation.stream.group_by(*keys) if keys else relation.stream
-    made = binder.step(node, lambda: stream.detect(pattern, within=within, **options).set_duration(1))
+    found = detected(pattern, events.__getitem__)
+    made = binder.step(node, lambda: stream.detect(found, within=within, **options).set_duration(1))
+    if numbered:
+        made = binder.step(node, lambda: _with_number(made, keys))
+    columns |= dict.fromkeys(numbered, _NUMBER)
     shown: dict[str, Expr] = {**{key: Col(key) for key in keys},
-                              **{name: value if _is_key(value, keys) else Col(columns[name])
-                                 for name, value in results.items()}}
+                              **{name: results[name] if name in results and _is_key(results[name], keys)
+                                 else Col(columns[name]) for name in measures}}
     result = binder.step(node, lambda: made.select(**shown))
     alias = node.args.get("alias")
-    times = {name: 1 for name, value in measures.items() if _is_last_time(value, elements, relation)}
+    times = {name: 1 for name, value in measures.items() if _is_last_time(value, ending(pattern), relation)}
     return SqlRelation(result, tuple(SqlColumn(name, alias.name if alias is not None else "", name) for name in shown),
                        times, "instant")
+
+
+def _is_number(node: Any) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "MATCH_NUMBER"
+
+
+def _with_number(matches: Stream, keys: Sequence[str]) -> Stream:
+    """Matches with their number among those of their key so far, of which no two end at one time."""
+    so_far = matches.set_duration(None)
+    if not keys:
+        return matches.cross_join(so_far.aggregate(_match_number=wb.count()), allow_lookahead=True)
+    numbers = so_far.group_by(*keys).aggregate(_match_number=wb.count())
+    return matches.join(numbers, list(keys), nulls_equal=True, allow_lookahead=True)
 
 
 def _is_key(value: Expr, keys: Sequence[str]) -> bool:
@@ -117,16 +135,6 @@ def _within(node: Any, relation: SqlRelation, binder: Binder) -> int:
     return ticks
 
 
-def _may_begin(elements: Sequence[Element]) -> frozenset[str]:
-    """Variables whose event may be the first of a match."""
-    found: set[str] = set()
-    for element in elements:
-        found.add(element.name)
-        if element.minimum:
-            break
-    return frozenset(found)
-
-
 def _conditions(node: Any, names: PatternNames) -> Mapping[str, Expr]:
     """The condition of each variable; without one in DEFINE every event has it."""
     found: dict[str, Expr] = {name: Lit(True) for name in names.variables}
@@ -142,25 +150,10 @@ def _conditions(node: Any, names: PatternNames) -> Mapping[str, Expr]:
     return found
 
 
-def _pattern(elements: Sequence[Element], conditions: Mapping[str, Expr], registers: PatternRegisters) -> Pattern:
-    whole: Pattern | None = None
-    for element in elements:
-        one = event(conditions[element.name], **registers.updates.get(element.name, {}))
-        if (element.minimum, element.maximum) == (0, 1):
-            one = one.optional()
-        elif (element.minimum, element.maximum) != (1, 1):
-            one = one.repeat(element.minimum, element.maximum)
-        part = sequence(**{element.name: one})
-        whole = part if whole is None else whole.then(part)
-    assert whole is not None
-    return whole
-
-
-def _is_last_time(node: Any, elements: Sequence[Element], relation: SqlRelation) -> bool:
-    """Whether a measure is the event time of the last row of each match."""
+def _is_last_time(node: Any, last: str | None, relation: SqlRelation) -> bool:
+    """Whether a measure is the event time of the last row of each match, which a variable has."""
     inner = node.this if isinstance(node, exp.Last) else node
-    last = elements[-1]
-    if not last.minimum or not isinstance(inner, exp.Column) or inner.table.lower() != last.name.lower():
+    if not isinstance(inner, exp.Column) or (inner.table and inner.table.lower() != (last or "").lower()):
         return False
     found = matching(relation, inner.name)
     return len(found) == 1 and relation.times.get(found[0].column) == 1

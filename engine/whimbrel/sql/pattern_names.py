@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
-from whimbrel.expr import REGISTER, Col, Expr, first_of, last_of, register, when
+from whimbrel.expr import REGISTER, Col, Expr, Lit, first_of, last_of, register, when
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation
@@ -25,6 +25,13 @@ class PatternRegisters:
     types: dict[str, pa.DataType] = field(default_factory=dict)
     starts: dict[str, Any] = field(default_factory=dict)
     updates: dict[str, dict[str, Expr]] = field(default_factory=dict)
+
+    def each(self, name: str, type_: pa.DataType, values: Mapping[str, Expr]) -> Expr:
+        """A register of this name that is null at first, with the value that each variable gives it."""
+        self.types[REGISTER + name], self.starts[name] = type_, type_
+        for variable, value in values.items():
+            self.updates.setdefault(variable, {})[name] = value
+        return register(name)
 
     def add(self, name: str, type_: pa.DataType, start: Any, variables: Sequence[str], value: Expr) -> Expr:
         """A register of this name, which each event of these variables changes."""
@@ -77,9 +84,7 @@ class PatternNames:
                 return self._of_variable("last", node, current)
             case exp.Column() if current is None and not node.name.startswith("$"):
                 found = NameScope(self.binder, self.relation).find(node)
-                if found.column in self.keys:
-                    return Col(found.column)
-                raise self._error("pattern column", node, name=node.name, variable=self.variables[-1])
+                return Col(found.column) if found.column in self.keys else self._of_match("last", found.column)
             case exp.AggFunc() if current is None:
                 return self._aggregate(node)
         return None
@@ -103,13 +108,30 @@ class PatternNames:
 
     def _matched(self, node: Any, current: str | None) -> Expr:
         which = "first" if isinstance(node, exp.First) else "last"
-        if not isinstance(node.this, exp.Column) or not node.this.table or any(
+        if not isinstance(node.this, exp.Column) or (current is not None and not node.this.table) or any(
                 given for key, given in node.args.items() if key != "this"):
             raise self._error("pattern navigation", node, name=which.upper(), variable=self.variables[0])
+        if not node.this.table:
+            return self._of_match(which, NameScope(self.binder, self.relation).find(node.this).column)
         return self._of_variable(which, node.this, current)
+
+    def _of_match(self, which: str, column: str) -> Expr:
+        """A column of the first or last row of the match, whatever its variable."""
+        type_, name = self.relation.stream.schema.type_of(column), f"_{which}_{column}"
+        if which == "last":
+            return self.registers.add(name, type_, type_, self.variables, Col(column))
+        count = self._rows()
+        value = when(count == 0).then(Col(column)).otherwise(register(name))
+        return self.registers.add(name, type_, type_, self.variables, value)
+
+    def _rows(self) -> Expr:
+        """The number of rows."""
+        return self.registers.add("_count", pa.int64(), 0, self.variables, register("_count") + 1)
 
     def _navigated(self, node: Any, current: str | None) -> Expr:
         name = node.name.upper()
+        if name == "CLASSIFIER" and current is None and not node.expressions:
+            return self.registers.each("_classifier", pa.string(), {each: Lit(each) for each in self.variables})
         if name != "PREV" or current is None:
             raise self._error("pattern function", node, name=name)
         column = node.expressions[0] if len(node.expressions) == 1 else None
@@ -125,7 +147,7 @@ class PatternNames:
         """An aggregate of the events of a match, or of one variable."""
         inner = node.this
         if isinstance(node, exp.Count) and (inner is None or isinstance(inner, exp.Star)):
-            return self.registers.add("_count", pa.int64(), 0, self.variables, register("_count") + 1)
+            return self._rows()
         if not isinstance(inner, exp.Column) or type(node) not in (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg):
             raise self._error("pattern aggregate", node)
         variables = (self._variable(inner),) if inner.table else self.variables

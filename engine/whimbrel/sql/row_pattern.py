@@ -1,69 +1,200 @@
-"""The PATTERN of MATCH_RECOGNIZE: variables, and how often they match."""
+"""The PATTERN of MATCH_RECOGNIZE: variables, groups, alternatives and quantifiers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from sqlglot.tokens import TokenType
 
-from whimbrel.expr import Binary, Expr, Lit, Unary
+from whimbrel.operators.patterns.pattern import Pattern
 from whimbrel.sql.positions import SqlText
 from whimbrel.sql.refusals import refusal
 
 _COUNTS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _BOUNDS: Final = re.compile(r"(?=.*[0-9])([0-9]{0,4})(,?)([0-9]{0,4})")
 
-_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_EXCLUDED: Final = (("<", ">"), ("<", ">="), ("<", "=="), ("<=", ">"), (">", "=="), ("==", "!="))
+
+@dataclass(frozen=True)
+class RowVariable:
+    """One row that a condition of DEFINE holds for."""
+
+    name: str
 
 
 @dataclass(frozen=True)
-class Element:
-    """One variable of a pattern.
+class RowSequence:
+    """Parts one after another."""
+
+    parts: tuple[RowPattern, ...]
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """One of several parts, the first one preferred."""
+
+    parts: tuple[RowPattern, ...]
+
+
+@dataclass(frozen=True)
+class RowRepeat:
+    """A part several times.
 
     Parameters
     ----------
-    name : str
+    part : RowPattern
     minimum : int
     maximum : int or None
         None: without a bound.
-    start, stop : int
-        Its place in the text.
+    reluctant : bool
+        Whether few times are preferred to many.
     """
 
-    name: str
+    part: RowPattern
     minimum: int
     maximum: int | None
-    start: int
-    stop: int
-
-    @property
-    def varies(self) -> bool:
-        """Whether it may match more or fewer events."""
-        return self.maximum != self.minimum
+    reluctant: bool
 
 
-def elements_of(tokens: Sequence[Any], text: SqlText) -> list[Element]:
-    """The variables of a pattern; what is no plain sequence of them is refused."""
-    found: list[Element] = []
-    number = 0
-    while number < len(tokens):
-        token = tokens[number]
-        if not token.text.isidentifier() or token.token_type == TokenType.STRING:
-            what, hint = refusal("pattern form", text=token.text)
-            raise text.error_at(what, token.start, token.end + 1, hint)
-        minimum, maximum, used = _count(tokens[number + 1 :], text)
-        last = tokens[number + used]
-        found.append(Element(token.text, minimum, maximum, token.start, last.end + 1))
-        number += used + 1
-    return found
+RowPattern = RowVariable | RowSequence | RowChoice | RowRepeat
+
+
+def row_pattern(tokens: Sequence[Any], text: SqlText) -> RowPattern | None:
+    """The pattern of some tokens; None without any."""
+    return None if not tokens else _Parser(tokens, text).whole()
+
+
+class _Parser:
+    """Reads a pattern from its tokens."""
+
+    def __init__(self, tokens: Sequence[Any], text: SqlText) -> None:
+        self.tokens, self.text, self.number = tokens, text, 0
+
+    def whole(self) -> RowPattern:
+        found = self._choice()
+        if self.number < len(self.tokens):
+            raise self._form()
+        return found
+
+    def _next(self) -> str:
+        return str(self.tokens[self.number].text) if self.number < len(self.tokens) else ""
+
+    def _form(self) -> Exception:
+        token = self.tokens[min(self.number, len(self.tokens) - 1)]
+        what, hint = refusal("pattern form", text=token.text)
+        return self.text.error_at(what, token.start, token.end + 1, hint)
+
+    def _choice(self) -> RowPattern:
+        parts = [self._sequence()]
+        while self._next() == "|":
+            self.number += 1
+            parts.append(self._sequence())
+        return parts[0] if len(parts) == 1 else RowChoice(tuple(parts))
+
+    def _sequence(self) -> RowPattern:
+        parts = [self._repeated()]
+        while self._next() not in ("", "|", ")"):
+            parts.append(self._repeated())
+        return parts[0] if len(parts) == 1 else RowSequence(tuple(parts))
+
+    def _repeated(self) -> RowPattern:
+        if self._next() == "(":
+            self.number += 1
+            part = self._choice()
+            if self._next() != ")":
+                raise self._form()
+        elif self._next().isidentifier() and self.tokens[self.number].token_type != TokenType.STRING:
+            part = RowVariable(self._next())
+        else:
+            raise self._form()
+        self.number += 1
+        if self._next() == "??":  # one token of sqlglot
+            self.number += 1
+            return RowRepeat(part, 0, 1, True)
+        minimum, maximum, used = _count(self.tokens[self.number:self.number + 6], self.text)
+        self.number += used
+        reluctant = bool(used) and self._next() == "?"
+        self.number += reluctant
+        return part if not used else RowRepeat(part, minimum, maximum, reluctant)
+
+
+def variables_of(pattern: RowPattern) -> tuple[str, ...]:
+    """The names of the variables, in their order."""
+    match pattern:
+        case RowVariable(name):
+            return (name,)
+        case RowSequence(parts) | RowChoice(parts):
+            return tuple(dict.fromkeys(name for part in parts for name in variables_of(part)))
+        case RowRepeat(part):
+            return variables_of(part)
+
+
+def beginning(pattern: RowPattern) -> tuple[frozenset[str], bool]:
+    """Variables that may have the first row, and whether no row matches the pattern too."""
+    match pattern:
+        case RowVariable(name):
+            return frozenset((name,)), False
+        case RowChoice(parts):
+            found = [beginning(part) for part in parts]
+            return frozenset[str]().union(*(names for names, _ in found)), any(empty for _, empty in found)
+        case RowRepeat(part, minimum):
+            names, empty = beginning(part)
+            return names, empty or not minimum
+        case RowSequence(parts):
+            names, empty = frozenset(), True
+            for part in parts:
+                if empty:
+                    more, empty = beginning(part)
+                    names |= more
+            return names, empty
+
+
+def ending(pattern: RowPattern) -> str | None:
+    """The variable that has the last row of each match; None if several may have it."""
+    match pattern:
+        case RowVariable(name):
+            return name
+        case RowSequence(parts):
+            return ending(parts[-1])
+        case RowRepeat(part, minimum) if minimum:
+            return ending(part)
+    return None
+
+
+def varies(pattern: RowPattern) -> bool:
+    """Whether the rows from a begin on may match in several ways."""
+    match pattern:
+        case RowVariable():
+            return False
+        case RowSequence(parts):
+            return any(varies(part) for part in parts)
+        case RowChoice():
+            return True
+        case RowRepeat(part, minimum, maximum):
+            return minimum != maximum or varies(part)
+
+
+def detected(pattern: RowPattern, event: Callable[[str], Pattern]) -> Pattern:
+    """The pattern of ``detect``, from that of each variable."""
+    match pattern:
+        case RowVariable(name):
+            return event(name)
+        case RowSequence(parts):
+            return reduce(lambda one, other: one.then(other), (detected(part, event) for part in parts))
+        case RowChoice(parts):
+            return reduce(or_, (detected(part, event) for part in parts))
+        case RowRepeat(part, 0, 1, reluctant):
+            return detected(part, event).optional(reluctant=reluctant)
+        case RowRepeat(part, minimum, maximum, reluctant):
+            return detected(part, event).repeat(minimum, maximum, reluctant=reluctant)
 
 
 def _count(tokens: Sequence[Any], text: SqlText) -> tuple[int, int | None, int]:
-    """How often the variable before these tokens matches, and the number of tokens that say so."""
+    """How often the part before these tokens matches, and the number of tokens that say so."""
     if not tokens:
         return 1, 1, 0
     minimum: int
@@ -85,77 +216,4 @@ def _count(tokens: Sequence[Any], text: SqlText) -> tuple[int, int | None, int]:
                                 tokens[used - 1].end + 1, "Use {2}, {2,} or {2,5}.")
     else:
         return 1, 1, 0
-    if len(tokens) > used and tokens[used].text == "?":
-        what, hint = refusal("reluctant")
-        raise text.error_at(what, tokens[0].start, tokens[used].end + 1, hint)
     return minimum, maximum, used
-
-
-def ambiguous(elements: Sequence[Element], conditions: Callable[[str], Expr]) -> tuple[Element, Element] | None:
-    """Two variables that may both match one event, where that leaves open which of them does; None if nothing does.
-
-    With at most one variable that varies, the begin and the number of events say which event each variable has.
-    Otherwise variables that may come next must have conditions that exclude each other.
-    """
-    if sum(each.varies for each in elements) <= 1:
-        return None
-    for one, other in _rivals(elements):
-        if one.name == other.name or not exclude(conditions(one.name), conditions(other.name)):
-            return one, other
-    return None
-
-
-def _rivals(elements: Sequence[Element]) -> Iterator[tuple[Element, Element]]:
-    """Pairs of variables between which an event may have the choice."""
-    for number, element in enumerate(elements):
-        if not element.varies:
-            continue
-        for following in elements[number + 1 :]:
-            yield element, following
-            if following.minimum:
-                break
-
-
-def exclude(one: Expr, other: Expr) -> bool:
-    """Whether two conditions are known to be never true together."""
-    return any(_contradict(first, second) for first in _parts(one) for second in _parts(other))
-
-
-def _parts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "&":
-        return [*_parts(expr.left), *_parts(expr.right)]
-    return [expr]
-
-
-def _contradict(one: Expr, other: Expr) -> bool:
-    for first, second in ((one, other), (other, one)):
-        if isinstance(first, Unary) and first.op == "~" and first.x.show() == second.show():
-            return True
-    if not (isinstance(one, Binary) and isinstance(other, Binary) and one.op in _FLIPPED and other.op in _FLIPPED):
-        return False
-    left, op, right = _ordered(one)
-    left2, op2, right2 = _ordered(other)
-    if left.show() != left2.show():
-        return False
-    if right.show() == right2.show():
-        return (op, op2) in _EXCLUDED or (op2, op) in _EXCLUDED
-    if not (isinstance(right, Lit) and isinstance(right2, Lit)):
-        return False
-    try:
-        return _apart(op, right.value, op2, right2.value) or _apart(op2, right2.value, op, right.value)
-    except TypeError:
-        return False
-
-
-def _ordered(expr: Binary) -> tuple[Expr, str, Expr]:
-    """A comparison with its literal on the right."""
-    if isinstance(expr.left, Lit):
-        return expr.right, _FLIPPED[expr.op], expr.left
-    return expr.left, expr.op, expr.right
-
-
-def _apart(op: str, value: Any, other: str, bound: Any) -> bool:
-    """Whether ``x <op> value`` is below everything for which ``x <other> bound``."""
-    if op == other == "==":
-        return bool(value != bound)
-    return bool(op in ("<", "<=", "==") and other in (">", ">=", "==") and value < bound)

@@ -5,43 +5,51 @@ from __future__ import annotations
 REFUSED: dict[str, tuple[str, str]] = {
     'pattern form': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (A | B) WITHIN 9)'), """
-A pattern is variables one after another, got '|'.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A | B) WITHIN 9)
+        'PATTERN (A ^ B) WITHIN 9)'), """
+A pattern is variables, groups, alternatives and quantifiers, got '^'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A ^ B) WITHIN 9)
                                                               ^
-  hint:  Use PATTERN (A B+ C?), and .detect(...) of the stream in Python for others.
+  hint:  Use PATTERN (A (B | C)+ D?).
 """),
-    'pattern group': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+    'no part': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
-        'PATTERN ((A B)+) WITHIN 9)'), """
-A pattern is variables one after another, got '('.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN ((A B)+) WITHIN 9)
-                                                            ^
-  hint:  Use PATTERN (A B+ C?), and .detect(...) of the stream in Python for others.
+        'PATTERN (A | ) WITHIN 9)'), """
+A pattern is variables, groups, alternatives and quantifiers, got '|'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A | ) WITHIN 9)
+                                                              ^
+  hint:  Use PATTERN (A (B | C)+ D?).
 """),
-    'reluctant': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+    'permutations': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (A+? B) WITHIN 9)'), """
-A pattern takes as many rows as it can.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A+? B) WITHIN 9)
-                                                             ^^
-  hint:  Leave the second ? out, and let the conditions exclude each other.
+        'PATTERN (PERMUTE(A, B)) WITHIN 9)'), """
+A pattern is variables, groups, alternatives and quantifiers, got ','.
+  where: line 2: DER BY time MEASURES A.len AS x PATTERN (PERMUTE(A, B)) WITHIN 9)
+                                                                   ^
+  hint:  Use PATTERN (A (B | C)+ D?).
 """),
-    'ambiguous pattern': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (A+ B+) WITHIN 9 DEFINE A AS len > 1)'), """
-An event may be A or B, and the conditions leave open which.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A+ B+) WITHIN 9 DEFINE A AS len > 1)
-                                                            ^^^^^
-  hint:  Let them exclude each other, such as x < 0 and x >= 0.
+    'match number': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES MATCH_NUMBER() AS x AFTER MATCH SKIP TO NEXT ROW '
+        'PATTERN (A B) WITHIN 9)'), """
+MATCH_NUMBER() counts matches that do not overlap, and is a measure of its own.
+  where: line 2: ORDER BY time MEASURES MATCH_NUMBER() AS x AFTER MATCH SKIP TO NEXT ROW PATTERN (A B) WITHIN 9)
+                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use MATCH_NUMBER() AS n and AFTER MATCH SKIP PAST LAST ROW.
 """),
-    'a variable twice': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+    'part of a match number': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES MATCH_NUMBER() + 1 AS x '
+        'PATTERN (A B) WITHIN 9)'), """
+MATCH_NUMBER() counts matches that do not overlap, and is a measure of its own.
+  where: line 2: ORDER BY time MEASURES MATCH_NUMBER() + 1 AS x PATTERN (A B) WITHIN 9)
+                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use MATCH_NUMBER() AS n and AFTER MATCH SKIP PAST LAST ROW.
+"""),
+    'classifier in define': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (A+ B A+) WITHIN 9 DEFINE B AS len < 5)'), """
-An event may be A or B, and the conditions leave open which.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A+ B A+) WITHIN 9 DEFINE B AS len < 5)
-                                                            ^^^^
-  hint:  Let them exclude each other, such as x < 0 and x >= 0.
+        "PATTERN (A B) WITHIN 9 DEFINE B AS CLASSIFIER() = 'A')"), """
+CLASSIFIER is not part of a pattern here.
+  where: line 2: RES A.len AS x PATTERN (A B) WITHIN 9 DEFINE B AS CLASSIFIER() = 'A')
+                                                                   ^^^^^^^^^^
+  hint:  Use FIRST, LAST, aggregates, or PREV in DEFINE.
 """),
     'no within': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
@@ -138,20 +146,12 @@ The pattern has no variable 'D'.
                                                                    ^^^^^^^^^^^^
   hint:  Its variables are A, B.
 """),
-    'pattern column': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES len AS x '
-        'PATTERN (A B) WITHIN 9)'), """
-'len' must say of which row it is.
-  where: line 2: ORDER BY time MEASURES len AS x PATTERN (A B) WITHIN 9)
-                                        ^^^
-  hint:  Use LAST(B.len) or FIRST.
-"""),
     'pattern navigation': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES FIRST(len) AS x '
-        'PATTERN (A B) WITHIN 9)'), """
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A B) WITHIN 9 DEFINE B AS FIRST(len) > 1)'), """
 FIRST needs a column of a variable.
-  where: line 2: ORDER BY time MEASURES FIRST(len) AS x PATTERN (A B) WITHIN 9)
-                                        ^^^^^^^^^
+  where: line 2: RES A.len AS x PATTERN (A B) WITHIN 9 DEFINE B AS FIRST(len) > 1)
+                                                                   ^^^^^^^^^
   hint:  Use FIRST(A.x).
 """),
     'pattern offset': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
@@ -161,14 +161,6 @@ LAST needs a column of a variable.
   where: line 2: ORDER BY time MEASURES LAST(A.len, 2) AS x PATTERN (A B) WITHIN 9)
                                         ^^^^^^^^^^^^^
   hint:  Use LAST(A.x).
-"""),
-    'pattern function': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES CLASSIFIER() AS x '
-        'PATTERN (A B) WITHIN 9)'), """
-CLASSIFIER is not part of a pattern here.
-  where: line 2: ORDER BY time MEASURES CLASSIFIER() AS x PATTERN (A B) WITHIN 9)
-                                        ^^^^^^^^^^
-  hint:  Use FIRST, LAST, aggregates, or PREV in DEFINE.
 """),
     'next': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
