@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel import stream as wb
@@ -13,6 +14,7 @@ from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
 from whimbrel.sql.closing_when import is_running, running
 from whimbrel.sql.functions import unknown_function
+from whimbrel.sql.manual_aggregates import BIT_AGGREGATES, bit_aggregate
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
 
@@ -36,7 +38,7 @@ _OTHERS: Final = (exp.Count, exp.CountIf, exp.Quantile, exp.ApproxQuantile, exp.
 _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
     "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "every": (wb.all, True),
     "last": (wb.last, False),
-    "first": (wb.first, False), "or_aggr": (wb.any, True), "and_aggr": (wb.all, True),
+    "first": (wb.first, False),
     "total": (wb.sum, False), "any": (wb.any, False), "all": (wb.all, False),
     "posavg": (lambda x: wb.mean(x).where(x > 0), False),
 }
@@ -46,7 +48,7 @@ _QUANTILES: Final[dict[str, Interpolation]] = {"quantile_cont": "linear", "quant
 def is_aggregate(node: Any, scope: NameScope) -> bool:
     """Whether a node is a call of an aggregate."""
     if isinstance(node, exp.Anonymous):
-        return (node.name.lower() in _NAMED or is_running(node.name) or node.name.lower() in _QUANTILES
+        return (node.name.lower() in (*_NAMED, *BIT_AGGREGATES, *_QUANTILES) or is_running(node.name)
                 or isinstance(scope.binder.functions.get(node.name), UserFunctions))
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup) and not isinstance(node.parent, exp.Window)
 
@@ -132,6 +134,11 @@ def _named(node: Any, scope: NameScope, value: Any, inner: Any, kept: Any, null_
     lower = node.name.lower()
     if lower in _QUANTILES and len(values) == 2:
         return kept(wb.quantile(values[0], _fraction(node.expressions[1], scope), interpolation=_QUANTILES[lower]))
+    if lower in BIT_AGGREGATES and len(values) == 1:
+        type_ = scope.type_of(values[0], node.expressions[0])
+        if not pa.types.is_integer(type_) and ("xor" in lower or not pa.types.is_boolean(type_)):
+            raise scope.binder.text.error(f"{lower} needs integers, got {type_}.", node, "Cast the value to BIGINT.")
+        return null_of_nothing(lambda x: bit_aggregate(lower, x, type_), values[0])
     if lower not in _NAMED:
         raise unknown_function(node, node.name, scope)
     make, null = _NAMED[lower]

@@ -14,13 +14,14 @@ FUNCTIONS: Final = (
 )
 
 MANUAL_FUNCTIONS: Final = (
-    "float", "fmax", "fmin", "getlpmid", "int", "llmax", "llmin", "llong", "non_temporal", "str_exists_substr",
-    "str_regex_match", "uint", "ullmax", "ullmin", "ullong", "umax", "umin", "ushort",
+    "eq", "float", "fmax", "fmin", "geq", "getlpmid", "int", "leq", "llmax", "llmin", "llong", "non_temporal",
+    "str_compare", "str_exists_substr", "str_extract_regex", "str_match_offset", "str_partial_regex_match",
+    "str_regex_match", "str_truncate", "uint", "ullmax", "ullmin", "ullong", "umax", "umin", "ushort",
 )
 """Those that only TigonSQL's manual has."""
 
 AGGREGATES: Final = (
-    "any_value", "approx_count_distinct", "array_agg", "avg", "bool_and", "bool_or", "count", "count_if",
-    "first", "last", "max", "median", "min", "percentile_cont", "percentile_disc", "product",
+    "any_value", "approx_count_distinct", "array_agg", "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or",
+    "count", "count_if", "first", "last", "max", "median", "min", "percentile_cont", "percentile_disc", "product",
     "quantile_cont", "quantile_disc", "running", "stddev", "stddev_pop", "sum", "total", "var_pop", "variance",
 )

@@ -171,6 +171,9 @@ def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
         return text.error(*_at(refusal("wall clock", name=f"{lower}()"), node))
     if lower in RANDOM:
         return text.error(*_at(refusal("random", name=f"{lower}()"), node))
+    if lower in ("moving_sum", "moving_sum_exp", "byte_match_offset"):
+        kind = "byte_match_offset" if lower == "byte_match_offset" else "moving_sum"
+        return text.error(*_at(refusal(kind, name=lower), node))
     known = [*FUNCTIONS, *AGGREGATES, *scope.binder.functions]
     if lower in known:
         return text.error(f"{lower}() takes other arguments.", node, "See the functions in docs/sql.md.")

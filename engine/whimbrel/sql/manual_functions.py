@@ -13,6 +13,7 @@ from whimbrel.expr import Expr, Lit, greatest, least, when
 from whimbrel.sql.function_names import MANUAL_FUNCTIONS
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.tables import as_table
+from whimbrel.sql.text_functions import literal_text, literal_whole
 from whimbrel.stream import Stream
 
 Scalar = Callable[[Any, NameScope], Expr]
@@ -24,8 +25,14 @@ _CASTS: Final[dict[str, pa.DataType]] = {
     "ushort": pa.uint16()}
 _LARGER: Final = ("umax", "llmax", "ullmax", "fmax")
 _SMALLER: Final = ("umin", "llmin", "ullmin", "fmin")
-_TEXTS: Final = {"str_exists_substr": False, "str_regex_match": True}
+_COMPARED: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
+    "eq": lambda x, y: x == y, "geq": lambda x, y: x >= y, "leq": lambda x, y: x <= y}
+_PLACES: Final = ("str_exists_substr", "str_extract_regex", "str_match_offset", "str_partial_regex_match",
+                  "str_regex_match", "str_truncate")
+"""Functions of texts."""
 
+_COUNTS: Final = {"non_temporal": 1, "str_match_offset": 3, "str_partial_regex_match": 3, **dict.fromkeys(_CASTS, 1)}
+_NUMBERS: Final = {1: "one value", 2: "two values", 3: "three values"}
 
 
 def manual_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
@@ -33,23 +40,48 @@ def manual_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
     name, arguments = node.name.lower(), node.expressions
     if name not in MANUAL_FUNCTIONS:
         return None
-    count = 1 if name in _CASTS or name == "non_temporal" else 2
+    count = _COUNTS.get(name, 2)
     if len(arguments) != count:
-        raise scope.binder.text.error(f"{name} needs {'one value' if count == 1 else 'two values'}.", node,
-                                      f"Use {name}({'x' if count == 1 else 'x, y'}).")
+        raise scope.binder.text.error(f"{name} needs {_NUMBERS[count]}.", node,
+                                      f"Use {name}({', '.join('xyz'[:count])}).")
     if name == "getlpmid":
         return _longest_prefix(arguments[0], arguments[1], scope, scalar)
-    if name in _TEXTS:
-        pattern = scalar(arguments[1], scope)
-        if not isinstance(pattern, Lit) or not isinstance(pattern.value, str):
-            raise scope.binder.text.error("This function needs a literal text.", node, "Write the text in quotes.")
-        return scalar(arguments[0], scope).str.contains(pattern.value, regex=_TEXTS[name])
+    if name in _PLACES:
+        return _of_text(name, arguments, scope, scalar)
     values = [scalar(each, scope) for each in arguments]
     if name in _CASTS:
         return values[0].cast(_CASTS[name])
     if name == "non_temporal":
         return values[0]
+    if name in _COMPARED:
+        return _COMPARED[name](*values).cast(pa.int32())
+    if name == "str_compare":
+        return when(values[0] < values[1]).then(-1).otherwise((values[0] > values[1]).cast(pa.int64()))
     return greatest(*values) if name in _LARGER else least(*values)
+
+
+def _of_text(name: str, arguments: list[Any], scope: NameScope, scalar: Scalar) -> Expr:
+    def words(place: int) -> str:
+        return literal_text(arguments[place], scope, scalar)
+
+    def whole(place: int) -> int:
+        return literal_whole(arguments[place], scope, scalar)
+
+    def text(place: int) -> Any:
+        return scalar(arguments[place], scope).str
+
+    match name:
+        case "str_exists_substr":
+            return text(0).contains(words(1))
+        case "str_regex_match":
+            return text(0).contains(words(1), regex=True)
+        case "str_partial_regex_match":
+            return text(0).slice(0, whole(2)).str.contains(words(1), regex=True)
+        case "str_extract_regex":
+            return text(0).extract(words(1), 0)
+        case "str_truncate":
+            return text(0).slice(0, whole(1))
+    return text(2).slice(whole(0), whole(0) + len(words(1))) == words(1)  # an offset, a text, and what has it
 
 
 def predicate(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:

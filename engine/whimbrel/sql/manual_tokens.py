@@ -1,7 +1,7 @@
 """Spellings of TigonSQL's manual, as tokens that the parser reads.
 
-The blocks DEFINE and PARAM, joins before FROM, addresses and numbers in base 16, lists in brackets, properties, sets of
-interfaces and queries of libraries.
+The blocks DEFINE, PARAM and PROTOCOL, joins before FROM, addresses and numbers in base 16, lists in brackets,
+properties, sets of interfaces and queries of libraries.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any, Final
 
 from sqlglot.tokens import Token, TokenType
 
 from whimbrel.errors import near_match
+from whimbrel.sql.manual_protocols import Protocol, protocol
 from whimbrel.sql.positions import SqlText
 from whimbrel.sql.refusals import MANUAL_JOINS
 
@@ -35,10 +36,12 @@ class QueryBlocks:
         Entries of DEFINE.
     parameters : sequence of (type, name)
         Tokens of PARAM.
+    protocols : sequence of Protocol
     """
 
     defines: dict[str, Any] = field(default_factory=dict)
     parameters: tuple[tuple[Any, Any], ...] = ()
+    protocols: tuple[Protocol, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,13 +53,16 @@ def take_blocks(source: SqlText, tokens: list[Any]) -> tuple[QueryBlocks, list[A
     """The blocks before a query, and the tokens of the query."""
     defines: dict[str, Any] = {}
     parameters: list[tuple[Any, Any]] = []
-    while (len(tokens) > 1 and tokens[0].text.upper() in ("DEFINE", "PARAM")
-           and tokens[1].token_type == TokenType.L_BRACE):
+    protocols: list[Protocol] = []
+    while (at := _brace(tokens)) is not None:
         word = tokens[0]
         stop = next((number for number, each in enumerate(tokens) if each.token_type == TokenType.R_BRACE), None)
         if stop is None:
             raise source.error_at(f"{word.text.upper()} has no end.", word.start, word.end + 1, "Add the brace }.")
-        entries = _entries(tokens[2:stop])
+        entries = _entries(tokens[at + 1 : stop])
+        if word.text.upper() == "PROTOCOL":
+            protocols.append(protocol(source, tokens[:at], entries))
+            entries = []
         for entry in entries:
             if len(entry) != 2:
                 raise source.error_at(f"An entry of {word.text.upper()} has two words.", entry[0].start,
@@ -66,7 +72,14 @@ def take_blocks(source: SqlText, tokens: list[Any]) -> tuple[QueryBlocks, list[A
             else:
                 defines[entry[0].text] = entry[1]
         tokens = tokens[stop + 1 :]
-    return QueryBlocks(defines, tuple(parameters)), tokens
+    return QueryBlocks(defines, tuple(parameters), tuple(protocols)), tokens
+
+
+def _brace(tokens: Sequence[Any]) -> int | None:
+    """Where the brace of a block stands that these tokens begin with."""
+    word = tokens[0].text.upper() if tokens else ""
+    number = next((number for number, each in enumerate(tokens[:20]) if each.token_type == TokenType.L_BRACE), 0)
+    return number if (word in ("DEFINE", "PARAM") and number == 1) or (word == "PROTOCOL" and number) else None
 
 
 def _entries(tokens: Sequence[Any]) -> list[list[Any]]:
@@ -102,7 +115,10 @@ def _numbers(source: SqlText, tokens: Sequence[Any], blocks: QueryBlocks) -> lis
             continue
         touches = following is not None and following.start == token.end + 1
         word = token.text.upper() if token.token_type == TokenType.VAR else ""
-        if word in ("IP_VAL", "HEX", "LHEX") and touches and following.token_type == TokenType.STRING:
+        if word == "IPV6_VAL" and touches and following.token_type == TokenType.STRING:
+            found.append(_made(TokenType.STRING, _address(source, following), token, following))
+            skip = True
+        elif word in ("IP_VAL", "HEX", "LHEX") and touches and following.token_type == TokenType.STRING:
             found.append(_made(TokenType.NUMBER, _number(source, word, following), token, following))
             skip = True
         elif token.token_type == TokenType.NUMBER and touches and following.text.upper() in _SUFFIXES:
@@ -131,6 +147,15 @@ def _number(source: SqlText, word: str, token: Any) -> str:
         what = "an address, such as IP_VAL'10.0.0.1'" if word == "IP_VAL" else "digits of base 16, such as HEX'1F'"
         raise source.error_at(f"{word} cannot read {token.text[:40]!r}.", token.start, token.end + 1,
                               f"Use {what}.") from None
+
+
+def _address(source: SqlText, token: Any) -> str:
+    """An address of version 6 as its shortest text."""
+    try:
+        return str(IPv6Address(token.text))
+    except AddressValueError:
+        raise source.error_at(f"IPV6_VAL cannot read {token.text[:60]!r}.", token.start, token.end + 1,
+                              "Use an address, such as IPV6_VAL'2001:db8::1'.") from None
 
 
 def _names(tokens: Sequence[Any]) -> list[Any]:

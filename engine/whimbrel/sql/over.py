@@ -13,6 +13,7 @@ from whimbrel.clock import duration_ticks
 from whimbrel.expr import Col, Expr
 from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.closing_when import is_running
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.join_conditions import conjuncts
 from whimbrel.sql.refusals import refusal
@@ -177,12 +178,12 @@ def _over(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Stre
     if isinstance(function, exp.Lag):
         return _lag(window, name, relation, binder)
     call = function.this if isinstance(function, exp.Filter) else function
-    if not isinstance(call, exp.AggFunc) or isinstance(call, exp.DenseRank):
+    inner = NameScope(binder, relation)
+    named = isinstance(call, exp.Anonymous) and is_aggregate(call, inner) and not is_running(call.name)
+    if not (named or isinstance(call, exp.AggFunc)) or isinstance(call, exp.DenseRank):
         raise binder.text.error("OVER needs an aggregate, LAG, rank or row_number.", window, "Use an aggregate.")
     keys = _keys(window, relation, binder)
     rows = _frame(window, relation, binder)
-    inner = NameScope(binder, relation)
-    assert is_aggregate(call, inner) or isinstance(call.parent, exp.Window | exp.Filter)
     column: dict[str, Any] = {name: aggregate(function, inner)}
     by = rows if not keys else binder.step(window, lambda: rows.group_by(*keys))
     made = binder.step(window, lambda: by.aggregate(**column))

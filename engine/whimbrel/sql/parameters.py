@@ -13,6 +13,7 @@ from whimbrel.sql.parse import Statement
 TYPES: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(), "ushort": pa.uint16(), "uint": pa.uint32(), "int": pa.int32(), "ullong": pa.uint64(),
     "llong": pa.int64(), "float": pa.float64(), "string": pa.string(), "ip": pa.uint32(),
+    "ipv6": pa.string(),
 }
 """Types of TigonSQL's manual."""
 

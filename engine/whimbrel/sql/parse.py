@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from sqlglot import exp
@@ -176,6 +177,12 @@ def _check_first_word(source: SqlText, tokens: Sequence[Any]) -> None:
     first = tokens[0]
     if first.text.upper() not in ("SELECT", "WITH", "FROM", "VALUES", "MERGE", "CREATE", "("):
         raise _not_a_statement(source, tokens)
+    for token, following in pairwise(tokens):
+        word, second = token.text.upper(), following.text.upper()
+        if token.token_type == TokenType.VAR and ((word == "SUPERGROUP" and following.token_type == TokenType.VAR) or (
+                word == "CLEANING" and second in ("WHEN", "BY"))):
+            what, hint = refusal("sampling", text=word if word == "SUPERGROUP" else f"CLEANING {second}")
+            raise source.error_at(what, token.start, token.end + 1, hint)
 
 
 def _not_a_statement(source: SqlText, tokens: Sequence[Any]) -> SqlError:

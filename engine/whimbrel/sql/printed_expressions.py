@@ -34,6 +34,7 @@ from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, When
 from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 from whimbrel.sql.dialect import Whimbrel
+from whimbrel.sql.manual_aggregates import BITS
 from whimbrel.sql.scalars import truncated
 from whimbrel.sql.types import TYPES
 
@@ -187,6 +188,9 @@ class ScalarTexts:
                     type(made) in _NULL_OF_NOTHING and x is not None and made.expr is not None
                     and x.show() == made.expr.show() and (c is None) == (made.condition is None)):
                 return self._aggregate(made, _NULL_OF_NOTHING[type(made)])
+            case When(Binary(">", Count(expr=Expr() as x), Lit(0)), UserAggregate() as made, Lit(None)) if (
+                    made.functions in BITS.values() and made.expr is not None and x.show() == made.expr.show()):
+                return self._aggregate(made)
         branches = []
         rest: Expr = expr
         while isinstance(rest, When):

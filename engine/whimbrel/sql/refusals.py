@@ -71,6 +71,10 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "previous of the first": ("PREV in the condition of {name} would be of a row before the match.",
                               "Add lag(x) OVER (...) AS before in a subquery, and compare with it."),
     "own first": ("FIRST in the condition of {name} is of the variable itself.", "Use a variable before it."),
+    "moving_sum": ("{name} keeps sums of epochs, and OVER has them.",
+                   "Use sum(s) OVER (PARTITION BY k ORDER BY tb ROWS 4 PRECEDING) over a query of epochs."),
+    "sampling": ("{text} is not part of the language.", "Use SAMPLE(t, 0.1, k) for all rows of a tenth of the keys."),
+    "byte_match_offset": ("{name} reads bytes, and payloads are texts here.", "Use str_match_offset(0, 'GET', text)."),
     "define": ("DEFINE needs a condition for each variable.", "Use DEFINE A AS x > 1."),
 }
 """Sentences and hints by name; the braces are filled at the place."""

@@ -10,6 +10,7 @@ from sqlglot import exp
 from whimbrel.errors import SqlError
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.create_stream import CreateStream, declared
+from whimbrel.sql.manual_protocols import check_protocols
 from whimbrel.sql.order_by import ordered
 from whimbrel.sql.parameters import check_parameters
 from whimbrel.sql.parse import Statement, parse
@@ -54,6 +55,7 @@ def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Ma
     for statement in statements:
         tree = statement.tree
         check_parameters(statement, parameters)
+        check_protocols(statement.text, statement.blocks.protocols, streams)
         if isinstance(tree, CreateStream):
             binder = binder.with_view(*declared(tree, binder))
         elif isinstance(tree, exp.Create):

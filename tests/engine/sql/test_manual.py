@@ -204,7 +204,7 @@ The parameter 'low' must be uint, got -1.
 There is no type 'unit' of parameters.
   where: line 1: PARAM { unit low; } SELECT time FROM TCP
                          ^^^^
-  hint:  Use 'uint'; the types are bool, ushort, uint, int, ullong, llong, float, string, ip.
+  hint:  Use 'uint'; the types are bool, ushort, uint, int, ullong, llong, float, string, ip, ipv6.
 """),
     "an interface": ("SELECT time FROM eth7.TCP", {}, """
 There is no table 'eth7.TCP'.
