@@ -21,6 +21,8 @@ class Arrivals:
     Attributes
     ----------
     batches : list of Batch
+    lengths : list of int
+        How many rows each batch has.
     first : list of int
         The number of each batch's first row.
     left : list of int
@@ -29,36 +31,34 @@ class Arrivals:
         Which rows of each batch have left; empty where none has.
     following : int
         The number that the next row gets.
+    rows : int
+        Rows that wait.
+    held_rows : int
+        Rows in memory: also those that left, while others of their batch wait.
+    nbytes : int
+        The bytes of these. All three are counted as rows come and leave, since they are asked for after each batch.
     """
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
+        self.lengths: list[int] = []
         self.first: list[int] = []
         self.left: list[int] = []
         self.removed: list[Mask] = []
-        self.following = 0
-
-    @property
-    def rows(self) -> int:
-        """Rows that wait."""
-        return sum(self.left)
-
-    @property
-    def held_rows(self) -> int:
-        """Rows in memory: also those that left, while others of their batch wait."""
-        return sum(map(len, self.batches))
-
-    @property
-    def nbytes(self) -> int:
-        return sum(batch.nbytes + removed.nbytes for batch, removed in zip(self.batches, self.removed, strict=True))
+        self.following = self.rows = self.held_rows = self.nbytes = 0
 
     def add(self, batch: Batch) -> int:
         """Take in rows; answers with the number of the first."""
+        rows = len(batch)
         self.batches.append(batch)
+        self.lengths.append(rows)
         self.first.append(self.following)
-        self.left.append(len(batch))
-        self.following += len(batch)
+        self.left.append(rows)
         self.removed.append(_NONE_REMOVED)
+        self.following += rows
+        self.rows += rows
+        self.held_rows += rows
+        self.nbytes += batch.nbytes
         return self.first[-1]
 
     def times(self) -> Array:
@@ -76,6 +76,7 @@ class Arrivals:
         batches = [batch.take(np.flatnonzero(~removed)) if len(removed) else batch
                    for batch, removed in zip(self.batches, self.removed, strict=True)]
         self._keep([])
+        self.rows = 0
         if order is None:
             return batches
         ends = np.cumsum([len(batch) for batch in batches])
@@ -84,9 +85,9 @@ class Arrivals:
     def take(self, numbers: Array) -> list[Batch]:
         """The rows with these numbers, in this order; they leave."""
         first = np.array(self.first)
-        ends = np.cumsum([len(batch) for batch in self.batches])
+        ends = np.cumsum(self.lengths)
         indices = numbers - first[0]
-        if ends[-1] != first[-1] + len(self.batches[-1]) - first[0]:  # batches between these have left
+        if ends[-1] != first[-1] + self.lengths[-1] - first[0]:  # batches between these have left
             which = np.searchsorted(first, numbers, "right") - 1
             indices = numbers - first[which] + (ends - np.diff(ends, prepend=0))[which]
         out = _picked(self.batches, ends, indices)
@@ -104,28 +105,37 @@ class Arrivals:
         indices = np.sort(indices)
         low, high = np.searchsorted(ends, indices[[0, -1]], "right").tolist()
         cuts = [0, *np.searchsorted(indices, ends[low : high + 1]).tolist()]
+        self.rows -= len(indices)
         for number in range(low, high + 1):
-            begin = int(ends[number]) - len(self.batches[number])
+            begin = int(ends[number]) - self.lengths[number]
             inside = indices[cuts[number - low] : cuts[number - low + 1]]
             self.left[number] -= len(inside)
             if len(inside) and self.left[number]:
                 removed = self.removed[number]
                 if not len(removed):
-                    removed = np.zeros(len(self.batches[number]), np.bool_)
+                    removed = np.zeros(self.lengths[number], np.bool_)
+                    self.nbytes += removed.nbytes
                 removed[inside - begin] = True
                 self.removed[number] = removed
         self._keep([number for number, left in enumerate(self.left) if left])
 
     def _keep(self, stay: list[int]) -> None:
-        if len(stay) < len(self.left):
-            self.batches = [self.batches[number] for number in stay]
-            self.removed = [self.removed[number] for number in stay]
-            self.first, self.left = [self.first[number] for number in stay], [self.left[number] for number in stay]
+        if len(stay) == len(self.left):
+            return
+        for number in set(range(len(self.left))).difference(stay):
+            self.held_rows -= self.lengths[number]
+            self.nbytes -= self.batches[number].nbytes + self.removed[number].nbytes
+        self.batches = [self.batches[number] for number in stay]
+        self.removed = [self.removed[number] for number in stay]
+        self.lengths, self.first, self.left = ([of[number] for number in stay]
+                                               for of in (self.lengths, self.first, self.left))
 
     def fork(self) -> Arrivals:
         clone = Arrivals()
-        clone.batches, clone.first, clone.left = list(self.batches), list(self.first), list(self.left)
-        clone.removed, clone.following = [removed.copy() for removed in self.removed], self.following
+        clone.__dict__.update(self.__dict__)
+        clone.batches = list(self.batches)
+        clone.lengths, clone.first, clone.left = list(self.lengths), list(self.first), list(self.left)
+        clone.removed = [removed.copy() for removed in self.removed]
         return clone
 
 
