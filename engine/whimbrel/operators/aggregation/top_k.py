@@ -152,7 +152,10 @@ def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = Tru
 
 
 class TopKKernel(Kernel):
-    """Active rows with their group. When one starts or ends, its group is ranked again."""
+    """Active rows with their group. When one starts or ends, its group is ranked again.
+
+    Rows of windows that do not overlap start and end together. Such windows are ranked all at once.
+    """
 
     def __init__(self, operator: TopK, upstream: Schema, schema: Schema) -> None:
         self.operator, self.schema = operator, schema
@@ -174,8 +177,13 @@ class TopKKernel(Kernel):
         self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
         rows = rows.slice(0, cut)
         groups = np.asarray(self.groups.ids([evaluate(expr, rows) for _, expr in self.operator.keys], cut), np.int64)
-        times = np.unique(np.concatenate([rows.sync, rows.other, self.active.other]))
         out: list[Batch] = []
+        if cut and not len(self.active):
+            apart = _rows_apart(rows.sync, rows.other, watermark)
+            if apart:
+                out += self._ranked_apart(rows.slice(0, apart), groups[:apart])
+                rows, groups = rows.slice(apart, cut), groups[apart:]
+        times = np.unique(np.concatenate([rows.sync, rows.other, self.active.other]))
         for time in times[(times < watermark) & (times < INF)].tolist():
             first, last = np.searchsorted(rows.sync, time, "left"), np.searchsorted(rows.sync, time, "right")
             out += self._instant(time, rows.slice(int(first), int(last)), groups[first:last])
@@ -201,7 +209,25 @@ class TopKKernel(Kernel):
 
     def _ranked(self, time: int, indices: Array) -> tuple[Batch, Array]:
         """Start edges of the best of these rows, and their groups."""
-        op, rows, groups = self.operator, self.active.take(indices), self.active_groups[indices]
+        rows, groups = self.active.take(indices), self.active_groups[indices]
+        kept, ranks = self._best(rows, groups)
+        ids = self.next_id + np.arange(len(kept))
+        self.next_id += len(kept)
+        columns = (*rows.take(kept).columns, Column(pa.int64(), ranks))
+        ends = np.full(len(kept), INF, np.int64)
+        return Batch(self.schema, np.full(len(kept), time), ends, columns, ids=ids), groups[kept]
+
+    def _ranked_apart(self, rows: Batch, groups: Array) -> list[Batch]:
+        """The best rows of each instant, where all rows that start at one have ended at the next."""
+        instants = np.cumsum(np.diff(rows.sync, prepend=rows.sync[0]) > 0)
+        kept, ranks = self._best(rows, instants * (int(groups.max()) + 1) + groups)
+        best = rows.take(kept)
+        out = Batch(self.schema, best.sync, best.other, (*best.columns, Column(pa.int64(), ranks)))
+        return [out] if len(kept) else []
+
+    def _best(self, rows: Batch, groups: Array) -> tuple[Array, Array]:
+        """Where the best rows of each group are, group by group, and their ranks."""
+        op = self.operator
         values = evaluate(op.by, rows)
         order_by = _ranks(values) if op.descending else ~_ranks(values)
         there = np.flatnonzero(values.validity() if values.fixed else np.asarray(pc.is_valid(values.to_arrow())))
@@ -218,12 +244,16 @@ class TopKKernel(Kernel):
         same = np.append(True, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))[: len(order)]
         rank = np.maximum.accumulate(np.where(same, np.arange(len(order)), 0)) - begins + 1
         kept = np.flatnonzero(rank <= op.k) if op.ties else np.flatnonzero(np.arange(len(order)) - begins < op.k)
-        best = rows.take(order[kept])
-        ids = self.next_id + np.arange(len(kept))
-        self.next_id += len(kept)
-        columns = (*best.columns, Column(pa.int64(), rank[kept].astype(np.int64)))
-        ends = np.full(len(kept), INF, np.int64)
-        return Batch(self.schema, np.full(len(kept), time), ends, columns, ids=ids), group[kept]
+        return order[kept], rank[kept].astype(np.int64)
+
+
+def _rows_apart(start: Array, end: Array, watermark: int) -> int:
+    """How many of the first rows end together with all that start when they do, and before any other starts."""
+    first = np.flatnonzero(np.append(True, start[1:] > start[:-1]))
+    following = np.append(start[first[1:]], watermark)
+    latest = np.maximum.reduceat(end, first)
+    apart = (np.minimum.reduceat(end, first) == latest) & (latest <= following) & (latest < INF)
+    return len(start) if apart.all() else int(first[np.argmin(apart)])
 
 
 def _ranks(values: Column) -> Array:
