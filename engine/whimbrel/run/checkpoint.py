@@ -22,7 +22,7 @@ from whimbrel.plan import Node, Operator, Source, Token, walk
 from whimbrel.run.execution import Execution
 from whimbrel.run.state_file import read_state, write_state
 
-_FORMAT = 13
+_FORMAT = 14
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 _SUMS = "sums.json"
