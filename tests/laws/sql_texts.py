@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.plan import Node
@@ -27,7 +29,7 @@ class SqlText:
         """What the oracle answers to the Python that the query prints."""
         stream = self.build(wb.Stream(Node(BatchedRows([[]], name="s"))))
         printed = python_text(stream.node, stream.keys)
-        names: dict[str, Any] = {"wb": MODEL_API, "col": OracleColumns()}
+        names: dict[str, Any] = {"wb": MODEL_API, "col": OracleColumns(), "pa": pa}
         exec(printed.text[printed.text.index("def query"):], names)
         answer: Model = names["query"](Model(list(facts), columns=EXAMPLE_SCHEMA.names))
         return answer.facts

@@ -20,6 +20,7 @@ from whimbrel.sql.parse import parse
 from whimbrel.sql.printed_arguments import argument_texts, functions_of
 from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts, name_text
 from whimbrel.sql.printed_groups import closing_blocks, grouped_blocks
+from whimbrel.sql.printed_patterns import match_text, matches_below
 from whimbrel.sql.printed_select import SqlBlock
 from whimbrel.sql.query import query
 from whimbrel.sql.relation import SqlRelation
@@ -88,7 +89,7 @@ class _Writer:
             call = None if is_read(each) else _last_call(each)
             if call is None and not is_read(each):
                 raise self._no_word(each)
-            used = [] if call is None else [self._used(each, stream) for stream in call.inputs]
+            used = [] if call is None else self._inputs(each, call)
             waiting = [below for below in used if id(below) not in self.done]
             if waiting:
                 todo += waiting
@@ -100,6 +101,13 @@ class _Writer:
                 found = SqlBlock(source), self.views[source]
             self.done[id(each)] = found
         return self.done[id(node)]
+
+    def _inputs(self, node: Node, call: MethodCall) -> list[Node]:
+        """The nodes that a step is made of; those of MATCH_RECOGNIZE are below its pattern."""
+        pattern = matches_below(node)
+        if pattern is not None:
+            node, call = pattern
+        return [self._used(node, stream) for stream in call.inputs]
 
     def _used(self, node: Node, stream: Any) -> Node:
         used = used_by(node, stream)
@@ -158,7 +166,9 @@ class _Writer:
         self.functions.update(functions_of(call))
         inner, relation = blocks[0]
         name, texts = call.name, ScalarTexts()
-        if isinstance(node.op, Where) and name == "where":
+        if (pattern := matches_below(node)) is not None:
+            yield SqlBlock(match_text(node, *pattern, self.source(inner, relation), relation), joined=True)
+        elif isinstance(node.op, Where) and name == "where":
             condition = texts.text(node.op.condition)
             if inner.open and not inner.where:
                 yield replace(inner, where=condition)
@@ -189,7 +199,7 @@ class _Writer:
             yield SqlBlock(whole=" UNION ALL ".join(SqlBlock(each).text() for each in sources))
         elif isinstance(node.op, Join | SemiJoin):
             yield from self._joins(node, blocks)
-        if is_operator(name) and name not in _OF_PYTHON:
+        if pattern is None and is_operator(name) and name not in _OF_PYTHON:
             sources = [self.source(*each) for each in blocks]
             keys = call.inputs[0].keys if takes_keys(name) else ()
             first = f"TABLE {sources[0]} PARTITION BY {_keys(keys)}" if keys else sources[0]

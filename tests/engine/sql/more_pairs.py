@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
+import pyarrow as pa
+
 import whimbrel as wb
 from tests.engine.sql.logs import BIDS, TCP
 from whimbrel import col
@@ -164,4 +166,62 @@ OPERATORS: dict[str, Pair] = {
                      lambda: TCP.sliding_window(60).clip_at(TCP, "srcIP")),
 }
 
-MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS}
+EPOCHS_OF_IPS = "SELECT srcIP, tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb, srcIP"
+
+
+def _rows_of_epochs() -> wb.Stream:
+    epochs = TCP.tumbling_window(60).group_by("srcIP").aggregate(tb=wb.window_start() // 60, n=wb.count())
+    last = epochs.group_by("srcIP").last_rows(2).aggregate(_over1=wb.sum(col.n, empty=None))
+    return epochs.join(last, "srcIP", nulls_equal=True).select("srcIP", "tb", "n", both=col._over1)
+
+
+def _falls() -> wb.Stream:
+    seen = {"_previous_len": col.len}
+    pattern = wb.sequence(A=wb.event(True, **seen)).then((
+        wb.sequence(B=wb.event(col.len < wb.register._previous_len, **seen))
+        | wb.sequence(C=wb.event(col.fin, **seen))).repeat(reluctant=True)).then(
+            wb.sequence(D=wb.event(col.len > 10, **seen)))
+    return TCP.group_by("srcIP").detect(
+        pattern, within=60, greedy=True, overlapping=False, register={"_previous_len": pa.int64()},
+        output={"began": wb.first_of("A").time, "low": wb.last_of("B").len}).set_duration(1).select(
+            "srcIP", "began", "low")
+
+
+PATTERNS: dict[str, Pair] = {
+    "rows after each other": (
+        ("SELECT * FROM TCP MATCH_RECOGNIZE (ORDER BY time MEASURES A.srcIP AS one, B.srcIP AS other "
+         "AFTER MATCH SKIP TO NEXT ROW PATTERN (A B) WITHIN 60 DEFINE B AS len > A.len)"),
+        lambda: TCP.detect(wb.sequence(A=wb.event(True)).then(wb.sequence(B=col.len > wb.last_of("A").len)), within=60,
+                           output={"one": wb.last_of("A").srcIP, "other": wb.last_of("B").srcIP})
+        .set_duration(1).select("one", "other")),
+    "alternatives of a pattern": (
+        ("SELECT * FROM TCP MATCH_RECOGNIZE (PARTITION BY srcIP ORDER BY time MEASURES FIRST(A.time) AS began, "
+         "B.len AS low PATTERN (A (B | C)+? D) WITHIN 60 DEFINE B AS len < PREV(len), C AS fin, D AS len > 10)"),
+        _falls),
+}
+
+TABLES: dict[str, Pair] = {
+    "a pivot": (
+        ("SELECT * FROM (SELECT srcIP, protocol, len FROM SLIDE(TCP, 60)) "
+         "PIVOT (sum(len) FOR protocol IN (6 AS tcp, 17 AS udp))"),
+        lambda: TCP.sliding_window(60).select("srcIP", "protocol", "len").group_by("srcIP").aggregate(
+            tcp=wb.when(wb.count(col.len).where(col.protocol == 6) > 0).then(
+                wb.sum(col.len).where(col.protocol == 6)).otherwise(None),
+            udp=wb.when(wb.count(col.len).where(col.protocol == 17) > 0).then(
+                wb.sum(col.len).where(col.protocol == 17)).otherwise(None))),
+    "a row for each column": (
+        "SELECT * FROM (SELECT srcIP, protocol, len FROM TCP) UNPIVOT (v FOR n IN (protocol, len))",
+        lambda: TCP.select("srcIP", "protocol", "len").select("srcIP", "protocol", "len").unpivot(
+            "srcIP", attribute="n", value="v")),
+    "rows of epochs": (
+        f"SELECT *, sum(n) OVER (PARTITION BY srcIP ORDER BY tb ROWS 1 PRECEDING) AS both FROM ({EPOCHS_OF_IPS})",
+        _rows_of_epochs),
+    "groups that close early": (
+        ("SELECT tb, sum(len) AS s, running(count(DISTINCT srcIP)) AS ips FROM TCP GROUP BY time/60 AS tb "
+         "CLOSING_WHEN count(*) = 0 OR running(count(*)) > 3"),
+        lambda: TCP.epoch_aggregate(
+            60, (wb.count() == 0) | (wb.running(wb.count()) > 3), tb=wb.window_start() // 60,
+            s=wb.sum(col.len, empty=None), ips=wb.running(wb.count_distinct(col.srcIP)))),
+}
+
+MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS, **PATTERNS, **TABLES}

@@ -34,6 +34,14 @@ PLANS: dict[str, Callable[[], wb.Stream]] = {name: python for name, (_, python) 
     "conditions over rows": lambda: TCP.tumbling_window(60).aggregate(
         a=wb.any(col.fin), b=wb.all(col.fin), c=wb.when(wb.count(col.fin) > 0).then(wb.any(col.fin)).otherwise(None),
         d=wb.when(wb.count(col.len) > 0).then(wb.product(col.len)).otherwise(None)),
+    "matches": lambda: wb.sql("""
+        SELECT * FROM TCP MATCH_RECOGNIZE (
+            PARTITION BY srcIP ORDER BY time
+            MEASURES FIRST(A.time) AS began, LAST(B.len) AS high, avg(len) AS m, avg(B.len) AS n, count(*) AS c,
+                CLASSIFIER() AS k, count(B.*) AS cb, len AS l, FIRST(len) AS f
+            PATTERN (A (B | (C D?){2}){1,3}? (E F*)) WITHIN 90
+            DEFINE B AS len > PREV(len), C AS len < A.len, F AS len > FIRST(A.len) AND fin)
+        WHERE c > 2""", TCP=TCP),
     "division that rounds down": lambda: TCP.select(a=col.len // 7, b=col.len % 7, c=(col.len + 1) // 7 * 2),
 }
 def step(rows: Any, state: Any) -> Any:
@@ -42,11 +50,19 @@ def step(rows: Any, state: Any) -> Any:
 
 FUNCTIONS = {"gap": gap, "ratio": ratio}
 
+MATCHES = ("SELECT * FROM TCP MATCH_RECOGNIZE (PARTITION BY srcIP ORDER BY time MEASURES MATCH_NUMBER() AS n "
+           "PATTERN (A B) WITHIN 90)")
+
 REFUSED: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "process": ("this step: process(step, gives=['len'])",  # its step is a function of Python
                 lambda: TCP.process(step, state=0, gives={"len": "int64"})),
     "a function of time": ("max(col.len).past(5) of select(most=max(col.len).past(5))",  # OVER is of rows
                            lambda: TCP.select(most=wb.max(col.len).past(5))),
+    "detect": ("this step: detect(event(col.len > 1), within=5)",  # MATCH_RECOGNIZE is of the last row alone
+               lambda: TCP.detect(wb.event(col.len > 1), within=5)),
+    "the number of a match": (
+        ("this step: group_by(srcIP).detect(event(lit(True)).then(event(lit(True))), within=90, overlapping=False, "
+         "greedy=True)"), lambda: wb.sql(MATCHES, TCP=TCP)),
     "a product that is 1 of nothing": ("product(col.len) of aggregate(p=product(col.len))",  # SQL's is null
                                        lambda: TCP.tumbling_window(60).aggregate(p=wb.product(col.len))),
 }
@@ -55,7 +71,7 @@ REFUSED: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
 
 def test_every_method_that_makes_a_step_is_asked_for() -> None:
     methods = {*FLUENT, *(name for name in vars(FunctionsOfTime) if not name.startswith("_"))}
-    assert methods <= {*PLANS, *REFUSED, "detect"}
+    assert methods <= {*PLANS, *REFUSED}
 
 
 @pytest.mark.parametrize("name", PLANS)
