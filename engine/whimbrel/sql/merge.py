@@ -7,20 +7,21 @@ from typing import Any
 from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.from_clause import Query, source
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import matching
 from whimbrel.sql.set_operations import in_order_of, of_common_types, united
-from whimbrel.sql.stream_names import stream_of
 
 
-def merge_streams(node: Any, binder: Binder) -> SqlRelation:
+def merge_streams(node: Any, binder: Binder, query: Query) -> SqlRelation:
     """MERGE a.t : b.t FROM a, b: the rows of all in the order of time, columns by position."""
     relations = []
     for table in node.args["tables"]:
-        if not isinstance(table, exp.Table):
-            raise binder.text.error("MERGE needs names of streams.", node, "Use MERGE a.t : b.t FROM a, b.")
-        relation = stream_of(table, binder)
-        relations.append(relation.named(table.alias) if table.alias else relation)
+        relation = source(table, binder, query)
+        if relation.window is not None:
+            raise binder.text.error("MERGE needs streams, and TUMBLE, HOP, SESSION and CUMULATE need GROUP BY.", node,
+                                    "Use GROUP BY window_start first, in a subquery.")
+        relations.append(relation)
     if len(relations) < 2 or len(relations) != len(node.expressions):
         raise binder.text.error("MERGE needs one ordered attribute of each stream.", node,
                                 "Use MERGE a.t : b.t FROM a, b.")

@@ -40,7 +40,7 @@ def query(node: Any, binder: Binder) -> SqlRelation:
         case exp.Values():
             return values(node, binder)
         case MergeStreams():
-            return merge_streams(node, binder)
+            return merge_streams(node, binder, query)
         case _:
             what, hint = refusal("statement", text=type(node).__name__.upper())
             raise binder.text.error(what, node, hint)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from tests.engine.sql.logs import rows, sql
 from tests.engine.sql.test_random_queries import multiset
 from tests.engine.sql.test_tables import duck
 
@@ -129,3 +130,16 @@ def test_out_of_order_rows_give_the_same_answer() -> None:
     late = wb.from_arrow(rows, time="time", reorder_latency=100, late="drop", name="log")
     text = "SELECT time/60 AS tb, count(*) AS n FROM log GROUP BY time/60"
     assert wb.sql(text, log=late).collect()["n"].to_pylist() == [2, 2, 1]
+
+
+def test_merge_of_queries() -> None:
+    found = rows("MERGE a.time : b.time FROM (SELECT time, len FROM TCP) a, (SELECT time, protocol FROM TCP) b")
+    both = rows("SELECT time, len FROM TCP") + rows("SELECT time, protocol AS len FROM TCP")
+    assert sorted(map(str, found)) == sorted(map(str, both))
+
+
+def test_merge_of_windows_is_refused() -> None:
+    with pytest.raises(wb.SqlError) as refused:
+        sql("MERGE a.time : b.time FROM TUMBLE(TCP, 60) a, TCP b")
+    assert str(refused.value).splitlines()[0] == (
+        "MERGE needs streams, and TUMBLE, HOP, SESSION and CUMULATE need GROUP BY.")
