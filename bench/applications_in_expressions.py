@@ -69,11 +69,11 @@ def pan_tompkins(log: Stream) -> Stream:
 def moments(log: Stream, width: int | str = 100) -> Stream:
     """Vibration: kurtosis, root mean square and crest factor of each `width` ticks, or duration."""
     x = col.x.cast("float64")
-    square = (x - wb.mean(x).cell(width)) * (x - wb.mean(x).cell(width))
-    rms = wb.mean(x * x).sqrt()
-    return log.over_time(
-        every=width, rms=rms.cell(width), crest=(wb.max(abs(x)) / rms).cell(width),
-        kurtosis=(wb.mean(square * square) / (wb.mean(square) * wb.mean(square))).cell(width))
+    m, s2, s3, s4 = wb.mean(x), wb.sum(x * x), wb.sum(x * x * x), wb.sum(x * x * x * x)
+    second, rms = s2 / wb.count() - m * m, (s2 / wb.count()).sqrt()
+    fourth = (s4 - 4 * m * s3 + 6 * m * m * s2) / wb.count() - 3 * m * m * m * m
+    return log.over_time(every=width, kurtosis=(fourth / (second * second)).cell(width), rms=rms.cell(width),
+                         crest=(wb.max(abs(x)) / rms).cell(width))
 
 
 def outliers(log: Stream, width: int = 10, deviations: float = 3.0) -> Stream:

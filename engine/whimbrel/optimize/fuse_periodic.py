@@ -11,6 +11,7 @@ from whimbrel.optimize.slot_spacing import SlotSpacing, spacings_below
 from whimbrel.plan import Node, Operator, Source, walk
 from whimbrel.temporal.bounds import slot_bounds
 from whimbrel.temporal.loop_steps import Joined, PeriodicStep, in_order, ticks_of
+from whimbrel.temporal.shared_windows import share_windows
 
 _BY_POSITION = TemporalColumns, TemporalSamples, RunningAggregate
 """Operators that are fast without a loop over ticks."""
@@ -68,6 +69,7 @@ def _fused(node: Node, spacings: frozenset[SlotSpacing], reasons: dict[str, str]
         if last is None or not is_worthwhile(in_order(last)):
             found += loop.reasons.get(id(node), ())
             continue
+        last = share_windows(last)
         try:
             lasts = _lasting(loop, last)
         except OutsideLoopError as why:

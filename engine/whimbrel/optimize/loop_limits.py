@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -10,10 +10,11 @@ from whimbrel.batch import Schema, numpy_type
 from whimbrel.errors import shortened
 from whimbrel.expr import Expr, columns_of, inlinable, type_of
 from whimbrel.expr.reductions import reduced_in
-from whimbrel.operators import GroupAggregate, Results
-from whimbrel.plan import AggregateFunctions
-from whimbrel.temporal.bounds import slot_bounds
+from whimbrel.operators import OverTime, Results
+from whimbrel.plan import Aggregate, AggregateFunctions
+from whimbrel.temporal.bounds import Boundary, Presence, presence_of, slot_bounds
 from whimbrel.temporal.loop_steps import Adjacent, Joined, PeriodicStep, Slid, Windowed
+from whimbrel.temporal.parts import WindowFold
 
 MAX_SLOTS = 1 << 20
 """Longest window that a loop remembers."""
@@ -71,10 +72,9 @@ def reads_columns(op: Results, schema: Schema) -> bool:
     return set(read) <= set(schema.names)
 
 
-def require_slidable(op: GroupAggregate, schema: Schema) -> None:
+def require_slidable(aggregates: Iterable[Aggregate], schema: Schema) -> None:
     """Require that all aggregates are a few numbers that can be merged, of values that a loop can compute."""
-    require_inline([] if op.condition is None else [op.condition], schema)
-    for _, aggregate in op.measures:
+    for aggregate in aggregates:
         type_ = None if aggregate.expr is None else type_of(aggregate.expr, schema)
         require_inline([expr for expr in (aggregate.expr, aggregate.condition) if expr is not None], schema)
         require(type_ != pa.uint64(), f"{aggregate.show()} is of unsigned 64-bit integers")
@@ -84,6 +84,14 @@ def require_slidable(op: GroupAggregate, schema: Schema) -> None:
         require(steps.merge is not None, f"{aggregate.show()} has no merge=")
         require(steps.columns is None and numpy_type(aggregate.result_type(type_)) is not None,
                  f"{aggregate.show()} is not a number")
+
+
+def require_cells(op: OverTime) -> None:
+    """Require that a function of time has one value for each window of the grid of its multiples."""
+    cell = Presence(Boundary(False, 0, op.every, op.offset), Boundary(True, 0, op.every, op.offset))
+    folds = [part.of for part in op.parts if isinstance(part.of, WindowFold) and part.of.min_rows == 1]
+    require(set(op.presences) == {cell} and all(presence_of(part) == cell for part in op.parts)
+            and len(folds) == len(op.parts), "it is not made of windows of its own multiples")
 
 
 def outlasts_slots(step: PeriodicStep) -> bool:
@@ -97,8 +105,8 @@ def outlasts_slots(step: PeriodicStep) -> bool:
             return bool(step.inputs) and all(map(outlasts_slots, step.inputs))
 
 
-def reads_times(op: GroupAggregate, schema: Schema) -> bool:
-    """Whether one of its aggregates reads when events start."""
+def reads_times(aggregates: Iterable[Aggregate], schema: Schema) -> bool:
+    """Whether one of the aggregates reads when events start or end."""
     found = [aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
-             for _, aggregate in op.measures]
-    return any(isinstance(steps, AggregateFunctions) and steps.timed for steps in found)
+             for aggregate in aggregates]
+    return any(isinstance(steps, AggregateFunctions) and (steps.timed or steps.spans) for steps in found)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from whimbrel.batch import Schema
 from whimbrel.clock import quote_ticks
-from whimbrel.expr import Col
+from whimbrel.expr import Col, Expr, substitute
 from whimbrel.operators import (
     AlignSamples,
     Assume,
     GroupAggregate,
     HoppingWindow,
     Join,
+    OverTime,
     Results,
     Select,
     Shift,
@@ -28,11 +31,12 @@ from whimbrel.optimize.loop_limits import (
     reads_columns,
     reads_times,
     require,
+    require_cells,
     require_inline,
     require_slidable,
 )
 from whimbrel.optimize.slot_spacing import TICKS, SlotSpacing, spacings_of
-from whimbrel.plan import AggregatePhase, Node, Operator, reads_lifetime
+from whimbrel.plan import Aggregate, AggregatePhase, Node, Operator, reads_lifetime
 from whimbrel.temporal.loop_steps import (
     Adjacent,
     FilterStep,
@@ -46,6 +50,8 @@ from whimbrel.temporal.loop_steps import (
     in_order,
     keys_of,
 )
+from whimbrel.temporal.parts import WindowFold
+from whimbrel.temporal.shared_windows import DistinctAggregates
 
 _MAX_DEPTH = 64
 """Most steps in a row of one loop: a longer chain is several loops."""
@@ -148,6 +154,8 @@ class Lowering:
                 return self._joined(op, node, steps)
             case GroupAggregate() if window is not None:
                 return self._windowed(op, node, window, steps[0])
+            case OverTime() if op.every:
+                return self._cells(op, node, steps[0])
         raise OutsideLoopError("a loop has no such operator")
 
     def _require_whole(self, ticks: int, node: Node) -> None:
@@ -178,11 +186,10 @@ class Lowering:
         require(op.part is AggregatePhase.WHOLE and op.grid is None and bool(op.measures),
                  "it is computed in two phases")
         assert isinstance(window.op, SlidingWindow | HoppingWindow)
-        schema = window.inputs[0].schema
-        require_slidable(op, schema)
-        self._require_whole(window.op.size, node)
-        width = window.op.size // self.spacing.period
-        require(width <= MAX_SLOTS, f"its window has more than {MAX_SLOTS:,} places")
+        schema, aggregates = window.inputs[0].schema, [aggregate for _, aggregate in op.measures]
+        require_inline([] if op.condition is None else [op.condition], schema)
+        require_slidable(aggregates, schema)
+        width = self._width(window.op.size, node)
         keys = [step.schema.index(expr.name) if isinstance(expr, Col) else -1 for _, expr in op.keys]
         require(sorted(keys) == sorted(keys_of(step) or ()),
                  "it does not group by the keys for which events never overlap")
@@ -190,10 +197,37 @@ class Lowering:
             return Slid(node.schema, (step,), width, op.measures, op.condition, tuple(keys))
         require(window.op.size == window.op.hop and window.op.label == "start",
                  "its windows overlap, have gaps, or are labelled by their ends")
-        # Points lie anywhere between those of a window's grid, unless every tick is one.
-        require(self.spacing == TICKS, "tumbling windows are in a loop only where every tick may have an event")
-        require(not reads_times(op, schema), "an aggregate of tumbling windows reads the time of events")
+        self._require_ticks(aggregates, schema)
         return Adjacent(node.schema, (step,), width, op.measures, op.condition, offset=window.op.offset)
+
+    def _cells(self, op: OverTime, node: Node, step: PeriodicStep) -> PeriodicStep:
+        """Windows of the grid at whose multiples a function of time has its values. Equal aggregates are one."""
+        require_cells(op)
+        require(not outlasts_slots(step), "it counts events as long as they last")
+        schema, distinct, shown = node.inputs[0].schema, DistinctAggregates(), list[Expr]()
+        for part in op.parts:
+            assert isinstance(part.of, WindowFold)
+            columns: dict[str, Expr] = {text: distinct.column(each) for text, each in part.of.aggregates.items()}
+            shown.append(substitute(part.of.results, columns))
+        aggregates = [aggregate for _, aggregate in distinct.named]
+        require_slidable(aggregates, schema)
+        self._require_ticks(aggregates, schema)
+        windows = schema.with_fields(tuple(distinct.fields(schema)), where=op.show())
+        require_inline(shown, windows)
+        made = Adjacent(windows, (step,), self._width(op.every, node), distinct.named, None, offset=op.offset)
+        return Mapped(node.schema, (made,), tuple(shown))
+
+    def _width(self, ticks: int, node: Node) -> int:
+        """The places of a window."""
+        self._require_whole(ticks, node)
+        width = ticks // self.spacing.period
+        require(width <= MAX_SLOTS, f"its window has more than {MAX_SLOTS:,} places")
+        return width
+
+    def _require_ticks(self, aggregates: Sequence[Aggregate], schema: Schema) -> None:
+        """Points lie anywhere between those of a window's grid, unless every tick is one."""
+        require(self.spacing == TICKS, "tumbling windows are in a loop only where every tick may have an event")
+        require(not reads_times(aggregates, schema), "an aggregate of tumbling windows reads the time of events")
 
 
 def _uses_inputs(step: PeriodicStep, ports: int) -> bool:
