@@ -10,7 +10,7 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import Sorter
-from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable
+from whimbrel.kernels import PORTION_ROWS, Compiled, Kernel, KeyTable, scratch
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.lifetimes.resample import (
     HOLD,
@@ -24,13 +24,15 @@ from whimbrel.kernels.primitives.lifetimes.resample import (
     USED,
     due_points,
     on_line,
+    resample_one,
     resample_rows,
 )
 from whimbrel.operators.rows.assumption_errors import assumption_error, shown_time
 
 Array = np.ndarray[Any, Any]
 
-_resample, _due, _on_line = Compiled(resample_rows), Compiled(due_points), Compiled(on_line)
+_resample, _resample_one = Compiled(resample_rows), Compiled(resample_one)
+_due, _on_line = Compiled(due_points), Compiled(on_line)
 _METHODS = {"hold": HOLD, "nearest": NEAREST, "linear": LINEAR}
 _NO_ENDS = frozen(np.empty(0, np.int64))
 _CAPACITY, _CAPACITY_AT_LEAST = 65_536, 256
@@ -141,9 +143,10 @@ class ResampleKernel(Kernel):
         same = isinstance(batch.ends, int)
         ends, lasts = (_NO_ENDS, batch.ends) if same else (frozen(batch.other), 0)
         buffers = self._buffers(len(batch))
-        self.row = int(_resample(self.row, ids, frozen(batch.sync), ends, lasts, self.base, self.how, self.period,
-                                 self.offset, self.limit, self.last, self.ended, self.following, self.held, self.open,
-                                 self.scalars, *buffers))
+        loop, keyed = (_resample, (ids,)) if self.columns or self.how == NEAREST else (_resample_one, ())
+        self.row = int(loop(self.row, *keyed, frozen(batch.sync), ends, lasts, self.base, self.how, self.period,
+                            self.offset, self.limit, self.last, self.ended, self.following, self.held, self.open,
+                            self.scalars, *buffers))
         if self.scalars[OVERLAP]:
             before = shown_time(batch, int(self.last[ids[self.row]]))
             raise assumption_error(batch, self.row, self.columns, f"begins before the one at {before} has ended",
@@ -179,7 +182,7 @@ class ResampleKernel(Kernel):
         """Buffers for the points of some rows or keys; large ones cost more than a few points do."""
         self.scalars[USED] = 0
         capacity = _CAPACITY if self.many else min(_CAPACITY, max(_CAPACITY_AT_LEAST, 2 * rows))
-        return tuple(np.empty((5, capacity), np.int64))
+        return tuple(scratch(name, capacity) for name in ("point", "left", "right", "age", "apart"))
 
     def _made(self, buffers: tuple[Array, ...]) -> list[Batch]:
         """The rows of some grid points."""
@@ -187,24 +190,24 @@ class ResampleKernel(Kernel):
         self.many = used == len(buffers[0])
         if not used:
             return []
-        time, left, right, age, apart = (buffer[:used] for buffer in buffers)
+        time, left, right, age, apart = (frozen(buffer[:used]) for buffer in buffers)
         columns = tuple(
             column.take(left) if self.how != LINEAR or field.name in self.columns
             else self._on_line(column, field.type, left, right, age, apart)
             for field, column in zip(self.out_schema, self.pool, strict=True))
-        return [Batch(self.out_schema, time.copy(), self.period, columns)]
+        times = np.copy(time) if self.storage is None else self.storage.copy(time)
+        return [Batch(self.out_schema, times, self.period, columns)]
 
     def _on_line(self, column: Column, type_: pa.DataType, left: Array, right: Array, age: Array,
                  apart: Array) -> Column:
         known = right >= 0
         if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
             return column.take_or_null(np.where(known, left, 0), known)
-        valid = column.validity()[left] & column.validity()[right] & known
-        values, out = np.asarray(column.values), np.empty(len(left))
-        low, high = (frozen(values[rows].astype(np.float64)) for rows in (left, right))
+        valid = known if column.valid is None else column.valid[left] & column.valid[right] & known
+        out = (np if self.storage is None else self.storage).empty(len(left), type_.to_pandas_dtype())
         with np.errstate(all="ignore"):
-            _on_line(low, high, frozen(age), frozen(apart), out)
-        return Column(type_, out.astype(type_.to_pandas_dtype()), None if valid.all() else valid)
+            _on_line(np.asarray(column.values), left, right, age, apart, out)
+        return Column(type_, out, None if valid.all() else valid)
 
     def _grow(self, keys: int) -> None:
         if keys <= len(self.last):

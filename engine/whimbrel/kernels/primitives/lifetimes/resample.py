@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.clock.ticks import INF
+from whimbrel.kernels.primitives.hashing.hash_table import index
 
 Array = np.ndarray[Any, Any]
 
@@ -44,8 +45,8 @@ def resample_rows(row: int, ids: Array, sync: Array, ends: Array, lasts: int, ba
     keys : array of int64
         The keys with a sample, of which there are ``scalars[OPEN]``.
     time, left, right, age, apart : array of int64
-        Out: grid points, the samples on both sides (right -1: none), and ticks from the left one to the point and to
-        the right one.
+        Out: grid points and the sample of each. For lines also the sample after it (-1: none), and ticks from the first
+        sample to the point and to the second one.
 
     Returns
     -------
@@ -76,7 +77,9 @@ def resample_rows(row: int, ids: Array, sync: Array, ends: Array, lasts: int, ba
                     high = mine if limit < 0 or whole <= limit else -1
                 elif not later:
                     low = high = before
-            time[used], left[used], right[used], age[used], apart[used] = point, low, high, old, whole
+            time[used], left[used] = point, low
+            if how == LINEAR:
+                right[used], age[used], apart[used] = high, old, whole
             used += 1
             point += period
         following[key] = point
@@ -88,6 +91,51 @@ def resample_rows(row: int, ids: Array, sync: Array, ends: Array, lasts: int, ba
         last[key], held[key] = now, mine
         ended[key] = ends[row] if len(ends) > 0 else now + lasts
         row += 1
+    scalars[USED] = used
+    return row
+
+
+def resample_one(row: int, sync: Array, ends: Array, lasts: int, base: int, how: int, period: int, offset: int,
+                 limit: int, last: Array, ended: Array, following: Array, held: Array, keys: Array, scalars: Array,
+                 time: Array, left: Array, right: Array, age: Array, apart: Array) -> int:
+    """Do the same as :func:`resample_rows` for samples of one key, whose state stays in registers; not for NEAREST."""
+    began, end, point, before = last[0], ended[0], following[0], held[0]
+    used, capacity, rows = scalars[USED], len(time), len(sync)
+    while row < rows:
+        now = sync[index(row)]
+        if now < end:
+            scalars[OVERLAP] = 1
+            break
+        if before < 0:
+            point = max(point, first_point(now, period, offset))
+        if point <= now:
+            whole, high = now - began, base + row
+            if 0 <= limit < whole and how == LINEAR:
+                high = -1
+            while point < now and used < capacity:
+                if 0 <= limit < point - began:  # too old
+                    point = first_point(now, period, offset)
+                    break
+                time[index(used)], left[index(used)] = point, before
+                if how == LINEAR:
+                    right[index(used)], age[index(used)], apart[index(used)] = high, point - began, whole
+                used += 1
+                point += period
+            if point == now and used < capacity:
+                time[index(used)], left[index(used)] = point, base + row
+                if how == LINEAR:
+                    right[index(used)], age[index(used)], apart[index(used)] = base + row, 0, 1
+                used += 1
+                point += period
+            if point <= now:
+                break
+        if before < 0:
+            keys[scalars[OPEN]] = 0
+            scalars[OPEN] += 1
+        began, before = now, base + row
+        end = ends[index(row)] if len(ends) > 0 else now + lasts
+        row += 1
+    last[0], ended[0], following[0], held[0] = began, end, point, before
     scalars[USED] = used
     return row
 
@@ -113,8 +161,9 @@ def due_points(until: int, how: int, period: int, limit: int, last: Array, follo
             if used == capacity:
                 full = True
                 break
-            time[used], left[used], age[used], apart[used] = point, held[key], 0, 1
-            right[used] = -1 if how == LINEAR else held[key]
+            time[used], left[used] = point, held[key]
+            if how == LINEAR:
+                right[used], age[used], apart[used] = -1, 0, 1
             used += 1
             point += period
         following[key] = point
@@ -135,10 +184,19 @@ def due_points(until: int, how: int, period: int, limit: int, last: Array, follo
     return True
 
 
-def on_line(low: Array, high: Array, age: Array, apart: Array, out: Array) -> None:
-    """Values on the lines between two values each; from a number to an infinity it is that infinity."""
+def on_line(values: Array, left: Array, right: Array, age: Array, apart: Array, out: Array) -> None:
+    """Values on the lines between two values each; from a number to an infinity it is that infinity.
+
+    Parameters
+    ----------
+    values : array
+    left, right, age, apart : array of int64
+        As in :func:`resample_rows`. Where there is no right one, the value does not matter.
+    out : array of float
+    """
     for row in range(len(out)):
-        one, other, part, whole = low[row], high[row], age[row], apart[row]
+        part, whole = age[row], apart[row]
+        one, other = np.float64(values[left[row]]), np.float64(values[max(right[row], 0)])
         if part == 0 or one == other:
             out[row] = one
         elif abs(other - one) < np.inf:
