@@ -51,8 +51,8 @@ class KeyedEvents:
         Where those of each key begin; the last entry is the end of the last key.
     rows : array of int64, optional
         To which rows they belong; None: to all, in this order.
-    own : array of int64, optional
-        For times at which one of the events starts, the position of that event.
+    own : array of int64, or range, optional
+        For times at which one of the events starts, the position of that event. A range: all are of one key.
     passed : mapping of Boundary to array of int64
         For some boundaries, and each time, the position after the last event that has passed it: what is known already.
     """
@@ -65,7 +65,7 @@ class KeyedEvents:
     times: Array
     marks: Array
     rows: Array | None
-    own: Array | None = None
+    own: Array | range | None = None
     passed: Mapping[Boundary, Array] = field(default_factory=dict)
 
     def of_key(self, values: Array) -> Array:
@@ -119,7 +119,7 @@ class EventHistory:
 
     def around(self, first: int, bound: int) -> KeyedEvents:
         """The events in the slots of a range, and all events that they may read, key by key."""
-        return replace(self._at(self._whole().sync[first:bound]), own=np.arange(first, bound))
+        return replace(self._at(self._whole().sync[first:bound]), own=range(first, bound))
 
     def at(self, times: Array, ids: Array) -> KeyedEvents:
         """The events that some times, in order, may read, key by key.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Column, Schema
+from whimbrel.batch import Batch, Column, Schema
 from whimbrel.errors import KernelError
-from whimbrel.expr import evaluate
+from whimbrel.expr import Expr, evaluate
 from whimbrel.temporal.bounds import Boundary, column_bounds, known_until
 from whimbrel.temporal.event_history import EventHistory, KeyedEvents, KeyedHistory
 from whimbrel.temporal.parts import EventValue, ReadColumn, ReadColumns, WindowFold
@@ -78,12 +78,21 @@ def _value_of_event(part: ReadColumn, given: KeyedEvents) -> Column:
     """The value of the event that is active at each time, or of one before it."""
     of = part.of
     assert isinstance(of, EventValue)
+    if isinstance(given.own, range) and not part.lag:
+        return _of_neighbors(of.expr, given.events, given.own.start - of.before, given.own.stop - of.before)
     started = positions(Boundary(False, part.lag), given)
     event = (started - 1 if of.held else positions(Boundary(True, part.lag), given)) - of.before
     active = event + of.before < started
     if of.before or of.held:
         active &= event >= (given.of_key(given.begins[:-1]) if len(given.begins) > 2 else given.begins[0])
     return evaluate(of.expr, given.events).take_or_null(np.where(active, event, 0), active)
+
+
+def _of_neighbors(expr: Expr, events: Batch, first: int, stop: int) -> Column:
+    """The values of consecutive events of one key; null before the first one."""
+    begin = max(first, 0)
+    known = evaluate(expr, events.slice(begin, max(stop, begin)))
+    return known if first >= 0 else Column.concat([Column.nulls(known.type, min(-first, stop - first)), known])
 
 
 def _in_order(column: Column, rows: Array | None, length: int) -> Column:

@@ -86,13 +86,14 @@ class WindowFolds:
         return self._windows(given, _at(given, part), presence_of(part))
 
     def column(self, given: KeyedEvents, part: ReadColumn, windows: WindowBounds) -> Column:
-        """The value at each time."""
-        at, rows = _at(given, part), windows.high - windows.low
+        """The value at each time. Times of one window have one value."""
+        rows = windows.high - windows.low
         columns = tuple(_folded_by_python(measure, given, windows) if isinstance(measure, TypedPythonAggregate) else
                         Column(measure.type, rows) if measure.counts_rows else
                         self._folded(measure, loop, given, windows) for measure, loop in self.folds)
-        column = evaluate(self.of.results, Batch(self.schema, at, 1, columns))
-        return with_nulls(column, rows >= self.of.min_rows)
+        column = evaluate(self.of.results, Batch(self.schema, windows.low, 1, columns))
+        column = with_nulls(column, rows >= self.of.min_rows)
+        return column if windows.times is None else repeated(column, windows.times)
 
     def _folded(self, measure: TypedAggregate, loop: Compiled | None, given: KeyedEvents, windows: WindowBounds
                 ) -> Column:
@@ -103,7 +104,7 @@ class WindowFolds:
                         for field, value in enumerate(measure.steps.init)]
             outs = [np.zeros(len(windows.low), dtype) for dtype in measure.out_dtypes]
             known = np.empty(len(windows.low), np.bool_)
-            arguments = (*windows, *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
+            arguments = (*windows[:5], *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
                          *suffixes, *outs, known)
             steps = int((windows.high - windows.low).sum()) if measure.steps.merge is None else len(windows.low)
             with wait_for_compiler(_LONGEST_WAIT_S) if steps > _MANY_STEPS else nullcontext():
@@ -117,6 +118,7 @@ class WindowFolds:
         if known and presence.end is not None:
             low, high = given.passed[presence.end], given.passed[presence.begin]
         events = given.events.sync, given.ends, given.lasts, frozen(given.begins), frozen(at), frozen(given.marks)
+        times = None
         match self.of.window:
             case TimeWindow(back, lookahead):
                 if known:
@@ -125,26 +127,33 @@ class WindowFolds:
                     _time_windows(*events, back, lookahead, low, cut, high)
                 since, until_ = (at - back + 1, at + lookahead + 1) if self.spans else (_NONE, _NONE)
             case CellWindow(size, offset):
-                if not known:
-                    _cell_windows(*events, size, offset, low, high)
+                if known:
+                    began = at - (at - offset) % size if self.spans else _NONE
+                else:
+                    began, times = scratch("since", len(at)), scratch("times", len(at))
+                    windows = int(_cell_windows(*events, size, offset, low, high, began, times))
+                    low, high, began, times = (each[:windows] for each in (low, high, began, times))
                 cut = np.minimum(low + 1, high) if self.spans else low
-                since = at - (at - offset) % size if self.spans else _NONE
-                until_ = since + size
+                since, until_ = (began, began + size) if self.spans else (_NONE, _NONE)
             case RowWindow(rows):
                 _row_windows(given.events.sync, frozen(given.begins), frozen(given.numbers), frozen(at),
                              frozen(given.marks), rows, low, cut, high)
                 since, until_ = (np.full(len(at), MIN_TIME), at + 1) if self.spans else (_NONE, _NONE)
-        return WindowBounds(*map(frozen, (low, cut, high, since, until_)))
+        return WindowBounds(*map(frozen, (low, cut, high, since, until_)), times)
 
 
 class WindowBounds(NamedTuple):
-    """Of each window the positions where it begins and ends, of a cut between, and the times that it spans."""
+    """Of each window the positions where it begins and ends, of a cut between, and the times that it spans.
+
+    `times` says for how many consecutive times each window is there; None: for one.
+    """
 
     low: Array
     cut: Array
     high: Array
     since: Array
     until: Array
+    times: Array | None
 
 
 def positions(boundary: Boundary, given: KeyedEvents) -> Array:
@@ -152,7 +161,8 @@ def positions(boundary: Boundary, given: KeyedEvents) -> Array:
     if boundary in given.passed:
         return given.passed[boundary]
     if given.own is not None and not (boundary.shift or boundary.size):  # events before it have ended, and it has not
-        return given.own + (not boundary.of_end)
+        step, own = int(not boundary.of_end), given.own
+        return np.arange(own.start + step, own.stop + step) if isinstance(own, range) else own + step
     times, lag = (given.ends, given.lasts) if boundary.of_end else (given.events.sync, 0)
     found = np.empty(len(given.times), np.int64)
     _count_until(times, frozen(given.begins), frozen(given.times), frozen(given.marks), lag + boundary.shift, found)
@@ -173,6 +183,14 @@ def with_nulls(column: Column, there: Mask) -> Column:
     return column.take_or_null(np.arange(len(there)), there)
 
 
+def repeated(column: Column, times: Array) -> Column:
+    """Each value so many times."""
+    if not column.fixed:
+        return column.take(np.repeat(np.arange(len(times)), times))
+    return Column(column.type, np.repeat(column.values, times),
+                  None if column.valid is None else np.repeat(column.valid, times))
+
+
 def _apart(window: TimeWindow | RowWindow | CellWindow) -> bool:
     """Whether two windows have few events in common, or all."""
     return isinstance(window, CellWindow) or (isinstance(window, RowWindow) and window.rows <= FEW_TWICE)
@@ -191,7 +209,7 @@ def _folded_by_python(measure: TypedPythonAggregate, given: KeyedEvents, windows
     found = list[Any]()
     first, done, state = -1, -1, None
     with explained_errors([measure]):
-        for low, _, high, *span in zip(*(each.tolist() or [0] * len(windows.low) for each in windows), strict=True):
+        for low, _, high, *span in zip(*(each.tolist() or [0] * len(windows.low) for each in windows[:5]), strict=True):
             if low >= high:
                 found.append(None)
                 continue

@@ -101,8 +101,8 @@ def window_cuts(starts: Array, begins: Array, at: Array, marks: Array, lookahead
 
 
 def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Array, marks: Array, size: int,
-                 offset: int, low: Array, high: Array) -> None:
-    """Write the positions of the events that are active in the window of a grid that holds a time.
+                 offset: int, low: Array, high: Array, since: Array, times: Array) -> int:
+    """Write the positions of the events that are active in the windows of a grid that hold some times.
 
     Parameters
     ----------
@@ -110,21 +110,31 @@ def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Arra
         As in :func:`time_windows`.
     size, offset : int
         Windows begin at ``offset + k * size``.
-    low, high : array of int64
-        The result, one entry for each of `at`.
+    low, high, since, times : array of int64
+        The result: for each window of a key that holds some of `at`, where its events are, when it begins, and how many
+        of the times it holds.
+
+    Returns
+    -------
+    int
+        The number of windows.
     """
+    windows = 0
     for key in range(marks.shape[0] - 1):
-        if marks[key] < marks[key + 1]:
-            stop, first = begins[key + 1], at[marks[key]]
+        mark, end = index(marks[key]), index(marks[key + 1])
+        if mark < end:
+            stop, first = begins[key + 1], at[mark]
             cell = first - (first - offset) % size
             oldest = first_after(ends, begins[key], stop, cell - lasts)
             newest = first_after(starts, begins[key], stop, cell + size - 1)
-            for mark in range(marks[key], marks[key + 1]):
-                if at[mark] - cell >= size:
-                    cell = at[mark] - (at[mark] - offset) % size
-                    oldest = advance(ends, oldest, stop, cell - lasts)
-                    newest = advance(starts, newest, stop, cell + size - 1)
-                low[mark], high[mark] = oldest, newest
+        while mark < end:
+            cell, held = at[mark] - (at[mark] - offset) % size, mark
+            oldest = leap(ends, oldest, stop, cell - lasts)
+            newest = leap(starts, newest, stop, cell + size - 1)
+            mark = index(leap(at, mark, end, cell + size - 1))
+            low[windows], high[windows], since[windows], times[windows] = oldest, newest, cell, mark - held
+            windows += 1
+    return windows
 
 
 def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: Array, rows: int, low: Array,
@@ -183,3 +193,12 @@ def advance(times: Array, position: int, stop: int, time: int) -> int:
     while position < stop and times[position] <= time:
         position += 1
     return position
+
+
+def leap(times: Array, position: int, stop: int, time: int) -> int:
+    """The same as :func:`advance`, by exponential search: many times may have passed."""
+    step = 1
+    while position + step <= stop and times[index(position + step - 1)] <= time:
+        position += step
+        step *= 2
+    return first_after(times, position, min(position + step, stop), time)
