@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whimbrel.kernels.checked_arithmetic import primitives
+from whimbrel.kernels.checked_arithmetic import primitives, vectorized_primitives
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,8 @@ class CompiledForm:
     python : callable
         Takes what the function takes.
     answer : sequence of {"int64", "float64", "boolean"}
-        What `python` answers with: so many numbers in a tuple.
+        What `python` answers with: so many numbers in a tuple. Empty: the text never asks it, and is for loops over
+        many states.
     """
 
     text: str
@@ -39,15 +40,21 @@ class CompiledForm:
         import numba
         import numpy as np
 
+        scope: dict[str, Any] = {"__name__": "whimbrel_generated", "math": math, "np": np}
+        scope |= primitives() | {"slow": self._slow()} if self.answer else vectorized_primitives()
+        exec(self.text, scope)
+        return numba.njit(nogil=True)(scope[self.name])
+
+    def _slow(self) -> Any:
+        """What asks Python."""
+        import numba
+
         kinds = f"Tuple(({', '.join(self.answer)},))"
         lines = ["def make(objmode, python):", "    def slow(*given):", f"        with objmode(out='{kinds}'):",
                  "            out = python(*given)", "        return out", "    return slow", ""]
         scope: dict[str, Any] = {}
         exec("\n".join(lines), scope)
-        slow = numba.njit(scope["make"](numba.objmode, self.python))
-        scope = {"__name__": "whimbrel_generated", "math": math, "np": np, **primitives(), "slow": slow}
-        exec(self.text, scope)
-        return numba.njit(nogil=True)(scope[self.name])
+        return numba.njit(scope["make"](numba.objmode, self.python))
 
 
 def with_compiled_form(function: Callable[..., Any], form: CompiledForm | None) -> Callable[..., Any]:

@@ -112,6 +112,9 @@ class AggregateFunctions:
         left.
     twice : TwoPasses, optional
         What computes the same, but for rounding, where all values lie together: if it needs less for each.
+    flagged : callable, optional
+        (state, value) -> fields of the state with one row more, and whether only `accumulate` can say what they are. It
+        leaves no loop, so SIMD instructions can compute several states at once.
     """
 
     init: State
@@ -128,6 +131,7 @@ class AggregateFunctions:
     always: bool = False
     spoiled: Callable[[Any], Any] | None = None
     twice: TwoPasses | None = None
+    flagged: Callable[..., tuple[Any, ...]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

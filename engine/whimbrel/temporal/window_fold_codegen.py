@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.kernels.source_text import comment, indented
 from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, TwoPasses
@@ -14,13 +16,19 @@ _COMMON_EVENTS = 16
 """Fewer common events are folded sooner one window after the other."""
 
 
-def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, *, apart: bool) -> Compiled:
+_IN_STEP, _AT_ONCE = 64, 4
+"""Windows in step that are folded together, and the events that each takes in at once."""
+
+
+def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, *, apart: bool, slides: bool
+                  ) -> Compiled:
     """The loop over windows ``[low, high)`` of positions.
 
     Where states merge, each window has a cut. What lies before the cut is folded backwards, once for all windows with
     this cut; what lies after it is folded forwards. So a window costs two steps, and its value depends on its events
     and its cut only (van Herk, 1992). Other windows are folded from their first event on. Neighboring ones that share
-    most events are folded side by side: one step waits for the step before it, but not for those of other windows.
+    most events are folded side by side: one step waits for the step before it, but not for those of other windows. Many
+    windows that are in step, each one event after the one before, are folded together by SIMD instructions.
 
     Parameters
     ----------
@@ -31,10 +39,14 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, 
     apart : bool
         Whether two windows share few events, or all. Then one with the events of the window before has its value, and
         an aggregate of two passes goes through the events of a window twice.
+    slides : bool
+        Whether windows follow each other event by event.
     """
     states = shows_states(steps, AggregatePhase.WHOLE)
     twice, repeats = steps.twice if apart else None, apart and not steps.spans
-    imports, functions = bind_steps(twice or steps, "", _roles(steps, twice))
+    together = slides and not steps.spans and (twice is not None or steps.flagged is not None)
+    imports, functions = bind_steps(twice or steps, "", [*_roles(steps, twice), *(
+        ["flagged"] if together and twice is None else [])])
     fields, shown = range(len(steps.init)), outputs(steps, AggregatePhase.WHOLE)
     values, suffix, out = (", ".join(f"{name}{at}" for at in columns) for name, columns in (
         ("value", range(inputs)), ("suffix", fields), ("out", shown)))
@@ -51,6 +63,8 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, 
         *imports,
         *([] if states else [SHOW]),
         "from whimbrel.kernels.primitives.hashing.hash_table import index",
+        *(["from numpy import uintp", "from whimbrel.kernels.primitives.temporal.window_runs import in_step"]
+          if together else []),
         "",
         "",
         *(lines.continued(values) if side_by_side else []),
@@ -58,9 +72,11 @@ def fold_function(aggregate: Aggregate, steps: AggregateFunctions, inputs: int, 
         "    first, middle, done = -1, -1, -1",
         *indented(["before, after, parted, like = -1, -1, -1, 0"] if repeats else []),
         f"    state = {lines.fresh}",
-        *(["    window = -1", "    while window + 1 < low.shape[0]:", "        window += 1",
-           *indented(lines.side_by_side(values, shows), 2)] if side_by_side else
-          ["    for window in range(low.shape[0]):"]),
+        *indented(lines.lanes() if together else []),
+        *(["    window = -1", "    while window + 1 < low.shape[0]:", "        window += 1"]
+          if together or side_by_side else ["    for window in range(low.shape[0]):"]),
+        *indented(lines.in_step(shows) if together else [], 2),
+        *indented(lines.side_by_side(values, shows) if side_by_side else [], 2),
         "        out_valid[window] = False",
         "        begin, stop = index(low[window]), index(high[window])",
         "        if begin >= stop:",
@@ -83,7 +99,7 @@ class _Lines:
     """The lines that fold one window."""
 
     def __init__(self, algebra: AggregateFunctions | TwoPasses, inputs: int, steps: AggregateFunctions) -> None:
-        self.steps, self.inputs = steps, inputs
+        self.algebra, self.steps, self.inputs = algebra, steps, inputs
         self.fields = range(len(steps.init))
         self.fresh = fresh_state(algebra)
 
@@ -130,6 +146,52 @@ class _Lines:
                 f"first, done, state = {lows[-1]}, {highs[-1]}, state{_LANES - 1}",
                 f"for folded in ({', '.join(f'state{lane}' for lane in lanes)}):", *indented([*shows, "window += 1"]),
                 "window -= 1", "continue"])])]
+
+    def lanes(self) -> list[str]:
+        """Arrays for the states of windows in step: before the second pass, and in it."""
+        twice = self.algebra if isinstance(self.algebra, TwoPasses) else None
+        states = {"lane": self.algebra.init} | ({} if twice is None else {"about": twice.turn(twice.init)})
+        return [f"{name}{at} = np.empty({_IN_STEP}, np.{np.asarray(field).dtype})"
+                for name, fields in states.items() for at, field in enumerate(fields)]
+
+    def in_step(self, shows: list[str]) -> list[str]:
+        """Many windows from this one on, if they are in step and no value is missing: event by event in all of them."""
+        first, lane = range(len(self.algebra.init)), "uintp(lane)"
+        fields = first
+        passes = [f"for lane in range({_IN_STEP}):", f"    {stored('lane', lane, first, self.fresh)}"]
+        if isinstance(self.algebra, TwoPasses):
+            fields = range(len(self.algebra.turn(self.algebra.init)))
+            turned = f"turn({tuple_of('lane', lane, first)})"
+            passes += [*self._through("lane", first, "accumulate"), f"for lane in range({_IN_STEP}):",
+                       f"    {stored('about', lane, fields, turned)}",
+                       *self._through("about", fields, "again")]
+        else:
+            passes += ["bad = False", *self._through("lane", fields, "flagged")]
+        kept = "about" if isinstance(self.algebra, TwoPasses) else "lane"
+        end = [f"for lane in range({_IN_STEP}):", f"    folded = {tuple_of(kept, lane, fields)}",
+               *indented([*shows, "window += 1"]), "window -= 1", "first, done = -1, -1", "continue"]
+        return [f"if valid.shape[0] == 0 and in_step(low, high, window, {_IN_STEP}):",
+                *indented(["begin, width = low[window], high[window] - low[window]", *passes,
+                           *(end if kept == "about" else ["if not bad:", *indented(end)])])]
+
+    def _through(self, name: str, fields: range, function: str) -> list[str]:
+        """Each window takes in its events, a few at a time."""
+        names, flagged = [f"field{at}" for at in fields], function == "flagged"
+        state = f"({', '.join(names)},)"
+        given = ", ".join(f"value{at}[uintp(begin + taken + lane + {{0}})]" for at in range(self.inputs))
+        given += ", start[uintp(begin + taken + lane + {0})]" if self.steps.timed else ""
+        found = ", ".join([*names, *(["asked"] if flagged else [])])
+
+        def taking(events: int) -> list[str]:
+            lines = [f"({', '.join(names)},) = ({into(name, 'uintp(lane)', fields)},)"]
+            for at in range(events):
+                lines += [f"({found},) = {function}({state}, {given.format(at)})",
+                          *(["bad |= asked"] if flagged else [])]
+            return [f"for lane in range({_IN_STEP}):",
+                    *indented([*lines, stored(name, "uintp(lane)", fields, state)]), f"taken += {events}"]
+
+        return ["taken = 0", f"while taken + {_AT_ONCE} <= width:", *indented(taking(_AT_ONCE)),
+                "while taken < width:", *indented(taking(1))]
 
     def halves(self) -> list[str]:
         """What lies before the cut, and what lies after it."""

@@ -16,6 +16,7 @@ from whimbrel.kernels.primitives.temporal.event_positions import (
     cell_windows,
     count_until,
     row_windows,
+    row_windows_of_events,
     time_windows,
     window_cuts,
 )
@@ -40,6 +41,7 @@ Array = np.ndarray[Any, Any]
 _count_until, _time_windows = Compiled(count_until), Compiled(time_windows)
 _window_cuts = Compiled(window_cuts)
 _cell_windows, _row_windows = Compiled(cell_windows), Compiled(row_windows)
+_row_windows_of_events = Compiled(row_windows_of_events)
 _MANY_STEPS = 20_000
 """Steps that take longer when interpreted than the compiler does."""
 _LONGEST_WAIT_S = 30
@@ -70,7 +72,8 @@ class WindowFolds:
             assert isinstance(steps, AggregateFunctions)
             measure = TypedAggregate(name, aggregate, steps, schema)
             loop = None if measure.counts_rows else fold_function(aggregate, steps, len(measure.value_dtypes),
-                                                                  apart=_apart(of.window))
+                                                                  apart=_apart(of.window),
+                                                              slides=not isinstance(of.window, CellWindow))
             self.folds.append((measure, loop))
         self.compiled = all(loop is None for _, loop in self.folds)
         self.spans = any(measure.steps.spans for measure, _ in self.folds)
@@ -83,7 +86,7 @@ class WindowFolds:
 
     def windows(self, given: KeyedEvents, part: ReadColumn) -> WindowBounds:
         """The window of each time, in arrays that the next call writes again."""
-        return self._windows(given, _at(given, part), presence_of(part))
+        return self._windows(given, part, presence_of(part))
 
     def column(self, given: KeyedEvents, part: ReadColumn, windows: WindowBounds) -> Column:
         """The value at each time. Times of one window have one value."""
@@ -104,15 +107,16 @@ class WindowFolds:
                         for field, value in enumerate(measure.steps.init)]
             outs = [np.zeros(len(windows.low), dtype) for dtype in measure.out_dtypes]
             known = np.empty(len(windows.low), np.bool_)
-            arguments = (*windows[:5], *_lifetimes(measure, given), *map(frozen, values), valid if len(valid) else NO_MASK,
-                         *suffixes, *outs, known)
+            arguments = (*windows[:5], *_lifetimes(measure, given), *map(frozen, values),
+                         valid if len(valid) else NO_MASK, *suffixes, *outs, known)
             steps = int((windows.high - windows.low).sum()) if measure.steps.merge is None else len(windows.low)
             with wait_for_compiler(_LONGEST_WAIT_S) if steps > _MANY_STEPS else nullcontext():
                 self.compiled = loop.ready(*arguments)
             loop(*arguments)
         return measure.joined(outs) if measure.steps.columns is not None else measure.column(outs[0], known)
 
-    def _windows(self, given: KeyedEvents, at: Array, presence: Presence) -> WindowBounds:
+    def _windows(self, given: KeyedEvents, part: ReadColumn, presence: Presence) -> WindowBounds:
+        at = _at(given, part)
         low, cut, high = (scratch(name, len(at)) for name in ("low", "cut", "high"))
         known = presence.end is not None and {presence.begin, presence.end} <= given.passed.keys()
         if known and presence.end is not None:
@@ -136,10 +140,14 @@ class WindowFolds:
                 cut = np.minimum(low + 1, high) if self.spans else low
                 since, until_ = (began, began + size) if self.spans else (_NONE, _NONE)
             case RowWindow(rows):
-                _row_windows(given.events.sync, frozen(given.begins), frozen(given.numbers), frozen(at),
-                             frozen(given.marks), rows, low, cut, high)
+                begins, numbers, marks = map(frozen, (given.begins, given.numbers, given.marks))
+                if given.own is not None and part.lag == 0:
+                    own = positions(Boundary(True, 0), given)
+                    _row_windows_of_events(begins, numbers, frozen(own), marks, rows, low, cut, high)
+                else:
+                    _row_windows(given.events.sync, begins, numbers, frozen(at), marks, rows, low, cut, high)
                 since, until_ = (np.full(len(at), MIN_TIME), at + 1) if self.spans else (_NONE, _NONE)
-        return WindowBounds(*map(frozen, (low, cut, high, since, until_)), times)
+        return WindowBounds(frozen(low), frozen(cut), frozen(high), frozen(since), frozen(until_), times)
 
 
 class WindowBounds(NamedTuple):

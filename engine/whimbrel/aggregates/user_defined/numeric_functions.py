@@ -75,7 +75,8 @@ def number_steps(name: str, init: Any, roles: Roles, values: Sequence[Kind], *,
         result=writing.result(roles.result, result),
         remove=None if taken is None else writing.step(
             "remove" if roles.remove is not None else "difference", taken),
-        inputs=len(values), timed=times == 1, spans=times == 2, in_order=roles.merge is None)
+        inputs=len(values), timed=times == 1, spans=times == 2, in_order=roles.merge is None,
+        flagged=writing.flagged("accumulate", roles.accumulate) if roles.merge is None else None)
     return steps, "float" if result == "either" else result
 
 
@@ -227,11 +228,7 @@ class _Writing:
         asked = ", ".join(["state", *given])
 
         def leave(value: Value) -> list[str]:
-            fields = flattened(value)
-            if len(fields) != len(kinds) or isinstance(value, tuple) != self.shape.tupled:
-                raise NotCompiled(f"{role} gives no state like the first")
-            texts = [writer.whole(each) if kind == "bool" and each.kind == "bool" else writer.as_kind(each, kind)
-                     for each, kind in zip(fields, kinds, strict=True)]
+            texts = self._fields(role, writer, value)
             back = ["if bad:", f"    return slow({asked})"] if writer.flagged else []
             return [*back, f"return ({', '.join(texts)},)"]
 
@@ -241,6 +238,33 @@ class _Writing:
         text = _text(role, asked, writer)
         python = self._state_in_python(role, function, merges=merges)
         return with_compiled_form(python, CompiledForm(text, role, python, [_MACHINE[kind] for kind in kinds]))
+
+    def flagged(self, role: str, function: Function) -> Function:
+        """The function that gives the fields of a state, and whether Python must be asked for them."""
+        asked = ", ".join(["state", *self.parameters])
+        values = [_given(kind, name) for kind, name in zip(self.given, self.parameters, strict=True)]
+
+        def leave(value: Value) -> list[str]:
+            return [f"return ({', '.join([*self._fields(role, writer, value), 'bad'])},)"]
+
+        with _of_role(role):
+            writer = _writer(function, [self.shape.value("state"), *values], leave)
+            writer.write()
+        writer.flagged = True  # it begins with the flag
+        python = self._state_in_python(role, function, merges=False)
+
+        def step(state: State, *given: Any) -> tuple[Any, ...]:
+            return (*python(state, *given), False)
+
+        return with_compiled_form(step, CompiledForm(_text(role, asked, writer), role, step, []))
+
+    def _fields(self, role: str, writer: Writer, value: Value) -> list[str]:
+        """The texts of the fields of a state."""
+        fields, kinds = flattened(value), self.shape.kinds
+        if len(fields) != len(kinds) or isinstance(value, tuple) != self.shape.tupled:
+            raise NotCompiled(f"{role} gives no state like the first")
+        return [writer.whole(each) if kind == "bool" and each.kind == "bool" else writer.as_kind(each, kind)
+                for each, kind in zip(fields, kinds, strict=True)]
 
     def result(self, function: Function, kind: Kind) -> Function:
         """The function that gives the value."""

@@ -167,6 +167,29 @@ def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: 
                 cut[mark], high[mark] = max(multiple, low[mark]), newest
 
 
+def row_windows_of_events(begins: Array, numbers: Array, own: Array, marks: Array, rows: int, low: Array, cut: Array,
+                          high: Array) -> None:
+    """Do the same as :func:`row_windows` for times at which events start.
+
+    Parameters
+    ----------
+    own : array of int64
+        The position of the event of each time.
+    begins, numbers, marks, rows, low, cut, high
+        As in :func:`row_windows`.
+    """
+    for key in range(marks.shape[0] - 1):
+        if marks[key] < marks[key + 1]:
+            begin, first = begins[key], own[marks[key]]
+            multiple = first - (numbers[key] + first - begin) % rows
+            for mark in range(index(marks[key]), index(marks[key + 1])):
+                event = own[mark]
+                while multiple + rows <= event:
+                    multiple += rows
+                oldest = max(begin, event + 1 - rows)
+                low[mark], cut[mark], high[mark] = oldest, max(multiple, oldest), event + 1
+
+
 def first_after(times: Array, low: int, high: int, time: int) -> int:
     """The first position of a range whose time is later than this one, by bisection."""
     while low < high:
