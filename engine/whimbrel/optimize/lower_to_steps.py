@@ -51,7 +51,7 @@ from whimbrel.temporal.loop_steps import (
     keys_of,
 )
 from whimbrel.temporal.parts import WindowFold
-from whimbrel.temporal.shared_windows import DistinctAggregates
+from whimbrel.temporal.shared_windows import AggregatesByMeaning
 
 _MAX_DEPTH = 64
 """Most steps in a row of one loop: a longer chain is several loops."""
@@ -204,7 +204,7 @@ class Lowering:
         """Windows of the grid at whose multiples a function of time has its values. Equal aggregates are one."""
         require_cells(op)
         require(not outlasts_slots(step), "it counts events as long as they last")
-        schema, distinct, shown = node.inputs[0].schema, DistinctAggregates(), list[Expr]()
+        schema, distinct, shown = node.inputs[0].schema, AggregatesByMeaning(), list[Expr]()
         for part in op.parts:
             assert isinstance(part.of, WindowFold)
             columns: dict[str, Expr] = {text: distinct.column(each) for text, each in part.of.aggregates.items()}

@@ -1,4 +1,4 @@
-"""Compute windows of a periodic loop once for all steps that read them."""
+"""Compute equal windows of a periodic loop once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whimbrel.temporal.loop_steps import Adjacent, Mapped, PeriodicStep, Slid, W
 
 
 @dataclass
-class DistinctAggregates:
+class AggregatesByMeaning:
     """The aggregates of a window. Those of the same text and functions are one.
 
     Parameters
@@ -61,7 +61,7 @@ def share_windows(last: PeriodicStep) -> PeriodicStep:
     if all(len(group) == 1 for group in alike.values()):
         return last
     made: dict[int, PeriodicStep] = {}
-    shared: dict[int, tuple[Windowed, DistinctAggregates]] = {}
+    shared: dict[int, tuple[Windowed, AggregatesByMeaning]] = {}
     for step in steps:
         inputs = tuple(made[id(each)] for each in step.inputs)
         group = alike[_window_of(step)] if isinstance(step, Windowed) else []
@@ -86,11 +86,11 @@ def _window_of(step: Windowed) -> tuple[Any, ...]:
     return type(step), id(step.inputs[0]), step.width, grid, keys, id(step.condition)
 
 
-def _together(group: list[Windowed], inputs: tuple[PeriodicStep, ...]) -> tuple[Windowed, DistinctAggregates]:
+def _together(group: list[Windowed], inputs: tuple[PeriodicStep, ...]) -> tuple[Windowed, AggregatesByMeaning]:
     """One step with the aggregates of all of these."""
     first = group[0]
     keys = first.schema.fields[:len(first.schema.fields) - len(first.aggregates)]
-    aggregates = DistinctAggregates(tuple(field.name for field in keys))
+    aggregates = AggregatesByMeaning(tuple(field.name for field in keys))
     for step in group:
         for _, aggregate in step.aggregates:
             aggregates.column(aggregate)

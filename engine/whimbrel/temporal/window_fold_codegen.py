@@ -151,8 +151,9 @@ class _Lines:
         """Arrays for the states of windows in step: before the second pass, and in it."""
         twice = self.algebra if isinstance(self.algebra, TwoPasses) else None
         states = {"lane": self.algebra.init} | ({} if twice is None else {"about": twice.turn(twice.init)})
-        return [f"{name}{at} = np.empty({_IN_STEP}, np.{np.asarray(field).dtype})"
-                for name, fields in states.items() for at, field in enumerate(fields)]
+        return [f"{', '.join(f'{name}{at}' for at in range(len(fields)))}, = "
+                f"{', '.join(f'np.empty({_IN_STEP}, np.{np.asarray(field).dtype})' for field in fields)},"
+                for name, fields in states.items()]
 
     def in_step(self, shows: list[str]) -> list[str]:
         """Many windows from this one on, if they are in step and no value is missing: event by event in all of them."""
@@ -178,20 +179,20 @@ class _Lines:
         """Each window takes in its events, a few at a time."""
         names, flagged = [f"field{at}" for at in fields], function == "flagged"
         state = f"({', '.join(names)},)"
-        given = ", ".join(f"value{at}[uintp(begin + taken + lane + {{0}})]" for at in range(self.inputs))
-        given += ", start[uintp(begin + taken + lane + {0})]" if self.steps.timed else ""
+        given = ", ".join(f"value{at}[uintp(begin + taken + lane + more)]" for at in range(self.inputs))
+        given += ", start[uintp(begin + taken + lane + more)]" if self.steps.timed else ""
         found = ", ".join([*names, *(["asked"] if flagged else [])])
 
-        def taking(events: int) -> list[str]:
-            lines = [f"({', '.join(names)},) = ({into(name, 'uintp(lane)', fields)},)"]
-            for at in range(events):
-                lines += [f"({found},) = {function}({state}, {given.format(at)})",
-                          *(["bad |= asked"] if flagged else [])]
-            return [f"for lane in range({_IN_STEP}):",
-                    *indented([*lines, stored(name, "uintp(lane)", fields, state)]), f"taken += {events}"]
+        taking = [f"({found},) = {function}({state}, {given})", *(["bad |= asked"] if flagged else [])]
 
-        return ["taken = 0", f"while taken + {_AT_ONCE} <= width:", *indented(taking(_AT_ONCE)),
-                "while taken < width:", *indented(taking(1))]
+        def through(events: int) -> list[str]:
+            return [f"for lane in range({_IN_STEP}):", *indented([
+                f"({', '.join(names)},) = ({into(name, 'uintp(lane)', fields)},)",
+                f"for more in range({events}):", *indented(taking),
+                stored(name, "uintp(lane)", fields, state)]), f"taken += {events}"]
+
+        return ["taken = 0", f"while taken + {_AT_ONCE} <= width:", *indented(through(_AT_ONCE)),
+                "while taken < width:", *indented(through(1))]
 
     def halves(self) -> list[str]:
         """What lies before the cut, and what lies after it."""
