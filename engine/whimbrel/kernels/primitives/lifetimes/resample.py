@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import uintp
 
 from whimbrel.clock.ticks import INF
-from whimbrel.kernels.primitives.hashing.hash_table import index
 
 Array = np.ndarray[Any, Any]
 
@@ -102,7 +102,7 @@ def resample_one(row: int, sync: Array, ends: Array, lasts: int, base: int, how:
     began, end, point, before = last[0], ended[0], following[0], held[0]
     used, capacity, rows = scalars[USED], len(time), len(sync)
     while row < rows:
-        now = sync[index(row)]
+        now = sync[uintp(row)]
         if now < end:
             scalars[OVERLAP] = 1
             break
@@ -116,15 +116,15 @@ def resample_one(row: int, sync: Array, ends: Array, lasts: int, base: int, how:
                 if 0 <= limit < point - began:  # too old
                     point = first_point(now, period, offset)
                     break
-                time[index(used)], left[index(used)] = point, before
+                time[uintp(used)], left[uintp(used)] = point, before
                 if how == LINEAR:
-                    right[index(used)], age[index(used)], apart[index(used)] = high, point - began, whole
+                    right[uintp(used)], age[uintp(used)], apart[uintp(used)] = high, point - began, whole
                 used += 1
                 point += period
             if point == now and used < capacity:
-                time[index(used)], left[index(used)] = point, base + row
+                time[uintp(used)], left[uintp(used)] = point, base + row
                 if how == LINEAR:
-                    right[index(used)], age[index(used)], apart[index(used)] = base + row, 0, 1
+                    right[uintp(used)], age[uintp(used)], apart[uintp(used)] = base + row, 0, 1
                 used += 1
                 point += period
             if point <= now:
@@ -133,7 +133,7 @@ def resample_one(row: int, sync: Array, ends: Array, lasts: int, base: int, how:
             keys[scalars[OPEN]] = 0
             scalars[OPEN] += 1
         began, before = now, base + row
-        end = ends[index(row)] if len(ends) > 0 else now + lasts
+        end = ends[uintp(row)] if len(ends) > 0 else now + lasts
         row += 1
     last[0], ended[0], following[0], held[0] = began, end, point, before
     scalars[USED] = used
