@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from whimbrel.operators import Between
+from whimbrel.optimize.absorb_calendar import absorb_calendar, cancel_cells
 from whimbrel.optimize.absorb_panes import absorb_panes
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_session import absorb_session
@@ -30,7 +31,8 @@ from whimbrel.optimize.two_phase_aggregate import split_windows
 from whimbrel.optimize.widen_windows import widen_windows
 from whimbrel.plan import Node, rewrite
 
-RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_session, absorb_panes)
+RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_calendar, cancel_cells,
+                                               absorb_session, absorb_panes)
 """Local rewrites of one node, repeated until none of them finds anything to do."""
 
 _MAX_ABSORBED: Final = 64

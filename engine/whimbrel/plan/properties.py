@@ -9,6 +9,7 @@ from math import gcd
 from typing import Literal
 
 from whimbrel.clock import TickUnit
+from whimbrel.clock.calendar_grid import CalendarWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,8 @@ class Properties:
         Events are samples of a timebase.
     window_samples : int, optional
         Segments have at most so many samples.
+    calendar : CalendarWindows, optional
+        Starts and ends lie on a grid of the calendar (the output of a window of the calendar).
     named_unit : {"s", "ms", "us", "ns"} or None
         Of a source with integer times: the unit that the name of its time column ends with.
     """
@@ -173,6 +176,7 @@ class Properties:
     points: bool = False
     sampling: Sampling | None = None
     window_samples: int | None = None
+    calendar: CalendarWindows | None = None
     named_unit: TickUnit = None
 
     def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:

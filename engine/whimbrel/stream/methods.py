@@ -732,14 +732,41 @@ class Methods:
         """
         return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
-    def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start") -> Self:
-        """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
-        return self._unary(operators.tumbling_window, size, offset=offset, label=label)
+    def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start",
+                        timezone: str | None = None, week_start: str = "monday") -> Self:
+        """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
 
-    def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration | None = None,
-                       label: Label = "start") -> Self:
-        """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
-        return self._unary(operators.hopping_window, size, hop, offset=offset, label=label)
+        Parameters
+        ----------
+        size : str, timedelta or int, > 0
+            Length of a window. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of the calendar. See
+            :class:`whimbrel.operators.CalendarWindow`.
+        timezone : str, optional
+            Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+        week_start : {"monday", ..., "sunday"}
+            The day on which windows in weeks begin, unless `offset` says it.
+        """
+        return self._unary(operators.tumbling_window, size, offset=offset, label=label, timezone=timezone,
+                           week_start=week_start)
+
+    def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration | None = None, label: Label = "start",
+                       timezone: str | None = None, week_start: str = "monday") -> Self:
+        """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`.
+
+        Parameters
+        ----------
+        size : str, timedelta or int, > 0
+            Length of a window.
+        hop : str, timedelta or int, > 0
+            Time from one window to the next. If size and hop are in days, weeks, months, quarters or years, they are spans
+            of the calendar.
+        timezone : str, optional
+            Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+        week_start : {"monday", ..., "sunday"}
+            The day on which a hop in weeks begins, unless `offset` says it.
+        """
+        return self._unary(operators.hopping_window, size, hop, offset=offset, label=label, timezone=timezone,
+                           week_start=week_start)
 
     def sliding_window(self, size: Duration) -> Self:
         """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`."""

@@ -40,6 +40,7 @@ from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.operators.aggregation.sketch_accumulator import SketchAccumulator
 from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
 from whimbrel.operators.lifetimes.chop import Chop
+from whimbrel.operators.windows.calendar_cells import CalendarCells, CalendarTimes
 from whimbrel.plan import (
     Aggregate,
     AggregateFunctions,
@@ -352,8 +353,8 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]
     filling = fill is not False
-    grid = known.grid
-    if grid is None and (bounded or filling or emit == "close"):
+    grid, calendar = known.grid, known.calendar
+    if grid is None and calendar is None and (bounded or filling or emit == "close"):
         asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
         raise PlanError(f"{asks} needs a tumbling or hopping window directly before aggregate().",
                         where="aggregate(...)",
@@ -365,15 +366,21 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     measures = tuple(distinct_aggregates(list(results.values()))) if computed else plain
     reduce = GroupAggregate(keys=keys, measures=measures)
     chain: list[Operator] = [reduce]
+    cells = calendar is not None and (filling or ((bounded or emit == "close") and not calendar.tumbling))
+    if calendar is not None and cells:  # counted in cells, windows follow each other at one tick
+        chain.append(CalendarCells(windows=calendar))
+        grid = WindowGrid(1 if calendar.tumbling else 2, 1)
     if grid is not None and (bounded or filling or emit == "close"):
         if grid.hop < grid.size:
             chain.append(Chop(period=grid.hop, offset=grid.offset, unit=schema.unit))
         if filling:
             chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=schema.unit,
                               marked=FILLED if constants else None))
+    if calendar is not None and cells:
+        chain.append(CalendarTimes(windows=calendar))
     if computed:
         chain.append(Results(keys=tuple(name for name, _ in keys), columns=tuple(results.items()),
-                             bounds=(0, 0) if grid is None else grid.bounds, constants=constants))
+                             bounds=calendar or ((0, 0) if grid is None else grid.bounds), constants=constants))
     return chain
 
 

@@ -21,7 +21,7 @@ from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.queued_kernel import QueuedKernel
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
-from whimbrel.operators.windows.window import starts_only
+from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_ROWS, Inputs
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
+from whimbrel.clock.calendar_grid import CalendarWindows
 from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
 from whimbrel.expr.reductions import reduced_in
@@ -61,8 +62,8 @@ class Results(Operator):
         Columns that are kept.
     columns : tuple of (str, Expr)
         Name and value of each other column, over columns named as the aggregates show.
-    bounds : tuple of int
-        From the start of a result to the start and to the end of its window, in ticks.
+    bounds : tuple of int, or CalendarWindows
+        From the start of a result to the start and to the end of its window, in ticks; or the windows of a calendar.
     constants : tuple of (str, Lit)
         What some columns are in the rows that were made for empty windows.
 
@@ -82,7 +83,7 @@ class Results(Operator):
 
     keys: tuple[str, ...]
     columns: tuple[tuple[str, Expr], ...]
-    bounds: tuple[int, int] = (0, 0)
+    bounds: tuple[int, int] | CalendarWindows = (0, 0)
     constants: tuple[tuple[str, Lit], ...] = ()
 
     def schema(self, *upstream: Schema) -> Schema:
@@ -144,7 +145,9 @@ class ResultsKernel(Stateless):
 
     def apply(self, batch: Batch) -> Batch:
         start = batch.sync if isinstance(batch.ends, int) else np.where(batch.ends < batch.sync, batch.ends, batch.sync)
-        bounds = [Column(self.seen.time_type, frozen(start + distance)) for distance in self.results.bounds]
+        given = self.results.bounds
+        times = [start + each for each in given] if isinstance(given, tuple) else given.windows_of(start)
+        bounds = [Column(self.seen.time_type, frozen(each)) for each in times]
         rows = batch.having(schema=self.seen, columns=(*batch.columns, *bounds))
         columns = [batch.column(name) for name in self.results.keys]
         for (name, _), expr in zip(self.results.columns, self.exprs, strict=True):

@@ -19,7 +19,7 @@ from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
 from whimbrel.operators.windows.session_window import LONG_AGO, SessionWindow
-from whimbrel.operators.windows.window import starts_only
+from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import Operator, Properties
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_MASK, NO_ROWS, Inputs

@@ -14,7 +14,7 @@ from whimbrel.expr import Expr
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.lifetimes.lifetime import check_time, times
-from whimbrel.operators.windows.window import starts_only
+from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, fluent
 
 _EVENT_TIME = {"start_time": ValueOrder("increasing", strict=True)}

@@ -10,7 +10,8 @@ import numpy as np
 from whimbrel.batch import Batch, Schema, Ticks, check_reach
 from whimbrel.clock import INF, MIN_TIME, quote_ticks
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.operators.windows.window import HoppingWindow, starts_only
+from whimbrel.operators.windows.start_edges import starts_only
+from whimbrel.operators.windows.window import HoppingWindow
 from whimbrel.plan import KnownInput, LineageRequest, Operator, OverloadSignal, Properties, TimeGrid, earlier, later
 
 

@@ -16,7 +16,7 @@ from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.last_rows import end_earlier_rows
-from whimbrel.operators.windows.window import starts_only
+from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, TimeGrid, fluent
 
 Array = np.ndarray[Any, Any]

@@ -26,7 +26,7 @@ from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.array_growth import extend
 from whimbrel.kernels.primitives.windows.sessions import assign_sessions
-from whimbrel.operators.windows.window import starts_only
+from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
 
 __all__ = ["Emit"]

@@ -21,6 +21,8 @@ from whimbrel.clock import (
 )
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
+from whimbrel.operators.windows.calendar_window import CalendarWindow, calendar_windows, check_zone, weekday_of
+from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import (
     KnownInput,
     LineageRequest,
@@ -143,23 +145,56 @@ class HoppingWindow(Operator):
 
 
 @fluent
-def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None = None,
-                    label: Label = "start") -> HoppingWindow:
-    """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`."""
-    return _window(f"tumbling_window({size!r})", schema, size, size, offset, label)
+def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None = None, label: Label = "start",
+                    timezone: str | None = None, week_start: str = "monday") -> HoppingWindow | CalendarWindow:
+    """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
+
+    Parameters
+    ----------
+    size : str, timedelta or int, > 0
+        Length of a window. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of the calendar. See
+        :class:`whimbrel.operators.CalendarWindow`.
+    timezone : str, optional
+        Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+    week_start : {"monday", ..., "sunday"}
+        The day on which windows in weeks begin, unless `offset` says it.
+    """
+    return _window(f"tumbling_window({size!r})", schema, size, size, offset, label, timezone, week_start)
 
 
 @fluent
 def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Duration | None = None,
-                   label: Label = "start") -> HoppingWindow:
-    """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`."""
-    return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label)
+                   label: Label = "start", timezone: str | None = None,
+                   week_start: str = "monday") -> HoppingWindow | CalendarWindow:
+    """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`.
+
+    Parameters
+    ----------
+    size : str, timedelta or int, > 0
+        Length of a window.
+    hop : str, timedelta or int, > 0
+        Time from one window to the next. If size and hop are in days, weeks, months, quarters or years, they are spans
+        of the calendar.
+    timezone : str, optional
+        Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+    week_start : {"monday", ..., "sunday"}
+        The day on which a hop in weeks begins, unless `offset` says it.
+    """
+    return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label, timezone, week_start)
 
 
-def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration | None,
-            label: Label) -> HoppingWindow:
+def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration | None, label: Label,
+            timezone: str | None, week_start: str) -> HoppingWindow | CalendarWindow:
+    check_zone(timezone, where)
+    weekday = weekday_of(week_start, where)
+    windows = calendar_windows(where, schema, size, hop, offset, label, timezone, week_start)
+    if windows is not None:
+        return CalendarWindow(windows=windows)
     begin = grid_offset(hop, schema.unit, offset, where=where)
-    size, hop = (duration_ticks(span, schema.unit, where=where) for span in (size, hop))
+    size, hop, day = (duration_ticks(span, schema.unit, where=where) if span else 0
+                      for span in (size, hop, "1d" if weekday else None))
+    if offset is None and begin:  # weeks
+        begin = (begin + weekday * day) % hop
     return HoppingWindow(size=size, hop=hop, offset=begin, label=label, unit=schema.unit)
 
 
@@ -281,10 +316,3 @@ class SlidingKernel(Stateless):
         batch = starts_only(batch)
         check_reach(batch, self.size, self.where)
         return batch.having(ends=self.size, ids=None)
-
-
-def starts_only(batch: Batch) -> Batch:
-    """Without end edges: for operators to which only the start of an event matters."""
-    if batch.ids is None:
-        return batch
-    return batch.take(np.flatnonzero(batch.other > batch.sync))

@@ -1,0 +1,219 @@
+"""Grids of the calendar: when days, weeks, months and years begin in a time zone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.clock.calendar_span import CalendarSpan, Integers
+from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
+
+_BLOCK: Final = 512
+"""So many bounds are computed and kept at once."""
+_MARGIN: Final = 2
+"""No clock is so many days ahead of UTC."""
+
+
+@dataclass(frozen=True)
+class CalendarGrid:
+    """The cells of a calendar, counted from the one that begins at the epoch.
+
+    A cell begins when the clock of the zone first shows its midnight. Where the clock skips that midnight, it begins
+    with the first moment after it. A day that the zone skipped is an empty cell.
+
+    Parameters
+    ----------
+    step : CalendarSpan
+        Length of a cell.
+    zone : str
+    unit : {"s", "ms", "us", "ns"}
+    first_day : int
+        With a step in days: the day on which cell 0 begins, from 1970-01-01.
+    offset : int
+        How long after midnight cells begin, in ticks of the zone's clock.
+
+    Examples
+    --------
+    >>> months = CalendarGrid(CalendarSpan.of("1mo"), "Europe/Berlin", "s")
+    >>> [str(np.datetime64(int(bound), "s")) for bound in months.bounds(650, 652)]
+    ['2024-02-29T23:00:00', '2024-03-31T22:00:00']
+    >>> months.number(1_709_300_000)
+    650
+    """
+
+    step: CalendarSpan
+    zone: str
+    unit: TickUnit
+    first_day: int = 0
+    offset: int = 0
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """First and last tick that a calendar is known for: years 1 to 9999, or as far as the unit goes."""
+        first, last = self._days
+        return first * self._day + self._day, last * self._day - self._day
+
+    @property
+    def _day(self) -> int:
+        return 86_400 * (ticks_per_second(self.unit) or 1)
+
+    @property
+    def _days(self) -> tuple[int, int]:
+        return (-106_700, 106_700) if self.unit == "ns" else (-719_100, 2_932_800)
+
+    def days(self, numbers: Integers) -> Integers:
+        """The days on which cells begin, from 1970-01-01."""
+        if self.step.unit == "d":
+            return self.first_day + numbers * self.step.count
+        months = (numbers * self.step.count).astype("datetime64[M]")
+        return months.astype("datetime64[D]").astype(np.int64)
+
+    def numbers_of(self, days: Integers) -> Integers:
+        """The cells that have days."""
+        if self.step.unit == "d":
+            return (days - self.first_day) // self.step.count
+        return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) // self.step.count
+
+    def bounds(self, first: int, stop: int) -> Integers:
+        """When the cells from `first` to before `stop` begin, in ticks."""
+        blocks = range(first // _BLOCK, (max(stop, first + 1) - 1) // _BLOCK + 1)
+        found = [_block(self, block) for block in blocks]
+        begin = blocks[0] * _BLOCK
+        whole = found[0] if len(found) == 1 else np.concatenate(found)
+        return whole[first - begin:stop - begin]
+
+    def made(self, numbers: Integers) -> Integers:
+        """When cells begin, without what is kept; cells beyond the calendar begin where it ends."""
+        first, last = self._days
+        low, high = (int(number) for number in self.numbers_of(np.array([first, last])))
+        days = np.clip(self.days(np.clip(numbers, low, high)), first, last)
+        walls = days * self._day + self.offset
+        if self.zone == "UTC":
+            return walls
+        local = pa.array(walls, pa.int64()).cast(pa.timestamp(self.unit))
+        instants = pc.assume_timezone(local, self.zone, ambiguous="earliest", nonexistent="latest")
+        return np.maximum.accumulate(instants.cast(pa.int64()).to_numpy())
+
+    def around(self, low: int, high: int) -> tuple[int, Integers]:
+        """A cell before two ticks, and the bounds from it to a cell after both."""
+        days = [(tick - self.offset) // self._day for tick in (max(low, self.range[0]), min(high, self.range[1]))]
+        first, last = (int(n) for n in self.numbers_of(np.array([days[0] - _MARGIN, days[1] + _MARGIN])))
+        return first - 1, self.bounds(first - 1, last + 3)
+
+    def number(self, tick: int) -> int:
+        """The cell of a tick; beyond the calendar the first or the last one."""
+        tick = max(self.range[0], min(self.range[1], tick))
+        first, bounds = self.around(tick, tick)
+        return first + int(np.searchsorted(bounds, tick, "right")) - 1
+
+    def bound(self, number: int) -> int:
+        """When a cell begins."""
+        return int(self.bounds(number, number + 1)[0])
+
+    def number_at_or_after(self, tick: int) -> int:
+        """The cell that begins at a tick, or else the next one that is not empty."""
+        number = self.number(tick)
+        return number if self.bound(number) >= tick else self.number(self.bound(number + 1))
+
+
+@lru_cache(maxsize=512)
+def _block(grid: CalendarGrid, block: int) -> Integers:
+    found = grid.made(np.arange(block * _BLOCK, (block + 1) * _BLOCK))
+    found.flags.writeable = False
+    return found
+
+
+@dataclass(frozen=True)
+class CalendarWindows:
+    """Windows of `size` on a grid of the calendar, one for each cell of the grid.
+
+    An event of cell `n` is active from that cell until the cell which has the day that is `size` after day `n`.
+
+    Parameters
+    ----------
+    grid : CalendarGrid
+    size : CalendarSpan
+    label : {"start", "end"}
+        Whether an event starts with the cell that it is in, or with the next bound.
+
+    Examples
+    --------
+    >>> days = CalendarGrid(CalendarSpan.of("1d"), "UTC", "s")
+    >>> windows = CalendarWindows(days, CalendarSpan.of("1mo"))
+    >>> windows.ends(np.array([27, 28, 29, 30, 31])).tolist()
+    [58, 58, 58, 58, 59]
+    """
+
+    grid: CalendarGrid
+    size: CalendarSpan
+    label: Literal["start", "end"] = "start"
+
+    @property
+    def tumbling(self) -> bool:
+        return (self.size.count, self.size.unit) == (self.grid.step.count, self.grid.step.unit)
+
+    @property
+    def longest(self) -> int:
+        """Most ticks that an event lasts."""
+        return (self.size.longest + self.grid.step.longest + 2 * _MARGIN) * self.grid._day
+
+    @property
+    def longest_step(self) -> int:
+        """Most ticks that a cell lasts."""
+        return (self.grid.step.longest + _MARGIN) * self.grid._day
+
+    def ends(self, numbers: Integers) -> Integers:
+        """The cells with which events of other cells end."""
+        if self.tumbling:
+            return numbers + 1
+        return np.maximum(self.grid.numbers_of(self.size.after(self.grid.days(numbers))), numbers + 1)
+
+    def first_active(self, numbers: Integers) -> Integers:
+        """The first cell whose events are still active in each cell."""
+        if self.tumbling or not len(numbers):
+            return numbers
+        back = self.size.longest // self.grid.step.shortest + 2
+        first = int(numbers.min()) - back
+        ends = self.ends(np.arange(first, int(numbers.max()) + 1))
+        return first + np.searchsorted(ends, numbers, "right")
+
+    def windows_of(self, starts: Integers) -> tuple[Integers, Integers]:
+        """Start and end of the window of each result, which begins at a bound of the grid."""
+        if not len(starts):
+            return starts, starts
+        first, bounds = self.grid.around(int(starts.min()), int(starts.max()))
+        cells = first + np.searchsorted(bounds, starts, "right") - 1
+        begins = self.first_active(cells)
+        later = 1 if self.label == "start" else 0
+        return self.times(begins + later - 1), self.times(cells + later)
+
+    def times(self, numbers: Integers) -> Integers:
+        """When cells begin; what never ends does not."""
+        known = numbers[(numbers != INF) & (numbers != MIN_TIME)]
+        if not len(known):
+            return numbers
+        first = int(known.min())
+        bounds = self.grid.bounds(first, int(known.max()) + 1)
+        if len(known) == len(numbers):
+            return bounds[numbers - first]
+        out = numbers.copy()
+        mask = (numbers != INF) & (numbers != MIN_TIME)
+        out[mask] = bounds[known - first]
+        return out
+
+    def time(self, number: int) -> int:
+        """When a cell begins, as a watermark."""
+        return number if number in (INF, MIN_TIME) else self.grid.bound(number)
+
+    def number(self, tick: int) -> int:
+        """The cell in which an event of a tick starts."""
+        return self.grid.number(tick) if self.label == "start" else self.grid.number_at_or_after(tick)
+
+    def show(self) -> tuple[str, str]:
+        """Its size and its hop as the user would write them."""
+        return repr(self.size.show()), repr(self.grid.step.show())

@@ -1,0 +1,39 @@
+"""Merge tumbling windows of the calendar into the aggregate, which then counts time in cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whimbrel.operators import CalendarCells, CalendarTimes, CalendarWindow, GroupAggregate, Sort
+from whimbrel.plan import Node, WindowGrid, reads_lifetime
+
+
+def absorb_calendar(node: Node) -> Node:
+    """aggregate(tumbling_window(x)) -> calendar_times(aggregate(calendar_cells(x)) over a grid of one tick).
+
+    Months last differently long, but in months every one lasts one: the kernel of equal windows does the rest.
+    """
+    below = node.inputs[0] if node.inputs else None
+    if not isinstance(node.op, GroupAggregate) or node.op.grid is not None or below is None:
+        return node
+    is_sorted = isinstance(below.op, Sort)
+    if is_sorted:
+        below = below.inputs[0]
+    window = below.op
+    if not isinstance(window, CalendarWindow) or not window.windows.tumbling or reads_lifetime(node.op):
+        return node
+    remembers = window.remembers and (not is_sorted or node.op.reads_starts(node.inputs[0].schema))
+    cells = Node(CalendarCells(windows=window.windows, rounds=True, remembers=remembers), below.inputs)
+    rows = Node(Sort(), (cells,)) if is_sorted else cells
+    reduced = replace(node.op, grid=WindowGrid(1, 1), causal=window.windows.label == "end")
+    return Node(CalendarTimes(windows=window.windows), (Node(reduced, (rows,)),))
+
+
+def cancel_cells(node: Node) -> Node:
+    """calendar_cells(calendar_times(x)) -> x."""
+    if not isinstance(node.op, CalendarCells) or node.op.rounds or not node.inputs:
+        return node
+    times = node.inputs[0]
+    if isinstance(times.op, CalendarTimes) and times.op.windows == node.op.windows:
+        return times.inputs[0]
+    return node
