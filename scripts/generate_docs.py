@@ -26,7 +26,7 @@ TOPICS = {
     "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Between", "Assume", "AlignSamples"),
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "Retime", "ClipDuration", "PointAtEnd", "Chop",
                   "Stitch", "Edges", "Resample"),
-    "Windows": ("HoppingWindow", "SlidingWindow", "SessionWindow", "LastRows", "Quantize"),
+    "Windows": ("HoppingWindow", "CalendarWindow", "SlidingWindow", "SessionWindow", "LastRows", "Quantize"),
     "Groups": ("GroupAggregate", "EpochAggregate", "TopK", "Pivot"),
     "Signals": ("Rewindow", "SegmentSamples", "Sync", "Zip", "OnClock", "FirFilter", "PolyphaseResample",
                 "DetectRanges", "ProcessBlocks"),

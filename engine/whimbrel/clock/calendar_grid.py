@@ -1,8 +1,9 @@
-"""Grids of the calendar: when days, weeks, months and years begin in a time zone."""
+"""Calendar grids: when days, months and years begin."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -13,8 +14,11 @@ import pyarrow.compute as pc
 from whimbrel.clock.calendar_span import CalendarSpan, Integers
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
 
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows has no zone
 _BLOCK: Final = 512
 """So many bounds are computed and kept at once."""
+_ARROW_UNTIL: Final = 24_800
+"""Arrow knows no changes of clocks after 2037: from this day in that year on, the standard library is asked."""
 _MARGIN: Final = 2
 """No clock is so many days ahead of UTC."""
 
@@ -95,9 +99,16 @@ class CalendarGrid:
         walls = days * self._day + self.offset
         if self.zone == "UTC":
             return walls
-        local = pa.array(walls, pa.int64()).cast(pa.timestamp(self.unit))
-        instants = pc.assume_timezone(local, self.zone, ambiguous="earliest", nonexistent="latest")
-        return np.maximum.accumulate(instants.cast(pa.int64()).to_numpy())
+        late = days >= _ARROW_UNTIL
+        local = pa.array(np.where(late, 0, walls), pa.int64()).cast(pa.timestamp(self.unit))
+        found = pc.assume_timezone(local, self.zone, ambiguous="earliest", nonexistent="latest")
+        instants = found.cast(pa.int64()).to_numpy().copy()
+        zone = pa.lib.string_to_tzinfo(self.zone)
+        per_second = ticks_per_second(self.unit) or 1
+        for row in np.flatnonzero(late).tolist():
+            seconds, rest = divmod(int(walls[row]), per_second)
+            instants[row] = _instant(seconds, zone) * per_second + rest
+        return np.maximum.accumulate(instants)
 
     def around(self, low: int, high: int) -> tuple[int, Integers]:
         """A cell before two ticks, and the bounds from it to a cell after both."""
@@ -119,6 +130,25 @@ class CalendarGrid:
         """The cell that begins at a tick, or else the next one that is not empty."""
         number = self.number(tick)
         return number if self.bound(number) >= tick else self.number(self.bound(number + 1))
+
+
+def _instant(wall: int, zone: tzinfo) -> int:
+    """The first second at which the clock of a zone shows a time, or has gone past it."""
+    local = _EPOCH + timedelta(seconds=wall)
+    early, late = sorted(wall - _offset(local.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
+    if early + _offset((_EPOCH + timedelta(seconds=early)).replace(tzinfo=UTC).astimezone(zone)) == wall:
+        return early
+    while late - early > 1:  # the clock skips it between these two
+        middle = (early + late) // 2
+        shown = middle + _offset((_EPOCH + timedelta(seconds=middle)).replace(tzinfo=UTC).astimezone(zone))
+        early, late = (early, middle) if shown >= wall else (middle, late)
+    return late
+
+
+def _offset(time: datetime) -> int:
+    offset = time.utcoffset()
+    assert offset is not None
+    return offset // timedelta(seconds=1)
 
 
 @lru_cache(maxsize=512)

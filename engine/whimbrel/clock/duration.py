@@ -185,8 +185,7 @@ def _of_text(value: str, where: str) -> Fraction:
 
 def _calendar_error(text: str, where: str) -> PlanError:
     return PlanError(f"A duration must have a fixed length, got the calendar span {text}.", where=where,
-                     hint='Group by the calendar: .group_by(y=col.t.dt.year, m=col.t.dt.month); '
-                          'or use days, such as "30d".')
+                     hint='Use days, such as "30d". Windows have months: tumbling_window("1mo").')
 
 
 def show_ticks(ticks: int, unit: TickUnit) -> str:

@@ -1,4 +1,4 @@
-"""Merge tumbling windows of the calendar into the aggregate, which then counts time in cells."""
+"""Merge windows of the calendar into the aggregate."""
 
 from __future__ import annotations
 

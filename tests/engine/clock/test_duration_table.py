@@ -86,7 +86,7 @@ def test_too_long_for_the_unit() -> None:
 def test_months_and_years_come_with_what_works() -> None:
     with pytest.raises(PlanError) as caught:
         duration_ticks("1mo", "s")
-    assert "group_by(y=col.t.dt.year, m=col.t.dt.month)" in caught.value.hint
+    assert 'tumbling_window("1mo")' in caught.value.hint
 
 
 @pytest.mark.parametrize(("value", "seconds"), [(2, 2.0), (0.5, 0.5), (np.float64(0.5), 0.5), ("50ms", 0.05),

@@ -370,11 +370,12 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     if calendar is not None and cells:  # counted in cells, windows follow each other at one tick
         chain.append(CalendarCells(windows=calendar))
         grid = WindowGrid(1 if calendar.tumbling else 2, 1)
+    unit = None if cells else schema.unit
     if grid is not None and (bounded or filling or emit == "close"):
         if grid.hop < grid.size:
-            chain.append(Chop(period=grid.hop, offset=grid.offset, unit=schema.unit))
+            chain.append(Chop(period=grid.hop, offset=grid.offset, unit=unit))
         if filling:
-            chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=schema.unit,
+            chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=unit,
                               marked=FILLED if constants else None))
     if calendar is not None and cells:
         chain.append(CalendarTimes(windows=calendar))

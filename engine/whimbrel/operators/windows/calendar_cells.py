@@ -1,4 +1,4 @@
-"""Time that is counted in cells of a calendar, for operators that need a regular grid."""
+"""Time as a count of calendar cells."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from whimbrel.plan import Operator, Properties, WindowGrid
 class CalendarCells(Operator):
     """Count time in cells of a calendar.
 
-        time     1 Jan    1 Feb    1 Mar
-        in          a────────────────
-        out      648──────649──────650      (months since 1970)
+        time     0    31   59   90       (days of 1970; cells are months)
+        in       a─────────              (a: [0, 59))
+        out      a──                     (a: [0, 2), in months)
 
     The planner puts it before operators that need windows of equal length. :class:`CalendarTimes` is the inverse.
 
@@ -115,8 +115,9 @@ class CellKernel(Stateless):
 class CalendarTimes(Operator):
     """Turn cells of a calendar into times.
 
-        in       648──────649──────650      (months since 1970)
-        out      1 Jan────1 Feb────1 Mar
+        time     0    31   59   90       (days of 1970; cells are months)
+        in       a──                     (a: [0, 2), in months)
+        out      a─────────              (a: [0, 59))
 
     Parameters
     ----------

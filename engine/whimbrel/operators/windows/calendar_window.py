@@ -1,4 +1,4 @@
-"""Windows of the calendar: days, weeks, months, quarters and years in a time zone."""
+"""Windows of the calendar, in a time zone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CalendarWindow(Operator):
 
     A day, week, month, quarter or year begins with its midnight in a time zone, however long it then lasts.
 
-        day      30   31   1    2    3         (size 1mo; a month begins on day 1)
+        time     30   31   1    2    3         (days; size 1mo)
         in            a    b
         out      ─────a────                    (a: until the month ends)
                            b──────────────     (b: from the month's first day)

@@ -154,6 +154,10 @@ def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None =
     size : str, timedelta or int, > 0
         Length of a window. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of the calendar. See
         :class:`whimbrel.operators.CalendarWindow`.
+    offset : str, timedelta or int
+        Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
+        ``"7d"``) on `week_start`.
+    label : {"start", "end"}
     timezone : str, optional
         Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
     week_start : {"monday", ..., "sunday"}
@@ -175,6 +179,10 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
     hop : str, timedelta or int, > 0
         Time from one window to the next. If size and hop are in days, weeks, months, quarters or years, they are spans
         of the calendar.
+    offset : str, timedelta or int
+        Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
+        ``"7d"``) on `week_start`.
+    label : {"start", "end"}
     timezone : str, optional
         Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
     week_start : {"monday", ..., "sunday"}
