@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -78,7 +79,7 @@ def windowed(name: str) -> Callable[[wb.Stream], wb.Stream]:
     """A window after times that lie twenty thousand seconds apart."""
     zoned = eval(f"s{WINDOWS[name][0]}", {"s": stream(events(0), "Europe/Berlin")})
     windows = zoned.node.op.windows
-    return lambda s: s.retime(wb.start_time() * 20_000)._unary(lambda schema: CalendarWindow(windows=windows))
+    return lambda s: s.retime(wb.start_time() * 20_000)._unary(lambda _: CalendarWindow(windows=windows))
 
 
 def modelled(name: str) -> Callable[[list[oracle.Event]], list[oracle.Event]]:
@@ -123,7 +124,7 @@ def test_bounds_and_gaps(name: str, zone: str) -> None:
     closed = seconds(windows.aggregate(**given).collect())
     filled = seconds(windows.aggregate(fill=True, **given).collect())
     assert [row for row in filled if row[2]] == closed
-    assert all(one[1] == other[0] for one, other in zip(filled, filled[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in pairwise(filled))
     at_end = options.get("label") == "end"
     for start, end, n, since, until in filled:
         assert n == sum(since < time <= until if at_end else since <= time < until for time, _ in rows)

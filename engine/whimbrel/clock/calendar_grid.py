@@ -60,10 +60,11 @@ class CalendarGrid:
     def range(self) -> tuple[int, int]:
         """First and last tick that a calendar is known for: years 1 to 9999, or as far as the unit goes."""
         first, last = self._days
-        return first * self._day + self._day, last * self._day - self._day
+        return first * self.day + self.day, last * self.day - self.day
 
     @property
-    def _day(self) -> int:
+    def day(self) -> int:
+        """Ticks of a day on which no clock changes."""
         return 86_400 * (ticks_per_second(self.unit) or 1)
 
     @property
@@ -96,7 +97,7 @@ class CalendarGrid:
         first, last = self._days
         low, high = (int(number) for number in self.numbers_of(np.array([first, last])))
         days = np.clip(self.days(np.clip(numbers, low, high)), first, last)
-        walls = days * self._day + self.offset
+        walls = days * self.day + self.offset
         if self.zone == "UTC":
             return walls
         late = days >= _ARROW_UNTIL
@@ -112,7 +113,7 @@ class CalendarGrid:
 
     def around(self, low: int, high: int) -> tuple[int, Integers]:
         """A cell before two ticks, and the bounds from it to a cell after both."""
-        days = [(tick - self.offset) // self._day for tick in (max(low, self.range[0]), min(high, self.range[1]))]
+        days = [(tick - self.offset) // self.day for tick in (max(low, self.range[0]), min(high, self.range[1]))]
         first, last = (int(n) for n in self.numbers_of(np.array([days[0] - _MARGIN, days[1] + _MARGIN])))
         return first - 1, self.bounds(first - 1, last + 3)
 
@@ -190,12 +191,12 @@ class CalendarWindows:
     @property
     def longest(self) -> int:
         """Most ticks that an event lasts."""
-        return (self.size.longest + self.grid.step.longest + 2 * _MARGIN) * self.grid._day
+        return (self.size.longest + self.grid.step.longest + 2 * _MARGIN) * self.grid.day
 
     @property
     def longest_step(self) -> int:
         """Most ticks that a cell lasts."""
-        return (self.grid.step.longest + _MARGIN) * self.grid._day
+        return (self.grid.step.longest + _MARGIN) * self.grid.day
 
     def ends(self, numbers: Integers) -> Integers:
         """The cells with which events of other cells end."""

@@ -176,10 +176,7 @@ def calendar_windows(where: str, schema: Schema, size: Duration, hop: Duration, 
                         hint='Use whole days, weeks, months, quarters or years, such as hopping_window("1mo", "1d").')
     if min(long.count, step.count) < 1:
         raise PlanError("size and hop must be positive.", where=where, hint='Use a span such as "1mo".')
-    if long.unit == step.unit:
-        shorter = long.count < step.count
-    else:
-        shorter = long.shortest < step.longest
+    shorter = long.count < step.count if long.unit == step.unit else long.shortest < step.longest
     if shorter:
         raise PlanError(f"The hop of a calendar window must not be longer than its size, got {step.show()!r} for "
                         f"{long.show()!r}.", where=where, hint="Use a longer size or a shorter hop.")

@@ -1,4 +1,4 @@
-"""Rows of an operator to which only the start of an event matters."""
+"""Rows without end edges."""
 
 from __future__ import annotations
 

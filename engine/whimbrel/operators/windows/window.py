@@ -177,8 +177,8 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
     size : str, timedelta or int, > 0
         Length of a window.
     hop : str, timedelta or int, > 0
-        Time from one window to the next. If size and hop are in days, weeks, months, quarters or years, they are spans
-        of the calendar.
+        Time from one window to the next. Size and hop are spans of the calendar if both are in days, weeks, months,
+        quarters or years.
     offset : str, timedelta or int
         Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
         ``"7d"``) on `week_start`.
