@@ -149,7 +149,9 @@ class TemporalParts:
         return column
 
     def _add_part(self, part: Temporal) -> Col:
-        read = self._as_read(part) if self._reads_rows(part) else None
+        read = None
+        if self._reads_rows(part):
+            read = self._as_previous_rows(part) or self._as_read(part)
         return self._add(part) if read is None else self._add_read(part, *read)
 
     def _reads_rows(self, part: Temporal) -> bool:
@@ -192,6 +194,16 @@ class TemporalParts:
                 if all(can_fold(each, self.out.schema) for each in aggregates):
                     return WindowFold(self._window(part), results, getattr(part, "min_rows", 1)), 0
         return None
+
+    def _as_previous_rows(self, part: Temporal) -> tuple[EventValue | WindowFold, int] | None:
+        """An aggregate of the last rows at an earlier event, which events read without a column for it."""
+        if not isinstance(part, Previous) or not isinstance(part.of, PastRows):
+            return None
+        check_part(part, self.out.schema)
+        read = self._as_read(part.of)
+        if read is None or not isinstance(read[0], WindowFold):
+            return None
+        return replace(read[0], window=RowWindow(part.of.rows, part.events)), 0
 
     def _window(self, part: WindowValue) -> TimeWindow | RowWindow | CellWindow:
         unit = self.out.schema.unit

@@ -116,8 +116,8 @@ def window_bounds(window: TimeWindow | RowWindow | CellWindow) -> Bounds:
     match window:
         case TimeWindow(back, lookahead):
             return Bounds(back, lookahead)
-        case RowWindow(rows):
-            return Bounds(rows=rows)
+        case RowWindow(rows, before):
+            return Bounds(rows=rows + before)
     return Bounds(window.size, window.size - 1)
 
 

@@ -209,17 +209,24 @@ class Notation:
 
     def part(self, part: ReadColumn, events: TimedEvents) -> Expr:
         """A value of other events."""
-        if isinstance(part.of, WindowFold):
-            return self.leaf(replace(self._fold(part.of, events), lag=part.lag))
+        match part.of:
+            case WindowFold(window=RowWindow(rows, before)) if before:
+                whole = self._fold(replace(part.of, window=RowWindow(rows)), events)
+                return self._previous(whole.base, before, part.lag)
+            case WindowFold():
+                return self.leaf(replace(self._fold(part.of, events), lag=part.lag))
         return self._of_event(part.of, part.lag, events)
 
     def _of_event(self, of: EventValue, lag: int, events: TimedEvents) -> Expr:
         value = self.held(events.read(of.expr), events)
         if not of.before:
             return self.moved(value, lag)
-        base = self.conditional("v", value, ()).base
-        count = "" if of.before == 1 else f", {of.before}"
-        return self.leaf(Leaf(base, f"~{base}[previous({{t}}{count})]", lag, Bounds(rows=of.before)))
+        return self._previous(self.conditional("v", value, ()).base, of.before, lag)
+
+    def _previous(self, base: str, events: int, lag: int) -> Col:
+        """An object so many events before."""
+        count = "" if events == 1 else f", {events}"
+        return self.leaf(Leaf(base, f"~{base}[previous({{t}}{count})]", lag, Bounds(rows=events)))
 
     def _fold(self, fold: WindowFold, events: TimedEvents) -> Leaf:
         folds = {name: self.folded(each, events, fold.window) for name, each in fold.aggregates.items()}

@@ -23,9 +23,10 @@ class TimeWindow:
 
 @dataclass(frozen=True)
 class RowWindow:
-    """The last events that have started at t."""
+    """The last events that have started at t; or that had started when the event began that many before."""
 
     rows: int
+    before: int = 0
 
 
 @dataclass(frozen=True)

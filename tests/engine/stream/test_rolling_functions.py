@@ -90,3 +90,16 @@ def test_a_function_that_python_must_answer_is_asked_window_by_window() -> None:
     assert _values(_log(np.full(ROWS, 2.0)).select(z=ratio(col.x).past(rows=4)))[100] == 2.0
     with tier("fused"), pytest.raises(WhimbrelError, match="division by zero"):
         _log(x).select(z=ratio(col.x).past(rows=4)).collect()
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("before", [1, 3])
+def test_the_rows_at_an_earlier_event_are_read_without_a_column(before: int, keyed: bool) -> None:
+    log = _log().group_by("k") if keyed else _log()
+    query = log.select(z=wb.mean(col.x).past(rows=4, min_rows=2).previous(before))
+    assert query.explain().split("runs as")[1].count("temporal_columns(") == 1
+    found, keys = _values(query), KEYS if keyed else np.zeros(ROWS)
+    for at in range(ROWS):
+        own = X[:at + 1][keys[:at + 1] == keys[at]]
+        window = own[:len(own) - before][-4:]
+        assert found[at] == (None if len(window) < 2 else pytest.approx(window.mean(), rel=1e-12))

@@ -137,9 +137,9 @@ def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Arra
     return windows
 
 
-def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: Array, rows: int, low: Array,
-                cut: Array, high: Array) -> None:
-    """Write the positions of the last events that have started, and of a cut between.
+def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: Array, rows: int, before: int,
+                low: Array, cut: Array, high: Array) -> None:
+    """Write the positions of the last events that have started, less some, and of a cut between.
 
     At the cut is the last event whose number is a multiple of `rows`, if it is in the window.
 
@@ -149,8 +149,8 @@ def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: 
         As in :func:`time_windows`.
     numbers : array of int64
         The number of the first event of each key.
-    rows : int
-        Events of a window.
+    rows, before : int
+        Events of a window, and the newer ones that are left out.
     low, cut, high : array of int64
         The result, one entry for each of `at`.
     """
@@ -158,36 +158,39 @@ def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: 
         if marks[key] < marks[key + 1]:
             begin, stop = begins[key], begins[key + 1]
             newest = first_after(starts, begin, stop, at[marks[key]])
-            multiple = newest - 1 - (numbers[key] + newest - 1 - begin) % rows
+            last = max(begin, newest - before)
+            multiple = last - 1 - (numbers[key] + last - 1 - begin) % rows
             for mark in range(marks[key], marks[key + 1]):
                 newest = advance(starts, newest, stop, at[mark])
-                while multiple + rows < newest:
+                last = max(begin, newest - before)
+                while multiple + rows < last:
                     multiple += rows
-                low[mark] = max(begin, newest - rows)
-                cut[mark], high[mark] = max(multiple, low[mark]), newest
+                low[mark] = max(begin, last - rows)
+                cut[mark], high[mark] = max(multiple, low[mark]), last
 
 
-def row_windows_of_events(begins: Array, numbers: Array, own: Array, marks: Array, rows: int, low: Array, cut: Array,
-                          high: Array) -> None:
+def row_windows_of_events(begins: Array, numbers: Array, own: Array, marks: Array, rows: int, before: int,
+                          low: Array, cut: Array, high: Array) -> None:
     """Do the same as :func:`row_windows` for times at which events start.
 
     Parameters
     ----------
     own : array of int64
         The position of the event of each time.
-    begins, numbers, marks, rows, low, cut, high
+    begins, numbers, marks, rows, before, low, cut, high
         As in :func:`row_windows`.
     """
     for key in range(marks.shape[0] - 1):
         if marks[key] < marks[key + 1]:
-            begin, first = begins[key], own[marks[key]]
-            multiple = first - (numbers[key] + first - begin) % rows
+            begin = begins[key]
+            last = max(begin, own[marks[key]] + 1 - before)
+            multiple = last - 1 - (numbers[key] + last - 1 - begin) % rows
             for mark in range(index(marks[key]), index(marks[key + 1])):
-                event = own[mark]
-                while multiple + rows <= event:
+                last = max(begin, own[mark] + 1 - before)
+                while multiple + rows < last:
                     multiple += rows
-                oldest = max(begin, event + 1 - rows)
-                low[mark], cut[mark], high[mark] = oldest, max(multiple, oldest), event + 1
+                oldest = max(begin, last - rows)
+                low[mark], cut[mark], high[mark] = oldest, max(multiple, oldest), last
 
 
 def first_after(times: Array, low: int, high: int, time: int) -> int:
