@@ -51,6 +51,8 @@ QUERIES = {
     "alternatives": ".detect(wb.sequence(a=wb.event(col.x > 0, n=wb.register.n + 1) | wb.event(col.x > -2).then("
                     "wb.event(col.flag, n=col.x)), b=wb.event(col.x < 4).repeat(0, 2)), within=30, greedy=True,"
                     " overlapping=False, register={'n': 0}, output={'x': wb.last_of('b').x})",
+    "prefixes": ".group_by('key').detect((wb.event(col.x > 0, n=wb.register.n + 1).repeat().then(wb.event(col.flag,"
+                " n=col.x) | wb.event(col.x < 3))).prefixes(), within=25, register={'n': 0})",
     "bounds": ".detect(wb.event(col.x > -2).repeat(2, 4).then(wb.event(col.flag).repeat(0, 1)), within=50)",
 }
 
@@ -76,7 +78,9 @@ def queries(draw: st.DrawFn) -> Query:
     form = draw(st.sampled_from(("{0}.then({1})", "({0} | {1}).repeat({2}).then({3})", "{0}.then({1}.repeat({2}))",
                                  "{0}.then({1}.optional()).then({3})", "{0}.then(({1}.then({3})).repeat({2}))",
                                  "({0}.repeat({2}) | {1}.then({3})).repeat(0).then({1})",
-                                 "{0}.then(({1}.repeat({2}).optional(reluctant=True) | {3}).repeat({2}))")))
+                                 "{0}.then(({1}.repeat({2}).optional(reluctant=True) | {3}).repeat({2}))",
+                                 "({0}.then({1}.repeat({2})).prefixes() | {3}).repeat({2}).then({1}.prefixes())",
+                                 "{0}.then(({1} | {3}).repeat({2})).prefixes()")))
     reluctant = draw(st.booleans())
     if reluctant:
         bounds = f"{bounds}, reluctant=True" if bounds else "reluctant=True"

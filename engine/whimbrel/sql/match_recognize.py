@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlglot import exp
@@ -10,13 +11,14 @@ from sqlglot import exp
 from whimbrel import stream as wb
 from whimbrel.clock import duration_ticks
 from whimbrel.expr import Col, Expr, Lit
-from whimbrel.operators.patterns.pattern import event, sequence
+from whimbrel.operators.patterns.pattern import Pattern, event, sequence
+from whimbrel.sql.all_rows import rivals, rows_of_matches
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.pattern_names import PatternNames, PatternRegisters
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
-from whimbrel.sql.row_pattern import beginning, detected, ending, row_pattern, variables_of, varies
+from whimbrel.sql.row_pattern import RowPattern, beginning, detected, ending, row_pattern, variables_of, varies
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.stream import Stream
@@ -25,11 +27,98 @@ _NUMBER: Final = "_match_number"
 _TAKEN: Final = ("first_time", "events")
 
 
+@dataclass(frozen=True)
+class PatternClauses:
+    """What the clauses of MATCH_RECOGNIZE say.
+
+    Parameters
+    ----------
+    keys : tuple of str
+        Columns of PARTITION BY.
+    every : bool
+        ALL ROWS PER MATCH.
+    overlapping : bool
+        AFTER MATCH SKIP TO NEXT ROW.
+    within : int
+    pattern : RowPattern
+    measures : mapping of str to node
+    final : frozenset of str
+        Measures that are those of the whole match.
+    numbers : tuple of str
+        Measures that number the matches.
+    """
+
+    keys: tuple[str, ...]
+    every: bool
+    overlapping: bool
+    within: int
+    pattern: RowPattern
+    measures: Mapping[str, Any]
+    final: frozenset[str]
+    numbers: tuple[str, ...]
+
+
 def match_recognize(node: Any, relation: SqlRelation, binder: Binder) -> SqlRelation:
-    """One row for each match: the keys, and the measures."""
-    def refuse(kind: str, at: Any = node, **values: object) -> Exception:
+    """One row for each match, with the keys and the measures; or all of its rows."""
+    clauses = _clauses(node, relation, binder)
+    keys, measures = clauses.keys, clauses.measures
+    registers = PatternRegisters()
+    variables, begin = variables_of(clauses.pattern), beginning(clauses.pattern)[0]
+    names = PatternNames(relation, binder, variables, begin, registers, keys)
+    conditions = _conditions(node, names)
+    scope = names.scope(None)
+    results = {name: scalar(value, scope) for name, value in measures.items() if name not in clauses.numbers}
+    rest = [each.column for each in relation.columns if each.column not in keys] if clauses.every else []
+    rows = {f"_row_{name}": names.of_row(name) for name in rest}
+    taken = {*_TAKEN, *keys, *registers.starts}
+    columns = {name: f"_{name}" if name in taken else name for name in results}
+    columns |= dict.fromkeys(clauses.numbers, _NUMBER)
+    made = {name: value for name, value in results.items() if not _is_key(value, keys)}
+    events = {name: sequence(**{name: event(conditions[name], **registers.updates.get(name, {}))})
+              for name in names.variables}
+    found = detected(clauses.pattern, events.__getitem__)
+    stream = relation.stream.group_by(*keys) if keys else relation.stream
+
+    def detect(pattern: Pattern, outputs: dict[str, Expr], **options: Any) -> Stream:
+        options |= {"register": registers.starts} if registers.starts else {}
+        options |= {"output": outputs} if outputs else {}
+        return binder.step(node, lambda: stream.detect(pattern, within=clauses.within, **options))
+
+    options: dict[str, Any] = {"greedy": True} if varies(clauses.pattern) or not clauses.overlapping else {}
+    options |= {} if clauses.overlapping else {"overlapping": False}
+    final = {columns[name]: value for name, value in made.items() if name in clauses.final}
+    matches = detect(found, final, **options)
+    matches = binder.step(node, lambda: matches.set_duration(1))
+    if clauses.numbers:
+        matches = binder.step(node, lambda: _with_number(matches, keys))
+    if clauses.every:
+        _check_rows(node, found, conditions, binder)
+        running = {columns[name]: value for name, value in made.items() if name not in clauses.final}
+        begun = detect(found.prefixes(), rows | running)
+        shown = [*keys, "first_time"]
+        numbers = [_NUMBER] if clauses.numbers else []
+        matches = binder.step(node, lambda: rows_of_matches(
+            matches.select(*shown, *final, *numbers), begun.select(*shown, *rows, *running), keys))
+    return _result(node, matches, {
+        **{key: Col(key) for key in keys},
+        **{name: Col(columns[name]) if name in made or name in clauses.numbers else results[name] for name in measures},
+        **{name: Col(f"_row_{name}") for name in rest}}, clauses, relation, binder)
+
+
+def _result(node: Any, matches: Stream, shown: dict[str, Expr], clauses: PatternClauses, relation: SqlRelation,
+            binder: Binder) -> SqlRelation:
+    """The relation of the columns that are shown."""
+    result = binder.step(node, lambda: matches.select(**shown))
+    alias = node.args["alias"].name if node.args.get("alias") is not None else ""
+    last = ending(clauses.pattern)
+    times = {name: 1 for name in clauses.final if _is_last_time(clauses.measures[name], last, relation)}
+    return SqlRelation(result, tuple(SqlColumn(name, alias, name) for name in shown), times, "instant")
+
+
+def _clauses(node: Any, relation: SqlRelation, binder: Binder) -> PatternClauses:
+    def refuse(kind: str, **values: object) -> Exception:
         what, hint = refusal(kind, **values)
-        return binder.text.error(what, at, hint)
+        return binder.text.error(what, node, hint)
 
     if relation.lives != "instant":
         raise refuse("pattern of others")
@@ -37,7 +126,8 @@ def match_recognize(node: Any, relation: SqlRelation, binder: Binder) -> SqlRela
     _check_order(node, relation, binder)
     rows = node.args["rows"].name if node.args.get("rows") else "ONE ROW PER MATCH"
     after = node.args["after"].name if node.args.get("after") else "AFTER MATCH SKIP PAST LAST ROW"
-    if rows != "ONE ROW PER MATCH":
+    every, overlapping = rows == "ALL ROWS PER MATCH", after.endswith("TO NEXT ROW")
+    if not every and rows != "ONE ROW PER MATCH":
         raise refuse("all rows", text=rows)
     if after not in ("AFTER MATCH SKIP PAST LAST ROW", "AFTER MATCH SKIP TO NEXT ROW"):
         raise refuse("skip to", text=after)
@@ -45,45 +135,27 @@ def match_recognize(node: Any, relation: SqlRelation, binder: Binder) -> SqlRela
         raise refuse("no within")
     within = _within(node.args["within"], relation, binder)
     pattern = row_pattern(node.args["pattern"].meta["tokens"], binder.text)
-    if pattern is None or not node.args.get("measures"):
+    given = node.args.get("measures") or []
+    if pattern is None or not given:
         raise refuse("no measures")
-    registers = PatternRegisters()
-    names = PatternNames(relation, binder, variables_of(pattern), beginning(pattern)[0], registers, keys)
-    conditions = _conditions(node, names)
-    measures = {each.this.alias: each.this.this for each in node.args["measures"] if isinstance(each.this, exp.Alias)}
-    if len(measures) < len(node.args["measures"]):
+    measures = {each.this.alias: each.this.this for each in given if isinstance(each.this, exp.Alias)}
+    if len(measures) < len(given):
         raise refuse("measure without name")
-    scope = names.scope(None)
-    overlapping = after.endswith("TO NEXT ROW")
-    numbered = tuple(name for name, value in measures.items() if _is_number(value))
-    if (numbered and overlapping) or any(_is_number(each) for name, value in measures.items() if name not in numbered
-                                         for each in value.walk()):
+    if every and (double := next((each.column for each in relation.columns if each.column in measures), None)):
+        raise refuse("measure of a column", name=double)
+    numbers = tuple(name for name, value in measures.items() if _is_number(value))
+    if (numbers and overlapping) or any(_is_number(each) for name, value in measures.items() if name not in numbers
+                                        for each in value.walk()):
         raise refuse("match number")
-    results = {name: scalar(value, scope) for name, value in measures.items() if name not in numbered}
-    taken = {*_TAKEN, *keys}
-    columns = {name: f"_{name}" if name in taken or name in registers.starts else name for name in results}
-    events = {name: sequence(**{name: event(conditions[name], **registers.updates.get(name, {}))})
-              for name in names.variables}
-    options: dict[str, Any] = {"greedy": True} if varies(pattern) or not overlapping else {}
-    options |= {} if overlapping else {"overlapping": False}
-    options |= {"register": registers.starts} if registers.starts else {}
-    outputs = {columns[name]: value for name, value in results.items() if not _is_key(value, keys)}
-    if outputs:
-        options["output"] = outputs
-    stream = relation.stream.group_by(*keys) if keys else relation.stream
-    found = detected(pattern, events.__getitem__)
-    made = binder.step(node, lambda: stream.detect(found, within=within, **options).set_duration(1))
-    if numbered:
-        made = binder.step(node, lambda: _with_number(made, keys))
-    columns |= dict.fromkeys(numbered, _NUMBER)
-    shown: dict[str, Expr] = {**{key: Col(key) for key in keys},
-                              **{name: results[name] if name in results and _is_key(results[name], keys)
-                                 else Col(columns[name]) for name in measures}}
-    result = binder.step(node, lambda: made.select(**shown))
-    alias = node.args.get("alias")
-    times = {name: 1 for name, value in measures.items() if _is_last_time(value, ending(pattern), relation)}
-    return SqlRelation(result, tuple(SqlColumn(name, alias.name if alias is not None else "", name) for name in shown),
-                       times, "instant")
+    final = {each.this.alias for each in given if not every or each.args.get("window_frame") == "FINAL"}
+    return PatternClauses(keys, every, overlapping, within, pattern, measures, frozenset(final), numbers)
+
+
+def _check_rows(node: Any, pattern: Pattern, conditions: Mapping[str, Expr], binder: Binder) -> None:
+    """Refuse all rows of a pattern in which a row may have several variables."""
+    if both := rivals(pattern, conditions):
+        what, hint = refusal("ambiguous rows", one=both[0], other=both[1])
+        raise binder.text.error(what, node, hint)
 
 
 def _is_number(node: Any) -> bool:

@@ -115,6 +115,10 @@ class PatternNames:
             return self._of_match(which, NameScope(self.binder, self.relation).find(node.this).column)
         return self._of_variable(which, node.this, current)
 
+    def of_row(self, column: str) -> Expr:
+        """A column of the last row so far."""
+        return self._of_match("last", column)
+
     def _of_match(self, which: str, column: str) -> Expr:
         """A column of the first or last row of the match, whatever its variable."""
         type_, name = self.relation.stream.schema.type_of(column), f"_{which}_{column}"

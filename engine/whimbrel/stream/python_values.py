@@ -29,6 +29,7 @@ from whimbrel.operators.patterns.pattern import (
     EventPattern,
     OptionalPattern,
     Pattern,
+    PrefixPattern,
     RepeatPattern,
     SequencePattern,
     SimultaneousPattern,
@@ -174,6 +175,8 @@ class PythonValues:
             case RepeatPattern(inner, minimum, maximum, reluctant):
                 bounds = [str(minimum), *([] if maximum is None else [str(maximum)])]
                 return f"{self._in_chain(inner)}.repeat({', '.join(bounds + ['reluctant=True'] * reluctant)})"
+            case PrefixPattern(inner):
+                return f"{self._in_chain(inner)}.prefixes()"
             case OptionalPattern(inner, reluctant):
                 return f"{self._in_chain(inner)}.optional({'reluctant=True' * reluctant})"
         return self.argument(pattern, "pattern")

@@ -151,6 +151,9 @@ class ModelPattern:
     def repeat(self, min: int = 1, max: int | None = None, *, reluctant: bool = False) -> ModelPattern:
         return ModelPattern(oracle.Repeat(self.form, min, max, reluctant))
 
+    def prefixes(self) -> ModelPattern:
+        return ModelPattern(oracle.Prefixes(self.form))
+
     def optional(self, *, reluctant: bool = False) -> ModelPattern:
         return ModelPattern(oracle.Optional(self.form, reluctant))
 
@@ -190,7 +193,7 @@ def _named(pattern: oracle.Pattern, name: str) -> oracle.Pattern:
             return oracle.Then(_named(first, name), _named(second, name))
         case oracle.Either(left, right):
             return oracle.Either(_named(left, name), _named(right, name))
-        case oracle.Repeat() | oracle.Optional():
+        case oracle.Repeat() | oracle.Optional() | oracle.Prefixes():
             return replace(pattern, pattern=_named(pattern.pattern, name))
 
 

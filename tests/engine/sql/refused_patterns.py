@@ -91,12 +91,28 @@ A measure needs a name.
   hint:  Add AS and a name.
 """),
     'all rows': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES A.len AS x ALL ROWS PER MATCH '
+        'ORDER BY time MEASURES A.len AS x ALL ROWS EACH MATCH '
         'PATTERN (A B) WITHIN 9)'), """
-ALL ROWS PER MATCH is not part of the language.
-  where: line 2: ORDER BY time MEASURES A.len AS x ALL ROWS PER MATCH PATTERN (A B) WITHIN 9)
-                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use ONE ROW PER MATCH, and join its bounds with the rows.
+ALL ROWS EACH MATCH is not part of the language.
+  where: line 2: ORDER BY time MEASURES A.len AS x ALL ROWS EACH MATCH PATTERN (A B) WITHIN 9)
+                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use ONE ROW PER MATCH, or ALL ROWS PER MATCH.
+"""),
+    'ambiguous rows': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x ALL ROWS PER MATCH '
+        'PATTERN (A B* C) WITHIN 9 DEFINE C AS len > 2)'), """
+ALL ROWS PER MATCH needs one variable for each row, and a row may be B or C.
+  where: line 2: ORDER BY time MEASURES A.len AS x ALL ROWS PER MATCH PATTERN (A B* C) WITHIN 9 DEFINE C AS len > 2)
+                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Let their conditions exclude each other, such as x < 0 and x >= 0.
+"""),
+    'measure of a column': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS len ALL ROWS PER MATCH '
+        'PATTERN (A B) WITHIN 9)'), """
+'len' is a column of the rows already.
+  where: line 2: ORDER BY time MEASURES A.len AS len ALL ROWS PER MATCH PATTERN (A B) WITHIN 9)
+                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Give the measure another name.
 """),
     'skip to': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x AFTER MATCH SKIP TO LAST B '

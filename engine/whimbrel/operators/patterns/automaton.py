@@ -15,6 +15,7 @@ from whimbrel.operators.patterns.pattern import (
     EventPattern,
     OptionalPattern,
     Pattern,
+    PrefixPattern,
     RepeatPattern,
     SequencePattern,
 )
@@ -110,6 +111,12 @@ class Automaton:
                 return _once([*self._add(left), *self._add(right)])
             case RepeatPattern():
                 return self._repeated(pattern)
+            case PrefixPattern(inner):
+                begin = len(self.events)
+                starts = self._add(inner)
+                for state in range(begin, len(self.events)):
+                    self.following[state] = _or_end(self.following[state], reluctant=False)
+                return starts
             case OptionalPattern(inner, reluctant):
                 return _or_end(self._add(inner), reluctant=reluctant)
         raise TypeError(f"not a pattern: {pattern!r}")

@@ -105,6 +105,8 @@ class Detect(Operator):
     set of states, and there are never more runs than events. Otherwise a run is one path through the pattern.
     With ``overlapping=False`` no run starts at an event that moved or completed another run.
 
+    ``pattern.prefixes()`` also matches the first events of the pattern: each event of a run is a match then.
+
     With ``greedy=True`` each begin has at most one match, known when its time is over. It is the first one that
     backtracking finds: the first of two alternatives that leads to a match, and repetitions as often as they can,
     or as rarely with ``reluctant=True``. With ``overlapping=False`` begins are taken in the order of time, and none
@@ -131,6 +133,12 @@ class Detect(Operator):
     >>> found = prices.detect(rise, within=3, skip=True, output={"from_price": wb.first_of("low").price})
     >>> found.select("first_time", "from_price").collect().to_pylist()
     [{'start': 3, 'end': 5, 'first_time': 2, 'from_price': 9}]
+
+    How far each beginning has come:
+
+    >>> found = events.detect(pattern.prefixes(), within=10)
+    >>> found.select("first_time", "events").collect().to_pylist()[:2]
+    [{'start': 0, 'end': 10, 'first_time': 0, 'events': 1}, {'start': 5, 'end': 10, 'first_time': 0, 'events': 2}]
 
     The longest of each begin, without overlap, and the shortest:
 

@@ -59,6 +59,10 @@ class Pattern:
         """Once or not at all; `reluctant` prefers not at all."""
         return OptionalPattern(self, reluctant)
 
+    def prefixes(self) -> Pattern:
+        """The pattern, or its first events: how far each beginning has come."""
+        return PrefixPattern(self)
+
     def __repr__(self) -> str:
         return self.show()
 
@@ -145,6 +149,16 @@ class OptionalPattern(Pattern):
 
     def show(self) -> str:
         return f"{_in_chain(self.inner)}.optional({'reluctant=True' if self.reluctant else ''})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrefixPattern(Pattern):
+    """A pattern that may be over after each of its events."""
+
+    inner: Pattern
+
+    def show(self) -> str:
+        return f"{_in_chain(self.inner)}.prefixes()"
 
 
 def _in_chain(pattern: Pattern) -> str:
@@ -240,6 +254,6 @@ def _named(pattern: Pattern, name: str) -> Pattern:
             return SequencePattern(_named(first, name), _named(second, name))
         case EitherPattern(left, right):
             return EitherPattern(_named(left, name), _named(right, name))
-        case RepeatPattern() | OptionalPattern():
+        case RepeatPattern() | OptionalPattern() | PrefixPattern():
             return replace(pattern, inner=_named(pattern.inner, name))
     raise TypeError(f"not a pattern: {pattern!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Literal
 
 from whimbrel.testing.oracle.events import INF, Event, Payload, Time
@@ -63,7 +64,14 @@ class Optional:
     reluctant: bool = False
 
 
-Pattern = EventStep | SimultaneousStep | Then | Either | Repeat | Optional
+@dataclass(frozen=True)
+class Prefixes:
+    """The pattern, or its first events."""
+
+    pattern: Pattern
+
+
+Pattern = EventStep | SimultaneousStep | Then | Either | Repeat | Optional | Prefixes
 
 _Rest = tuple[Pattern, ...]
 
@@ -183,6 +191,9 @@ def _choices(rest: _Rest) -> list[tuple[EventStep | SimultaneousStep, _Rest] | N
             return _choices((first, second, *tail))
         case Either(left, right):
             return _choices((left, *tail)) + _choices((right, *tail))
+        case Prefixes(inner):
+            return [part for each in _choices((inner,))
+                    for part in (_choices(tail) if each is None else [(each[0], (*_shorter(each[1]), *tail))])]
         case Optional(inner, reluctant):
             inside, after = _choices((inner, *tail)), _choices(tail)
             return after + inside if reluctant else inside + after
@@ -205,7 +216,7 @@ def _has_at_once(pattern: Pattern) -> bool:
             return True
         case Then(left, right) | Either(left, right):
             return _has_at_once(left) or _has_at_once(right)
-        case Repeat(inner) | Optional(inner):
+        case Repeat(inner) | Optional(inner) | Prefixes(inner):
             return _has_at_once(inner)
 
 
@@ -248,6 +259,9 @@ def _next(rest: _Rest) -> list[tuple[EventStep | SimultaneousStep, _Rest]]:
             return _next((first, second, *tail))
         case Either(left, right):
             return _next((left, *tail)) + _next((right, *tail))
+        case Prefixes(inner):
+            return [(event, (*_shorter(left), *tail)) for event, left in _next((inner,))] + (
+                _next(tail) if _optional(inner) else [])
         case Optional(inner):
             return _next((inner, *tail)) + _next(tail)
         case Repeat(inner, minimum, maximum):
@@ -255,6 +269,13 @@ def _next(rest: _Rest) -> list[tuple[EventStep | SimultaneousStep, _Rest]]:
                                                      maximum=maximum and maximum - 1),)
             into = [(event, (*left, *again, *tail)) for event, left in _next((inner,))]
             return into + (_next(tail) if _optional(head) else [])
+
+
+def _shorter(rest: _Rest) -> _Rest:
+    """What is left of a pattern that may be over after each event."""
+    if not rest:
+        return ()
+    return (Optional(Prefixes(reduce(Then, rest))),)
 
 
 def _optional(pattern: Pattern) -> bool:
@@ -268,6 +289,8 @@ def _optional(pattern: Pattern) -> bool:
             return _optional(left) or _optional(right)
         case Optional():
             return True
+        case Prefixes(inner):
+            return _optional(inner)
         case Repeat(inner, minimum):
             return minimum == 0 or _optional(inner)
 
