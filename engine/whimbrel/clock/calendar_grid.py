@@ -225,16 +225,14 @@ class CalendarWindows:
 
     def times(self, numbers: Integers) -> Integers:
         """When cells begin; what never ends does not."""
-        known = numbers[(numbers != INF) & (numbers != MIN_TIME)]
-        if not len(known):
+        if not len(numbers):
             return numbers
-        first = int(known.min())
-        bounds = self.grid.bounds(first, int(known.max()) + 1)
-        if len(known) == len(numbers):
-            return bounds[numbers - first]
+        first, last = int(numbers.min()), int(numbers.max())
+        if last != INF:
+            return self.grid.bounds(first, last + 1)[numbers - first]
+        known = numbers != INF
         out = numbers.copy()
-        mask = (numbers != INF) & (numbers != MIN_TIME)
-        out[mask] = bounds[known - first]
+        out[known] = self.times(numbers[known])
         return out
 
     def time(self, number: int) -> int:

@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whimbrel.clock import format_instant
+from whimbrel.clock.calendar_grid import CalendarGrid
+from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
-from whimbrel.expr.types import floor_ticks
+from whimbrel.expr.types import floor_months, floor_ticks
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow
 
 _PARTS: dict[str, Callable[[Any], Any]] = {
@@ -28,6 +31,9 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     """The functions of ``.dt``."""
     if expr.function != "dt.floor":
         return from_arrow(_PARTS[expr.function](x.arrow()).cast(pa.int64()))
+    months = floor_months(expr)
+    if months is not None:
+        return _floored_to_months(expr, x, months)
     step, begin = (np.int64(ticks) for ticks in floor_ticks(expr, x.type))
     if x.type.tz in (None, "UTC"):
         return _floored(expr, x, step, begin, scope)
@@ -59,6 +65,22 @@ def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
     begins = np.flatnonzero(np.append(True, wall.data[1:] != wall.data[:-1]))
     each = Value(wall.type, wall.data[begins])
     return np.repeat(found(each.arrow()), np.diff(np.append(begins, len(wall.data))))
+
+
+def _floored_to_months(expr: Call, x: Value, span: CalendarSpan) -> Value:
+    """The first moment of the month, quarter or year that each time is in."""
+    grid = CalendarGrid(span, x.type.tz or "UTC", x.type.unit)
+    times = np.where(x.valid, x.data, 0) if x.valid is not None else np.asarray(x.data)
+    if not times.size:
+        return Value(x.type, times, x.valid)
+    low, high = int(times.min()), int(times.max())
+    first, last = grid.range
+    if low < first or high > last:
+        raise KernelError(f"dt.floor({span.show()!r}) needs times within years 1 to 9999 and the time unit, got "
+                          f"{format_instant(low if low < first else high, x.type.unit, None)}.", where=expr.show(),
+                          hint="Remove such rows first with where(...).")
+    _, bounds = grid.around(low, high)
+    return Value(x.type, bounds[np.searchsorted(bounds, times, "right") - 1], x.valid)
 
 
 def _floored(expr: Call, x: Value, step: np.int64, begin: np.int64, scope: Scope) -> Value:

@@ -12,7 +12,7 @@ import pyarrow.types as t
 
 from whimbrel.batch import Schema
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
-from whimbrel.expr.types import floor_ticks, type_of
+from whimbrel.expr.types import floor_months, floor_ticks, type_of
 
 Direction = Literal["constant", "increasing", "decreasing"]
 
@@ -212,7 +212,8 @@ def _call(expr: Expr, call: Call, schema: Schema, ordered: Mapping[str, ValueOrd
     if call.function.startswith("dt."):
         type_ = type_of(x, schema)
         minute = {"s": 60, "ms": 60_000, "us": 60_000_000, "ns": 60_000_000_000}[type_.unit]
-        fixed = call.function == "dt.floor" and floor_ticks(call, type_)[0] <= minute
+        months = call.function == "dt.floor" and floor_months(call) is not None
+        fixed = months or (call.function == "dt.floor" and floor_ticks(call, type_)[0] <= minute)
         if type_.tz not in (None, "UTC") and not fixed:
             return NoOrder(expr.show(), f"reads clocks of {type_.tz}, which go back")
         return ValueOrder(below.direction)

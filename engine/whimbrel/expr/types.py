@@ -12,6 +12,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import Schema, SegmentType, logical_type
 from whimbrel.clock import duration_ticks, grid_offset
+from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
 from whimbrel.expr.infer_return_type import row_function_type
@@ -378,7 +379,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             return INT
         case "dt.floor":
             require(expr, t.is_timestamp(x), "dt.floor takes a time", x)
-            floor_ticks(expr, x)
+            if floor_months(expr) is None:
+                floor_ticks(expr, x)
             return x
         case function if function.startswith("seg."):
             return segment_call_type(expr, args)
@@ -452,6 +454,12 @@ def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
     types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value)), compared=True)
              for value in choices(expr, x)]
     return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other), compared=True), types, x)
+
+
+def floor_months(expr: Call) -> CalendarSpan | None:
+    """The step of ``dt.floor`` where it is in months, quarters or years."""
+    span = CalendarSpan.of(expr.options[0])
+    return span if span is not None and span.unit == "mo" and span.count > 0 else None
 
 
 def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:

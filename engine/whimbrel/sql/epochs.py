@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from whimbrel.clock import duration_ticks
+from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Expr, start_time, substitute, type_of
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
@@ -16,7 +17,10 @@ from whimbrel.sql.intervals import duration
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import NameScope, matching
 
-_UNITS: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms"}
+_UNITS: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms",
+                 "MONTH": "1mo", "QUARTER": "1q", "YEAR": "1y"}
+
+_MONTH_DAYS: Final = 30
 
 
 def _itself(time: Expr) -> Expr:
@@ -148,12 +152,19 @@ def _shifted(node: Any, scope: NameScope) -> Epoch | None:
 
 
 def _truncated(time: Any, size: Any, scope: NameScope) -> Epoch | None:
-    """A time rounded down to a fixed step, if the zone has no clocks that change."""
+    """A time rounded down to a fixed step, if the zone has no clocks that change, or to a span of the calendar.
+
+    Ticks of months are nominal: they say which epochs are multiples of others.
+    """
     below = epoch_of(time, scope)
     schema = scope.relation.stream.schema
     if size is None or below is None or below.divisor != 1 or schema.unit is None:
         return None
+    span = CalendarSpan.of(size)
+    if span is not None and span.unit == "mo":
+        ticks = span.count * _MONTH_DAYS * duration_ticks("1d", schema.unit)
+        return Epoch(below.column, size, ticks, lambda value: value.dt.floor(size), 1)
     ticks = duration_ticks(size, schema.unit)
-    if ticks <= 0 or (schema.zone not in (None, "UTC") and ticks > duration_ticks("1m", schema.unit)):
+    if ticks <= 0 or (schema.zone not in (None, "UTC") and span is None and ticks > duration_ticks("1m", schema.unit)):
         return None
     return Epoch(below.column, size, ticks, lambda value: value.dt.floor(size), 1)

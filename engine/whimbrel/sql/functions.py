@@ -45,7 +45,8 @@ PARTS: Final[dict[str, Callable[[Expr], Expr]]] = {
 }
 """Parts of times for EXTRACT."""
 
-_FIXED: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms"}
+_FIXED: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms",
+                 "MONTH": "1mo", "QUARTER": "1q", "YEAR": "1y"}
 
 _TEXT_TESTS: Final = {"starts_with": "starts_with", "ends_with": "ends_with", "contains": "contains",
                       "prefix": "starts_with", "suffix": "ends_with"}
@@ -190,7 +191,7 @@ def _date_trunc(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     unit = node.args["unit"].name.upper()
     if unit not in _FIXED:
         raise scope.binder.text.error(f"date_trunc has no unit {unit.lower()!r} here.", node,
-                                      "Use week, day, hour, minute, second or millisecond.")
+                                      "Use year, quarter, month, week, day, hour, minute, second or millisecond.")
     x = scalar(node.this, scope)
     if pa.types.is_date(scope.type_of(x, node.this)):
         x = x.cast(pa.timestamp("s"))

@@ -276,11 +276,13 @@ def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: Sql
     """What nodes mean after a GROUP BY: keys, aggregates, and nothing else of single rows."""
     kind = None if relation.window is None else relation.window.kind
 
+    finest = min((key.epoch.size_ticks for key in keys if key.epoch is not None), default=0)
+
     def special(node: Any) -> Expr | None:
         for key in keys:
             named = isinstance(node, exp.Column) and not node.table and node.name == key.alias and key.alias
             if named or _same(node, key.node, relation):
-                return _key_value(key, kind, relation)
+                return _key_value(key, kind, relation, finest)
         if is_aggregate(node, scope):
             column = different.column(node)
             return aggregate(node, scope) if column is None else column
@@ -299,13 +301,13 @@ def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: Sql
     return special
 
 
-def _key_value(key: Key, window: str | None, relation: SqlRelation) -> Expr:
+def _key_value(key: Key, window: str | None, relation: SqlRelation, finest: int) -> Expr:
     """A key after the aggregate."""
     if key.kind == "plain":
         return Col(key.name)
     if key.kind == "epoch":
         assert key.epoch is not None
-        return _of_bound(key.epoch)
+        return _of_bound(key.epoch, finest)
     if window in ("tumble", "hop"):
         return wb.window_start() if key.kind == "start" else wb.window_end()
     if window == "cumulate" and key.kind == "start":
@@ -317,9 +319,9 @@ def _key_value(key: Key, window: str | None, relation: SqlRelation) -> Expr:
     return start_time() if key.kind == "start" else end_time()
 
 
-def _of_bound(epoch: Epoch) -> Expr:
-    """The value of an epoch from the start of its window; one that rounds down is that start itself."""
-    return wb.window_start() if epoch.divisor == 1 else epoch.value(wb.window_start())
+def _of_bound(epoch: Epoch, finest: int) -> Expr:
+    """The value of an epoch from the start of the finest one; where this is itself, one that rounds down is it."""
+    return wb.window_start() if epoch.divisor == 1 and epoch.size_ticks == finest else epoch.value(wb.window_start())
 
 
 class _Results:

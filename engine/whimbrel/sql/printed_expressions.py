@@ -49,7 +49,8 @@ _FUNCTIONS: Final = {
     "dt.month": "month", "dt.day": "day", "dt.hour": "hour", "dt.minute": "minute", "dt.second": "second",
     "dt.quarter": "quarter", "dt.week": "week", "dt.day_of_year": "dayofyear", "str.reverse": "reverse",
     "str.repeat": "repeat", "str.split_part": "split_part"}
-_GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond"}
+_GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond",
+                 "1mo": "month", "1q": "quarter", "1y": "year"}
 _NULL_OF_NOTHING: Final = {Sum: "sum", AnyTrue: "bool_or", AllTrue: "bool_and", Product: "product"}
 _AGGREGATES: Final = {AnyTrue: '"any"', AllTrue: '"all"',
                       Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 from whimbrel.expr import Binary, Expr, Keys, Lit
 from whimbrel.expr.reductions import reduced_in
-from whimbrel.operators import EpochAggregate, GroupAggregate, HoppingWindow, Results, SessionWindow
+from whimbrel.operators import CalendarWindow, EpochAggregate, GroupAggregate, HoppingWindow, Results, SessionWindow
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.plan import Node
 from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts, interval_text, name_text
 from whimbrel.sql.printed_select import SqlBlock
 from whimbrel.sql.relation import SqlRelation
 
+_CALENDAR: Final = {"1d": "day", "1w": "week", "1mo": "month", "1q": "quarter", "1y": "year"}
+_MONDAY: Final = 4
 _MICROSECONDS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -87,6 +89,9 @@ def _grouped(block: SqlBlock, keys: Keys, results: list[tuple[str, Expr]], more:
 def _epochs(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys,
             results: list[tuple[str, Expr]]) -> Iterator[SqlBlock]:
     """GROUP BY time/60 AS tb, where a result is such an epoch."""
+    if isinstance(op, CalendarWindow):
+        yield from _calendar_epochs(block, relation, op, keys, results)
+        return
     if not isinstance(op, HoppingWindow) or op.hop != op.size or op.offset or op.label != "start":
         return
     for column, divisor in relation.times.items():
@@ -104,6 +109,23 @@ def _epochs(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys,
             alias = name_text(name)
             others = [(each, value) for each, value in results if not isinstance(value, WindowBound) or each == name]
             if len(others) == len(results):
+                yield from _grouped(block, keys, results, [f"{epoch} AS {alias}"], {name: alias})
+
+
+def _calendar_epochs(block: SqlBlock, relation: SqlRelation, op: CalendarWindow, keys: Keys,
+                     results: list[tuple[str, Expr]]) -> Iterator[SqlBlock]:
+    """GROUP BY date_trunc('month', time) AS m, in the zone of the stream."""
+    grid, size = op.windows.grid, op.windows.size
+    plain = op.windows.tumbling and op.windows.label == "start" and not grid.offset
+    begins = grid.first_day == (_MONDAY if size.weeks else 0) and grid.zone == (relation.stream.schema.zone or "UTC")
+    if not plain or not begins or size.show() not in _CALENDAR:
+        return
+    for column in (column for column, divisor in relation.times.items() if divisor == 1):
+        for name in (name for name, expr in results if isinstance(expr, WindowBound) and expr.which == "start"):
+            others = [(each, value) for each, value in results if not isinstance(value, WindowBound) or each == name]
+            if len(others) == len(results):
+                alias = name_text(name)
+                epoch = f"date_trunc('{_CALENDAR[size.show()]}', {name_text(column)})"
                 yield from _grouped(block, keys, results, [f"{epoch} AS {alias}"], {name: alias})
 
 

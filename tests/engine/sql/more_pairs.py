@@ -109,6 +109,12 @@ GROUPS: dict[str, Pair] = {
         lambda: BIDS.session_window("30s", emit="close").aggregate(n=wb.count())),
     "days": ("SELECT date_trunc('day', ts) AS d, max(price) AS m FROM bids GROUP BY date_trunc('day', ts)",
              lambda: BIDS.tumbling_window("1d").aggregate(d=wb.window_start(), m=wb.max(col.price))),
+    "months": ("SELECT date_trunc('month', ts) AS d, max(price) AS m FROM bids GROUP BY date_trunc('month', ts)",
+               lambda: BIDS.tumbling_window("1mo").aggregate(d=wb.window_start(), m=wb.max(col.price))),
+    "days and years": (
+        "SELECT date_trunc('day', ts) AS d, date_trunc('year', ts) AS y, max(price) AS m FROM bids GROUP BY 1, 2",
+        lambda: BIDS.tumbling_window("1d").aggregate(d=wb.window_start(), y=wb.window_start().dt.floor("1y"),
+                                                     m=wb.max(col.price))),
 }
 
 JOINS: dict[str, Pair] = {

@@ -143,12 +143,12 @@ def numbered(windows: CalendarWindows, times: Ticks, where: str) -> Ticks:
                           hint="Remove such rows first with where(...).")
     first, bounds = grid.around(low, high)
     cells = np.empty(len(times), np.int64)
-    _cells_of(np.ascontiguousarray(times), bounds, cells)
+    _cells_of(times, bounds, first, cells)
     if windows.label == "end":
         last_alike = np.searchsorted(bounds, bounds, "right") - 1  # a day that the zone skipped is an empty cell
         later = np.append(last_alike[1:], len(bounds))
-        cells = np.where(bounds[cells] == times, cells, later[cells])
-    cells += first
+        at = cells - first
+        cells = np.where(bounds[at] == times, cells, first + later[at])
     return cells
 
 

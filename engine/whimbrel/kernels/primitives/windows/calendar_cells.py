@@ -9,10 +9,11 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def cells_of(times: Array, bounds: Array, cells: Array) -> None:
-    """Write the position of the last bound that is not after each time; every time has one, and a later bound.
+def cells_of(times: Array, bounds: Array, first: int, cells: Array) -> None:
+    """Write the cell of each time: `first` and the position of the last bound that is not after it.
 
-    Times that follow each other mostly lie in the same cell or in the next one. Others are found by halving.
+    Every time has such a bound, and a later one. Times that follow each other mostly lie in the same cell or in the
+    next one. Others are found by halving.
     """
     at = 0
     for row in range(len(times)):
@@ -29,4 +30,4 @@ def cells_of(times: Array, bounds: Array, cells: Array) -> None:
                     else:
                         high = middle
                 at = low
-        cells[row] = at
+        cells[row] = first + at

@@ -1,0 +1,58 @@
+"""Epochs of the calendar: GROUP BY date_trunc of days to years, in the zone of the stream."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+
+TIMES = [1_704_060_000, 1_706_739_000, 1_706_745_000, 1_719_000_000]
+"""In Berlin: 31 December 23:00, 31 January 23:10, 1 February 00:50, 21 June 2024."""
+
+
+def bids(zone: str | None) -> wb.Stream:
+    return wb.from_arrow(pa.table({"ts": pa.array(TIMES, pa.timestamp("s", zone)), "x": [1, 2, 4, 8]}), time="ts",
+                         name="bids")
+
+
+@pytest.mark.parametrize(("unit", "span"), [("day", "1d"), ("week", "1w"), ("month", "1mo"), ("quarter", "1q"),
+                                            ("year", "1y")])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_date_trunc_is_a_window_of_the_calendar(zone: str | None, unit: str, span: str) -> None:
+    text = f"SELECT date_trunc('{unit}', ts) AS d, count(*) AS n FROM bids GROUP BY date_trunc('{unit}', ts)"
+    query = wb.sql(text, bids=bids(zone))
+    window = bids(zone).tumbling_window(span).aggregate(d=wb.window_start(), n=wb.count())
+    assert query.collect().equals(window.collect())
+    assert ("TUMBLE" if zone is None and unit == "week" else f"date_trunc('{unit}', ts)") in query.sql()
+    floors = bids(zone).select(d=col.ts.dt.floor(span), n=wb.lit(1)).collect()["d"]
+    assert set(floors.to_pylist()) == set(query.collect()["d"].to_pylist())
+
+
+@pytest.mark.parametrize(("zone", "months"), [(None, [(2023, 12), (2024, 1), (2024, 6)]),
+                                              ("Europe/Berlin", [(2023, 12), (2024, 1), (2024, 2), (2024, 6)])])
+def test_months_and_years_of_one_query(zone: str | None, months: list[tuple[int, int]]) -> None:
+    """The year was the start of the month."""
+    text = "SELECT date_trunc('month', ts) AS m, date_trunc('year', ts) AS y, sum(x) AS n FROM bids GROUP BY 1, 2"
+    rows = wb.sql(text, bids=bids(zone)).collect().to_pylist()
+    assert [row["m"].date() for row in rows] == [date(year, month, 1) for year, month in months]
+    assert [row["y"].date() for row in rows] == [date(year, 1, 1) for year, _ in months]
+
+
+def test_weeks_do_not_divide_months() -> None:
+    text = "SELECT date_trunc('week', ts) AS w, date_trunc('month', ts) AS m, count(*) AS n FROM bids GROUP BY 1, 2"
+    with pytest.raises(wb.WhimbrelError, match="multiple of the other"):
+        wb.sql(text, bids=bids(None))
+
+
+def test_floors_of_nulls_and_times_beyond_the_calendar() -> None:
+    other = pa.array([None, -1, 0, 2**40], pa.timestamp("s"))
+    stream = wb.from_arrow(pa.table({"ts": pa.array(TIMES, pa.timestamp("s")), "o": other}), time="ts")
+    found = stream.where(col.o < wb.lit(2_000_000_000).cast(pa.timestamp("s"))).select(m=col.o.dt.floor("1q")).collect()
+    assert [str(time) for time in found["m"].to_pylist()] == ["1969-10-01 00:00:00", "1970-01-01 00:00:00"]
+    assert stream.select(m=col.o.is_null()).collect()["m"].to_pylist()[0]
+    with pytest.raises(wb.WhimbrelError, match="years 1 to 9999"):
+        stream.select(m=col.o.dt.floor("1mo")).collect()
