@@ -10,7 +10,8 @@ FUNCTIONS: Final = (
     "least", "left", "length", "ln", "log", "lower", "lpad", "ltrim", "minute", "mod", "month", "nullif", "pi",
     "position", "power", "quarter", "radians", "regexp_extract", "regexp_matches", "regexp_replace", "repeat",
     "replace", "reverse", "right", "round", "rpad", "rtrim", "second", "sign", "sin", "split_part", "sqrt",
-    "start_time", "starts_with", "strpos", "substring", "tan", "time_bucket", "trim", "trunc", "upper", "week", "year",
+    "start_time", "starts_with", "strpos", "substring", "tan", "time_bucket", "trim", "true_div", "trunc", "upper",
+    "week", "year",
 )
 
 MANUAL_FUNCTIONS: Final = (

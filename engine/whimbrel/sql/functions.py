@@ -133,9 +133,9 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     lower = name.lower()
     if lower in ("start_time", "end_time") and not arguments:
         return start_time() if lower == "start_time" else end_time()
-    if lower in ("floor_div", "floor_mod") and len(arguments) == 2:
+    if lower in ("floor_div", "floor_mod", "true_div") and len(arguments) == 2:
         x, y = (scalar(each, scope) for each in arguments)
-        return x // y if lower == "floor_div" else x % y
+        return x % y if lower == "floor_mod" else x // y if lower == "floor_div" else x / y
     if lower == "time_bucket" and len(arguments) == 2 and isinstance(arguments[0], exp.Interval):
         return scalar(arguments[1], scope).dt.floor(duration(arguments[0], scope.binder.text))
     if lower in ("date_part", "datepart") and len(arguments) == 2:

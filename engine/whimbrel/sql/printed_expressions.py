@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
@@ -59,6 +60,10 @@ _AGGREGATES: Final = {AnyTrue: '"any"', AllTrue: '"all"',
 _TYPE_WORDS: Final = {type_: word.value for word, type_ in reversed(TYPES.items())}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset(word.lower() for word in Whimbrel.Tokenizer.KEYWORDS if word.isidentifier())
+
+
+EXACT_DIVISION: ContextVar[bool] = ContextVar("EXACT_DIVISION", default=False)
+"""Whether a division is printed as one that is a fraction for integers too."""
 
 
 class NoWordError(Exception):
@@ -124,6 +129,8 @@ class ScalarTexts:
                 return f"{self._operand(whole[0], 6)} / {self._operand(whole[1], 7)}"
             case Binary("**", left, right):
                 return f"power({self.text(left)}, {self.text(right)})"
+            case Binary("/", left, right) if EXACT_DIVISION.get():
+                return f"true_div({self.text(left)}, {self.text(right)})"
             case Binary("//" | "%" as op, left, right):
                 return f"floor_{'div' if op == '//' else 'mod'}({self.text(left)}, {self.text(right)})"
             case Binary(op, left, right) if op in _BINDING:
@@ -148,6 +155,8 @@ class ScalarTexts:
         text = self.text(expr)
         match expr:
             case Binary("**" | "//" | "%", _, _):
+                binding = _ATOM
+            case Binary("/", _, _) if EXACT_DIVISION.get():
                 binding = _ATOM
             case Binary(op, _, _):
                 binding = _BINDING[op]

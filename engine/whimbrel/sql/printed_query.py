@@ -18,7 +18,7 @@ from whimbrel.plan import MethodCall, Node, Source, explain, used_by
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.parse import parse
 from whimbrel.sql.printed_arguments import argument_texts, functions_of
-from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts, name_text
+from whimbrel.sql.printed_expressions import EXACT_DIVISION, NoWordError, ScalarTexts, name_text
 from whimbrel.sql.printed_groups import closing_blocks, grouped_blocks
 from whimbrel.sql.printed_patterns import match_text, matches_below
 from whimbrel.sql.printed_select import SqlBlock
@@ -121,16 +121,20 @@ class _Writer:
 
     def _step(self, node: Node, call: MethodCall, used: list[Node]) -> tuple[SqlBlock, SqlRelation]:
         wanted = explain(node)
-        try:
-            for block in self._candidates(node, call, used):
-                try:
-                    relation = self.bind(block)
-                except WhimbrelError:
-                    continue
-                if explain(relation.stream.node) == wanted:
-                    return block, relation
-        except NoWordError as error:
-            raise self._no_word(node, str(error)) from None
+        for exact in (False, True):
+            token = EXACT_DIVISION.set(exact)
+            try:
+                for block in self._candidates(node, call, used):
+                    try:
+                        relation = self.bind(block)
+                    except WhimbrelError:
+                        continue
+                    if explain(relation.stream.node) == wanted:
+                        return block, relation
+            except NoWordError as error:
+                raise self._no_word(node, str(error)) from None
+            finally:
+                EXACT_DIVISION.reset(token)
         raise self._no_word(node)
 
     def _no_word(self, node: Node, part: str = "") -> PlanError:

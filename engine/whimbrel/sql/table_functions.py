@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from whimbrel.errors import near_match
-from whimbrel.expr import Lit
+from whimbrel.expr import Col, Lit
 from whimbrel.plan import FLUENT
 from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
@@ -20,7 +20,7 @@ from whimbrel.sql.printed_expressions import name_text
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
-from whimbrel.sql.scope import NameScope
+from whimbrel.sql.scope import NameScope, matching
 from whimbrel.stream import Stream
 from whimbrel.stream.python_text import HANDED_OVER
 from whimbrel.stream.time_functions import FunctionsOfTime
@@ -36,6 +36,11 @@ _GIVEN: Final = ("schema", "self", *HANDED_OVER)
 
 _OF_PYTHON: Final = {"detect": "MATCH_RECOGNIZE", "process": "a view of the stream in Python"}
 """Operators whose arguments only Python can write, and what to use instead."""
+
+
+_LOOKAHEAD: Final = inspect.Parameter("allow_lookahead", inspect.Parameter.KEYWORD_ONLY, default=False,
+                                     annotation="bool")
+"""An argument of methods that their builders do not see."""
 
 
 def is_operator(name: str) -> bool:
@@ -74,6 +79,8 @@ def operator_call(name: str, node: Any, binder: Binder, source: Source) -> SqlRe
             raise binder.text.error(f"{name.upper()} has no keys.", node, "Leave PARTITION BY out.")
         stream = binder.step(node, lambda: _grouped(stream, keys, scope, node))
     options = [each for key, each in parameters.items() if key not in ("right", "others")]
+    if "allow_lookahead" not in parameters and "allow_lookahead" in inspect.signature(getattr(Stream, name)).parameters:
+        options.append(_LOOKAHEAD)
     positional, named = _arguments(name, values[tables:], options, scope, node)
 
     def call() -> Stream:
@@ -119,7 +126,7 @@ def _table(node: Any, name: str, binder: Binder, source: Source) -> SqlRelation:
             inner = exp.Table(this=inner.this)
         case exp.Select():
             inner = exp.Subquery(this=inner)
-        case exp.Anonymous():
+        case exp.Func():
             inner = exp.Table(this=inner)
     if not isinstance(inner, exp.Table | exp.Subquery):
         raise binder.text.error(f"{name.upper()} needs a table.", node, f"Use {name.upper()}(t, ...).")
@@ -186,6 +193,16 @@ def _value(node: Any, parameter: Any, scope: NameScope) -> Any:
             return node.name
         case exp.Column() if names:
             return scope.find(node).column
-    special = replace(scope, special=lambda part: aggregate(part, scope) if is_aggregate(part, scope) else None)
+    time = scope.relation.stream.schema.time_type
+    scope = replace(scope, types={**scope.types, "start": time, "end": time})
+    special = replace(scope, special=lambda part: _special(part, scope))
     made = scalar(node, special)
     return made.value if isinstance(made, Lit) and kind != "Column" else made
+
+
+def _special(node: Any, scope: NameScope) -> Any:
+    """An aggregate, or the start or end of the lifetime; None for other nodes."""
+    if isinstance(node, exp.Column) and node.name in ("start", "end") and not node.table and not matching(
+            scope.relation, node.name):
+        return Col(node.name)
+    return aggregate(node, scope) if is_aggregate(node, scope) else None
