@@ -18,6 +18,7 @@ from whimbrel.operators import (
     AdaptiveWindow,
     BlockSamples,
     CalendarCells,
+    CalendarSlidingWindow,
     CalendarTimes,
     CalendarWindow,
     Changelog,
@@ -93,7 +94,7 @@ INPUTS = stream(1), stream(2, rows=15)
 MADE_BY_THE_PLANNER = {
     LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
     SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, CalendarCells, CalendarTimes,
-    CalendarWindow,  # of times with a unit; in test_calendar_windows.py
+    CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 

@@ -98,18 +98,7 @@ class CalendarGrid:
         low, high = (int(number) for number in self.numbers_of(np.array([first, last])))
         days = np.clip(self.days(np.clip(numbers, low, high)), first, last)
         walls = days * self.day + self.offset
-        if self.zone == "UTC":
-            return walls
-        late = days >= _ARROW_UNTIL
-        local = pa.array(np.where(late, 0, walls), pa.int64()).cast(pa.timestamp(self.unit))
-        found = pc.assume_timezone(local, self.zone, ambiguous="earliest", nonexistent="latest")
-        instants = found.cast(pa.int64()).to_numpy().copy()
-        zone = pa.lib.string_to_tzinfo(self.zone)
-        per_second = ticks_per_second(self.unit) or 1
-        for row in np.flatnonzero(late).tolist():
-            seconds, rest = divmod(int(walls[row]), per_second)
-            instants[row] = _instant(seconds, zone) * per_second + rest
-        return np.maximum.accumulate(instants)
+        return np.maximum.accumulate(instants(walls, self.zone, self.unit))
 
     def around(self, low: int, high: int) -> tuple[int, Integers]:
         """A cell before two ticks, and the bounds from it to a cell after both."""
@@ -131,6 +120,37 @@ class CalendarGrid:
         """The cell that begins at a tick, or else the next one that is not empty."""
         number = self.number(tick)
         return number if self.bound(number) >= tick else self.number(self.bound(number + 1))
+
+
+def instants(walls: Integers, zone: str, unit: TickUnit) -> Integers:
+    """When the clock of a zone first shows times, or has gone past those that it skips."""
+    if zone == "UTC":
+        return walls
+    per_second = ticks_per_second(unit) or 1
+    late = walls >= _ARROW_UNTIL * 86_400 * per_second
+    local = pa.array(np.where(late, 0, walls), pa.int64()).cast(pa.timestamp(unit))
+    found = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest")
+    ticks = found.cast(pa.int64()).to_numpy().copy()
+    clock = pa.lib.string_to_tzinfo(zone)
+    for row in np.flatnonzero(late).tolist():
+        seconds, rest = divmod(int(walls[row]), per_second)
+        ticks[row] = _instant(seconds, clock) * per_second + rest
+    return ticks
+
+
+def shown_by_clocks(ticks: Integers, zone: str, unit: TickUnit) -> Integers:
+    """What the clock of a zone shows at times."""
+    if zone == "UTC":
+        return ticks
+    per_second = ticks_per_second(unit) or 1
+    late = ticks >= _ARROW_UNTIL * 86_400 * per_second
+    early = pa.array(np.where(late, 0, ticks), pa.int64()).cast(pa.timestamp(unit, zone))
+    walls = pc.local_timestamp(early).cast(pa.int64()).to_numpy().copy()
+    clock = pa.lib.string_to_tzinfo(zone)
+    for row in np.flatnonzero(late).tolist():
+        time = (_EPOCH + timedelta(seconds=int(ticks[row]) // per_second)).replace(tzinfo=UTC)
+        walls[row] = int(ticks[row]) + _offset(time.astimezone(clock)) * per_second
+    return walls
 
 
 def _instant(wall: int, zone: tzinfo) -> int:

@@ -776,6 +776,15 @@ class Methods:
         return self._unary(operators.hopping_window, size, hop, offset=offset, label=label, timezone=timezone,
                            week_start=week_start)
 
-    def sliding_window(self, size: Duration) -> Self:
-        """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`."""
-        return self._unary(operators.sliding_window, size)
+    def sliding_window(self, size: Duration, *, timezone: str | None = None) -> Self:
+        """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`.
+
+        Parameters
+        ----------
+        size : str, timedelta or int, > 0
+            How long an event stays active. Months, quarters and years (``"1mo"``, ``"1q"``, ``"1y"``) are spans of the
+            calendar. See :class:`whimbrel.operators.CalendarSlidingWindow`.
+        timezone : str, optional
+            The clock that months follow. Default: the zone of the stream, or UTC.
+        """
+        return self._unary(operators.sliding_window, size, timezone=timezone)

@@ -19,8 +19,10 @@ from whimbrel.clock import (
     quote_ticks,
     show_grid,
 )
+from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
+from whimbrel.operators.windows.calendar_sliding_window import CalendarSlidingWindow
 from whimbrel.operators.windows.calendar_window import CalendarWindow, calendar_windows, check_zone, weekday_of
 from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import (
@@ -308,8 +310,22 @@ class SlidingWindow(Operator):
 
 
 @fluent
-def sliding_window(schema: Schema, size: Duration) -> SlidingWindow:
-    """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`."""
+def sliding_window(schema: Schema, size: Duration, *,
+                   timezone: str | None = None) -> SlidingWindow | CalendarSlidingWindow:
+    """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`.
+
+    Parameters
+    ----------
+    size : str, timedelta or int, > 0
+        How long an event stays active. Months, quarters and years (``"1mo"``, ``"1q"``, ``"1y"``) are spans of the
+        calendar. See :class:`whimbrel.operators.CalendarSlidingWindow`.
+    timezone : str, optional
+        The clock that months follow. Default: the zone of the stream, or UTC.
+    """
+    check_zone(timezone, f"sliding_window({size!r})")
+    span = CalendarSpan.of(size)
+    if span is not None and span.unit == "mo" and span.count > 0 and schema.unit is not None:
+        return CalendarSlidingWindow(size=span, zone=timezone or schema.zone or "UTC", unit=schema.unit)
     ticks = duration_ticks(size, schema.unit, where=f"sliding_window({size!r})")
     return SlidingWindow(size=ticks, unit=schema.unit)
 
