@@ -58,7 +58,6 @@ EXPRESSION: Mapping[str, str] = {
     **dict.fromkeys(("shift", "lag"), '.previous() for the event before, or .ago("1h")'), "lead": '.ahead("1h")',
     "diff": "col.x - col.x.previous()", "pct_change": "col.x / col.x.previous() - 1",
     **dict.fromkeys(("pow", "power"), "an operator: col.x ** 3"), "ln": ".log()", "exp2": "an operator: 2.0 ** col.x",
-    "clip": "wb.least(wb.greatest(col.x, low), high)",
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
 }

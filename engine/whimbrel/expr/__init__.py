@@ -7,6 +7,7 @@ from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.format import show
 from whimbrel.expr.function_fingerprint import functions_in, identity
+from whimbrel.expr.function_table import FUNCTION_TABLE, SQL_FUNCTIONS
 from whimbrel.expr.literals import physical
 from whimbrel.expr.named_expressions import (
     Column,
@@ -42,9 +43,11 @@ from whimbrel.expr.type_predicates import can_be_key, check_key
 from whimbrel.expr.types import binary_types, type_of
 
 __all__ = [
+    "FUNCTION_TABLE",
     "MAX_DIGITS",
     "REGISTER",
     "SCALARS",
+    "SQL_FUNCTIONS",
     "ArrayFunction",
     "Binary",
     "Call",

@@ -18,6 +18,7 @@ from pyarrow import types as t
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.clock import ticks_per_second
 from whimbrel.expr.columns import children
+from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.literals import physical
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_codegen import at_precision, extreme_source, function_source, power_source
@@ -205,7 +206,9 @@ def can_fail(expr: Expr) -> bool:
             return True
         case Unary(op) if op == "-":
             return True
-        case Call(function) if not function.startswith(_NEVER_FAIL) or function == "dt.floor":
+        case Call(function) if function == "dt.floor":
+            return True
+        case Call(function) if function not in FUNCTION_TABLE and not function.startswith(_NEVER_FAIL):
             return True
     return any(can_fail(child) for child in children(expr))
 

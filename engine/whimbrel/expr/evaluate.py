@@ -19,6 +19,7 @@ from whimbrel.expr.calendar import calendar
 from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
 from whimbrel.expr.direct_evaluation import direct_form
+from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
@@ -285,6 +286,8 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "struct":
             columns = [_value(arg, scope).column(len(scope.batch)).to_arrow() for arg in expr.args]
             return from_arrow(pa.StructArray.from_arrays(columns, expr.options))
+    if expr.function in FUNCTION_TABLE:
+        return _by_table(expr, scope)
     x = _value(first, scope)
     result = call_type(expr, [(first, x.type)])
     match expr.function:
@@ -315,6 +318,17 @@ def _call(expr: Call, scope: Scope) -> Value:
             return string_function(expr, x)
         case _:
             return calendar(expr, x, scope)
+
+
+def _by_table(expr: Call, scope: Scope) -> Value:
+    values = [_value(arg, scope) for arg in expr.args]
+    result = call_type(expr, list(map(_typed, expr.args, values)))
+    if len(values) == 1:
+        found = per_distinct(Value(values[0].type, values[0].data if not values[0].fixed else values[0].arrow()),
+                             lambda x: compute_function(expr.function, [x], expr.options, result))
+    else:
+        found = compute_function(expr.function, [value.arrow() for value in values], expr.options, result)
+    return from_arrow(found) if numpy_type(result) is not None else Value(result, found)
 
 
 def _fill_null(expr: Call, scope: Scope) -> Value:

@@ -93,14 +93,14 @@ def _call(call: Call) -> str:
         return _segment_call(call)
     receiver = _operand(call.args[0], _ATOM)
     match call.function, call.options:
-        case "str.contains", (text, True):
+        case "str.contains" | "str.count_matches", (text, True):
             arguments = [repr(text), "regex=True"]
         case "str.replace", (old, new, regex, count):
             arguments = [repr(old), repr(new), *(["regex=True"] if regex else []),
                          *([] if count is None else [f"count={count}"])]
         case "str.strip" | "str.lstrip" | "str.rstrip", (None,):
             arguments = []
-        case "str.contains", (text, False):
+        case "str.contains" | "str.count_matches", (text, False):
             arguments = [repr(text)]
         case "struct", _:
             return f"({', '.join(map(_argument, call.args))})"

@@ -109,6 +109,30 @@ class StringFunctions:
         """The text so many times."""
         return Call("str.repeat", (self.x,), (self._whole("repeat", count),))
 
+    def title(self) -> Expr:
+        """The text with a capital letter at the beginning of each word."""
+        return Call("str.title", (self.x,))
+
+    def zfill(self, width: int) -> Expr:
+        """Add zeros after a sign, up to a number of characters."""
+        return Call("str.zfill", (self.x,), (self._whole("zfill", width),))
+
+    def len_bytes(self) -> Expr:
+        """Number of bytes in UTF-8."""
+        return Call("str.len_bytes", (self.x,))
+
+    def count_matches(self, text: str, *, regex: bool = False) -> Expr:
+        """Number of occurrences of `text`, or of the RE2 pattern."""
+        return self._search("count_matches", text, regex)
+
+    def head(self, count: int) -> Expr:
+        """The first characters; below 0, without the last ones."""
+        return self.slice(0, count)
+
+    def tail(self, count: int) -> Expr:
+        """The last characters, at most this many."""
+        return self.slice(-count) if self._whole("tail", count) > 0 else self.slice(0, 0)
+
     def _padded(self, name: str, width: int, fill: str) -> Expr:
         if not isinstance(fill, str) or len(fill) != 1:
             raise ExpressionError(f"{name}() needs one character, got {fill!r}.",
@@ -188,6 +212,21 @@ class TimeFunctions:
     def microsecond(self) -> Expr:
         """Whole microseconds of the second."""
         return Call("dt.microsecond", (self.x,))
+
+    @property
+    def iso_year(self) -> Expr:
+        """Year of the week by ISO 8601."""
+        return Call("dt.iso_year", (self.x,))
+
+    @property
+    def date(self) -> Expr:
+        """The date, in the time zone of the column."""
+        return Call("dt.date", (self.x,))
+
+    @property
+    def is_weekend(self) -> Expr:
+        """Test for Saturday and Sunday."""
+        return Call("dt.is_weekend", (self.x,))
 
     @property
     def quarter(self) -> Expr:

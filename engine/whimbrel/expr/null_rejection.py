@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whimbrel.expr.columns import children
+from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Unary, node
 
 _KEEP_NULLS = ("abs", "floor", "ceil", "round", "sqrt", "sign", "exp", "log", "sin", "cos", "is_in", "between")
@@ -39,6 +40,6 @@ def _present(expr: Expr) -> frozenset[str]:
             return frozenset().union(*map(_present, children(expr)))
         case Call("between", _):
             return frozenset()
-        case Call(function, args) if function in _KEEP_NULLS:
+        case Call(function, args) if function in _KEEP_NULLS or function in FUNCTION_TABLE:
             return frozenset().union(*map(_present, args))
     return frozenset()

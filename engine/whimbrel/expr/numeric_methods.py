@@ -76,6 +76,105 @@ class NumericMethods:
         """
         return self._called("round", digits)
 
+    def tan(self) -> Expr:
+        """Tangent of an angle in radians; nan for infinities."""
+        return self._called("tan")
+
+    def asin(self) -> Expr:
+        """Arc sine in radians; nan outside of -1 to 1."""
+        return self._called("asin")
+
+    def acos(self) -> Expr:
+        """Arc cosine in radians; nan outside of -1 to 1."""
+        return self._called("acos")
+
+    def atan(self) -> Expr:
+        """Arc tangent in radians."""
+        return self._called("atan")
+
+    def sinh(self) -> Expr:
+        """Hyperbolic sine."""
+        return self._called("sinh")
+
+    def cosh(self) -> Expr:
+        """Hyperbolic cosine."""
+        return self._called("cosh")
+
+    def tanh(self) -> Expr:
+        """Hyperbolic tangent."""
+        return self._called("tanh")
+
+    def log10(self) -> Expr:
+        """Logarithm with base 10; -inf at zero, nan below."""
+        return self._called("log10")
+
+    def log2(self) -> Expr:
+        """Logarithm with base 2; -inf at zero, nan below."""
+        return self._called("log2")
+
+    def log1p(self) -> Expr:
+        """Natural logarithm of 1 + x, exact near zero."""
+        return self._called("log1p")
+
+    def expm1(self) -> Expr:
+        """Exponential function minus 1, exact near zero."""
+        return self._called("expm1")
+
+    def cbrt(self) -> Expr:
+        """Cube root; negative below zero."""
+        return self._called("cbrt")
+
+    def degrees(self) -> Expr:
+        """Radians as degrees."""
+        return self._called("degrees")
+
+    def radians(self) -> Expr:
+        """Degrees as radians."""
+        return self._called("radians")
+
+    def is_nan(self) -> Expr:
+        """Test for NaN; null for null."""
+        return self._called("is_nan")
+
+    def is_finite(self) -> Expr:
+        """Test for numbers other than NaN and infinities; null for null."""
+        return self._called("is_finite")
+
+    def atan2(self, x: Any) -> Expr:
+        """Angle in radians of the point (x, this value)."""
+        return self._with("atan2", x)
+
+    def hypot(self, y: Any) -> Expr:
+        """Length of the vector of two values."""
+        return self._with("hypot", y)
+
+    def clip(self, low: Any, high: Any) -> Expr:
+        """The value, or the nearer end of a range; null stays null.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [1, 2, 3], "x": [-2.5, 0.5, 7.0]}, time="at")
+        >>> events.select(y=wb.col.x.clip(0, 1)).collect()["y"].to_pylist()
+        [0.0, 0.5, 1.0]
+        """
+        from whimbrel.expr.nodes import When, lift
+
+        x = cast("Expr", self)
+        return When(x < low, lift(low), When(x > high, lift(high), x))
+
+    def nullif(self, value: Any) -> Expr:
+        """Null where it equals `value`."""
+        from whimbrel.expr.nodes import Lit, When
+
+        x = cast("Expr", self)
+        return When(x == value, Lit(None), x)
+
+    def _with(self, function: str, other: Any) -> Expr:
+        from whimbrel.expr.nodes import Call, lift
+
+        return Call(function, (cast("Expr", self), lift(other)))
+
     def _called(self, function: str, *options: Any) -> Expr:
         from whimbrel.expr.nodes import Call
 

@@ -15,6 +15,7 @@ from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
+from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.infer_return_type import row_function_type
 from whimbrel.expr.literals import finer, literal_type, literal_type_for, physical
 from whimbrel.expr.nodes import (
@@ -382,6 +383,10 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             if floor_months(expr) is None:
                 floor_ticks(expr, x)
             return x
+        case function if function in FUNCTION_TABLE:
+            if function == "str.count_matches" and expr.options[1]:
+                check_pattern(expr.options[0], 0, expr.show())
+            return FUNCTION_TABLE[function].type_of(function, [type_ for _, type_ in args], expr.show)
         case function if function.startswith("seg."):
             return segment_call_type(expr, args)
         case _:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from whimbrel.expr import SQL_FUNCTIONS
+
 FUNCTIONS: Final = (
+    *SQL_FUNCTIONS,
     "abs", "btrim", "ceil", "coalesce", "concat", "contains", "cos", "date_part", "date_trunc", "day", "dayofyear",
-    "degrees", "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "hour", "if",
+    "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "hour", "if",
     "least", "left", "length", "ln", "log", "lower", "lpad", "ltrim", "minute", "mod", "month", "nullif", "pi",
-    "position", "power", "quarter", "radians", "regexp_extract", "regexp_matches", "regexp_replace", "repeat",
+    "position", "power", "quarter", "regexp_extract", "regexp_matches", "regexp_replace", "repeat",
     "replace", "reverse", "right", "round", "rpad", "rtrim", "second", "sign", "sin", "split_part", "sqrt",
-    "start_time", "starts_with", "strpos", "substring", "tan", "time_bucket", "trim", "true_div", "trunc", "upper",
+    "start_time", "starts_with", "strpos", "substring", "time_bucket", "trim", "true_div", "trunc", "upper",
     "week", "year",
 )
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel.errors import near_match
-from whimbrel.expr import Expr, Lit, end_time, greatest, start_time, trace, when
+from whimbrel.expr import FUNCTION_TABLE, SQL_FUNCTIONS, Call, Expr, Lit, end_time, greatest, start_time, trace, when
 from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
 from whimbrel.sql.intervals import duration
@@ -29,8 +29,7 @@ ONE: Final[dict[Any, Callable[[Expr], Expr]]] = {
     exp.Year: lambda x: x.dt.year, exp.Month: lambda x: x.dt.month, exp.Day: lambda x: x.dt.day,
     exp.Hour: lambda x: x.dt.hour, exp.Minute: lambda x: x.dt.minute, exp.Second: lambda x: x.dt.second,
     exp.DayOfMonth: lambda x: x.dt.day, exp.DayOfYear: lambda x: x.dt.day_of_year, exp.Week: lambda x: x.dt.week,
-    exp.WeekOfYear: lambda x: x.dt.week, exp.Tan: lambda x: x.sin() / x.cos(),
-    exp.Degrees: lambda x: x * (180 / math.pi), exp.Radians: lambda x: x * (math.pi / 180),
+    exp.WeekOfYear: lambda x: x.dt.week,
 }
 """Functions of one value, by the parser's node."""
 
@@ -65,6 +64,8 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         return ONE[type(node)](value())
     if (found := text_function(node, scope, scalar)) is not None:
         return found
+    if (found := _by_table(node, scope, scalar)) is not None:
+        return found
     match node:
         case exp.Floor() | exp.Ceil():
             _only(node, ("this",), scope)
@@ -75,8 +76,11 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
             return value().round(digits)
         case exp.Log():
             if node.args.get("expression") is not None:  # a base, then the value
-                return value("expression").log() / value().log()
-            return value().log() / Lit(math.log(10))
+                base, x = value(), value("expression")
+                if isinstance(base, Lit) and base.value in (2, 10):
+                    return x.log2() if base.value == 2 else x.log10()
+                return x.log() / base.log()
+            return value().log10()
         case exp.Trunc():
             _only(node, ("this",), scope)
             return when(value() < 0).then(value().ceil()).otherwise(value().floor())
@@ -123,6 +127,24 @@ def _shown(node: Any) -> str:
         return str(node.sql())[:60]
     except ValueError:  # sqlglot writes no text of what only this dialect has
         return type(node).__name__
+
+
+def _by_table(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
+    """The expression of a function of the table of functions, if no function of the user has its name."""
+    if not isinstance(node, exp.Func) or isinstance(node, exp.AggFunc):
+        return None
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower()
+    called = SQL_FUNCTIONS.get("isnan" if name == "is_nan" else name)
+    if called is None or name in scope.binder.functions:
+        return None
+    given = [*node.expressions] if isinstance(node, exp.Anonymous) else [each for each in node.args.values() if each]
+    count = FUNCTION_TABLE[called].arguments
+    if len(given) != count:
+        raise scope.binder.text.error(f"{name}() takes {'one value' if count == 1 else 'two values'}.", node,
+                                      f"Use {name}({'x' if count == 1 else 'y, x'}).")
+    found = Call(called, tuple(scalar(each, scope) for each in given))
+    scope.type_of(found, node)
+    return found
 
 
 def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:

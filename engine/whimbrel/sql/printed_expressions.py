@@ -31,7 +31,7 @@ from whimbrel.aggregates import (
     UserAggregate,
     Var,
 )
-from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, When
+from whimbrel.expr import SQL_FUNCTIONS, Binary, Call, Cast, Col, Expr, Lit, Unary, When
 from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 from whimbrel.sql.dialect import Whimbrel
@@ -43,6 +43,7 @@ _BINDING: Final = {"|": 1, "&": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">
 _WORDS: Final = {"|": "OR", "&": "AND", "==": "=", "!=": "<>"}
 _NOT, _ATOM = 3, 8
 _FUNCTIONS: Final = {
+    **{called: name for name, called in SQL_FUNCTIONS.items()},
     "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "ln", "sin": "sin", "cos": "cos", "sign": "sign",
     "floor": "floor", "ceil": "ceil", "str.lower": "lower", "str.upper": "upper", "str.length": "length",
     "str.starts_with": "starts_with", "str.ends_with": "ends_with", "greatest": "greatest", "least": "least",
