@@ -71,15 +71,23 @@ class Function:
         return pa.float32() if all(t.is_float32(type_) for type_ in given) else pa.float64()
 
 
-def _by_numpy(function: np.ufunc) -> Callable[[Any], Any]:
-    def compute(x: Any) -> Any:
-        whole = pa.array([x], pa.float64()) if isinstance(x, pa.Scalar) else x
+def _by_numpy(function: np.ufunc) -> Callable[..., Any]:
+    def compute(*given: Any) -> Any:
+        rows = max(1 if isinstance(x, pa.Scalar) else len(x) for x in given)
+        columns = [pa.repeat(x, rows) if isinstance(x, pa.Scalar) else x for x in given]
         with np.errstate(all="ignore"):
-            found = function(np.asarray(whole.fill_null(0.0)))
-        kept = pc.if_else(whole.is_valid(), pa.array(found), pa.scalar(None, pa.float64()))
-        return kept[0] if isinstance(x, pa.Scalar) else kept
+            found = function(*(np.asarray(x.fill_null(0.0)) for x in columns))
+        there = columns[0].is_valid() if len(columns) == 1 else pc.and_(*(x.is_valid() for x in columns))
+        kept = pc.if_else(there, pa.array(found), pa.scalar(None, pa.float64()))
+        return kept[0] if all(isinstance(x, pa.Scalar) for x in given) else kept
 
     return compute
+
+
+def _newer(name: str, function: np.ufunc) -> Callable[..., Any]:
+    """The function of Arrow, or that of NumPy before the version of Arrow that has it."""
+    found: Callable[..., Any] = getattr(pc, name, None) or _by_numpy(function)
+    return found
 
 
 def _number(compute: Callable[..., Any], arguments: int = 1, sql: str = "",
@@ -101,11 +109,13 @@ def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
 
 FUNCTION_TABLE: Final[dict[str, Function]] = {
     "tan": _number(pc.tan), "asin": _number(pc.asin), "acos": _number(pc.acos), "atan": _number(pc.atan),
-    "sinh": _number(pc.sinh), "cosh": _number(pc.cosh), "tanh": _number(pc.tanh),
-    "log10": _number(pc.log10), "log2": _number(pc.log2), "log1p": _number(pc.log1p), "expm1": _number(pc.expm1),
+    "sinh": _number(_newer("sinh", np.sinh)), "cosh": _number(_newer("cosh", np.cosh)),
+    "tanh": _number(_newer("tanh", np.tanh)),
+    "log10": _number(pc.log10), "log2": _number(pc.log2), "log1p": _number(pc.log1p),
+    "expm1": _number(_newer("expm1", np.expm1)),
     "cbrt": _number(_by_numpy(np.cbrt)), "degrees": _number(_by_numpy(np.degrees)),
     "radians": _number(_by_numpy(np.radians)),
-    "atan2": _number(pc.atan2, 2), "hypot": _number(pc.hypot, 2),
+    "atan2": _number(pc.atan2, 2), "hypot": _number(_newer("hypot", np.hypot), 2),
     "is_nan": _number(pc.is_nan, sql="isnan", gives=pa.bool_()),
     "is_finite": _number(pc.is_finite, sql="isfinite", gives=pa.bool_()),
     "str.title": Function("a string", None, pc.utf8_title),
