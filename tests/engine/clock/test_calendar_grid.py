@@ -43,8 +43,8 @@ def test_days_begin_when_the_standard_library_says(zone: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("zone", FEW + MANY)
-def test_all_zones_and_every_third_day_until_2040(zone: str) -> None:
-    check(zone, range(int(zone[-1] > "m"), DAYS, 3))
+def test_all_zones_and_every_thirteenth_day_until_2040(zone: str) -> None:
+    check(zone, range(len(zone) % 13, DAYS, 13))
 
 
 @pytest.mark.parametrize("zone", FEW)

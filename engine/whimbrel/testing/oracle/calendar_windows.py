@@ -27,7 +27,8 @@ def midnight(day: date, zone: str) -> int:
     begin = int((wall - _EPOCH).total_seconds())
     hours = range(begin - 26 * 3600, begin + 27 * 3600, 1800)
     after = next(second for second in hours if shown(second) >= wall)
-    return next(second for second in range(after - 1800, after + 1) if shown(second) >= wall)
+    minute = next(second for second in range(after - 1800, after + 1, 60) if shown(second) >= wall)
+    return next(second for second in range(minute - 60, minute + 1) if shown(second) >= wall)
 
 
 def first_day(day: date, step: Span, anchor: date) -> date:
