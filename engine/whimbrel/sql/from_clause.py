@@ -44,12 +44,23 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
         return _listed(first, joins, where, binder, query)
     relation = source(first, binder, query)
     for join in joins:
-        if isinstance(join.this, exp.Unnest | exp.Lateral):
+        if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
+            from whimbrel.sql.lateral import lateral  # it binds subqueries, which have FROM
+
+            relation = lateral(relation, join, binder, query)
+        elif isinstance(join.this, exp.Unnest | exp.Lateral):
             relation = unnested(relation, join.this, binder)
-            continue
-        right = source(join.this, binder, query)
-        relation, where = joined(relation, right, join, where, binder)
+        elif _has_subquery(join):
+            from whimbrel.sql.join_subqueries import joined_where
+
+            relation, where = joined_where(relation, source(join.this, binder, query), join, where, binder, query)
+        else:
+            relation, where = joined(relation, source(join.this, binder, query), join, where, binder)
     return relation, where
+
+
+def _has_subquery(join: Any) -> bool:
+    return join.args.get("on") is not None and join.args["on"].find(exp.Query) is not None
 
 
 def _listed(first: Any, joins: list[Any], where: list[Any], binder: Binder,
@@ -86,6 +97,8 @@ def source(node: Any, binder: Binder, query: Query) -> SqlRelation:
     match node:
         case exp.Table():
             relation = _table(node, binder, query)
+        case exp.Subquery() if isinstance(node.this, exp.Table | exp.Subquery):  # joins in parentheses
+            relation, _ = from_clause(exp.Select(from_=exp.From(this=node.this.copy())), [], binder, query)
         case exp.Subquery():
             relation = query(node.this, binder)
         case exp.Values():
@@ -97,7 +110,7 @@ def source(node: Any, binder: Binder, query: Query) -> SqlRelation:
             raise binder.text.error(what, node, hint)
     alias = node.args.get("alias")
     if alias is None:
-        return relation.named("") if isinstance(node, exp.Subquery) else relation
+        return relation.named("") if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) else relation
     if alias.name:
         relation = relation.named(alias.name)
     return renamed(relation, alias, binder)

@@ -12,7 +12,7 @@ from whimbrel import stream as wb
 from whimbrel.aggregates import Count, CountDistinct
 from whimbrel.expr import Col, Expr, end_time, start_time, substitute
 from whimbrel.expr.columns import columns_of, lifetime_of
-from whimbrel.sql.aggregates import aggregate, is_aggregate
+from whimbrel.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.closing_when import OPTIONS, check_closing, check_running, closing_of
 from whimbrel.sql.distinct_aggregates import DistinctAggregates
@@ -110,7 +110,7 @@ def _bounds(items: list[Item], keys: list[Key], relation: SqlRelation) -> frozen
     """Columns of the result that tell windows apart."""
     found = [key for key in keys if key.kind in ("start", "end")
              or (isinstance(key.value, Col) and key.value.name in relation.bounds)]
-    return frozenset(item.name for item in items for key in found if _same(item.node, key.node, relation))
+    return frozenset(item.name for item in items for key in found if same_expression(item.node, key.node, relation))
 
 
 def _lives(relation: SqlRelation, epochs: list[Epoch]) -> tuple[Lives, int]:
@@ -125,22 +125,12 @@ def _lives(relation: SqlRelation, epochs: list[Epoch]) -> tuple[Lives, int]:
 
 def _keys(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> list[Key]:
     """The keys that GROUP BY names."""
-    group = node.args.get("group")
-    if group is None:
-        return []
     scope = NameScope(binder, relation)
-    if group.args.get("all"):
-        from whimbrel.sql.aggregates import has_aggregate
-
-        nodes = [(item.node, item.label if item.named else "") for item in items
-                 if not has_aggregate(item.node, scope) and not isinstance(item.node, exp.Literal)]
-    else:
-        nodes = [_named(each, items, relation, binder) for each in group.expressions]
     keys: list[Key] = []
     taken: set[str] = set()
-    for each, alias in nodes:
+    for each, alias in key_nodes(node, items, items, relation, binder):
         kind, epoch, value = _kind(each, relation, scope)
-        selected = next((item.name for item in items if _same(item.node, each, relation)), "")
+        selected = next((item.name for item in items if same_expression(item.node, each, relation)), "")
         name = alias or (each.name if isinstance(each, exp.Column) else selected or implied_name(each) or "key")
         while name in taken:
             name = f"{name}_2"
@@ -149,6 +139,19 @@ def _keys(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -
         follows = kind != "plain" or bound or epoch_of(each, scope) is not None
         keys.append(Key(each, name, alias, kind, epoch, value, follows))
     return keys
+
+
+def key_nodes(node: Any, plain: list[Item], items: list[Item], relation: SqlRelation,
+              binder: Binder) -> list[tuple[Any, str]]:
+    """The expressions of the keys with their aliases; `plain` are the values that ALL may mean."""
+    group = node.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        scope = NameScope(binder, relation)
+        return [(item.node, item.label if item.named else "") for item in plain
+                if not has_aggregate(item.node, scope) and not isinstance(item.node, exp.Literal)]
+    return [_named(each, items, relation, binder) for each in group.expressions]
 
 
 def _named(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> tuple[Any, str]:
@@ -263,7 +266,7 @@ def _bare(node: Any) -> Any:
     return node
 
 
-def _same(one: Any, other: Any, relation: SqlRelation) -> bool:
+def same_expression(one: Any, other: Any, relation: SqlRelation) -> bool:
     """Whether two nodes are the same expression."""
     if isinstance(one, exp.Column) and isinstance(other, exp.Column):
         mine, theirs = (matching(relation, each.name, each.table) for each in (one, other))
@@ -281,7 +284,7 @@ def _special(keys: list[Key], items: list[Item], scope: NameScope, relation: Sql
     def special(node: Any) -> Expr | None:
         for key in keys:
             named = isinstance(node, exp.Column) and not node.table and node.name == key.alias and key.alias
-            if named or _same(node, key.node, relation):
+            if named or same_expression(node, key.node, relation):
                 return _key_value(key, kind, relation, finest)
         if is_aggregate(node, scope):
             column = different.column(node)
@@ -415,7 +418,7 @@ def _times(items: list[Item], keys: list[Key], scope: NameScope) -> dict[str, in
     times: dict[str, int] = {}
     for item in items:
         for key in keys:
-            if not (_same(item.node, key.node, scope.relation)
+            if not (same_expression(item.node, key.node, scope.relation)
                     or (isinstance(item.node, exp.Column) and item.node.name == key.alias and key.alias)):
                 continue
             if key.epoch is not None and key.epoch.divisor:

@@ -46,6 +46,7 @@ class JoinKind:
 def joined(left: SqlRelation, right: SqlRelation, join: Any, where: list[Any],
            binder: Binder) -> tuple[SqlRelation, list[Any]]:
     """Two relations as one, and the conditions of WHERE that are left."""
+    join = _natural(join, left, right, binder)
     kind = _kind(join, binder)
     left, right = _in_window(left, join, binder), _in_window(right, join, binder)
     conditions, where = _conditions(join, kind, left, right, where, binder)
@@ -63,6 +64,19 @@ def joined(left: SqlRelation, right: SqlRelation, join: Any, where: list[Any],
                                     "Add a.ts >= b.ts, with the ordered attributes of both.")
         return asof(left, right, found, kind, join, binder), where
     return related(left, right, found, kind, join, binder), where
+
+
+def _natural(join: Any, left: SqlRelation, right: SqlRelation, binder: Binder) -> Any:
+    """The join with USING in place of NATURAL."""
+    if str(join.args.get("method") or "").upper() != "NATURAL":
+        return join
+    names = list(dict.fromkeys(each.name for each in left.columns if matching(right, each.name)))
+    if not names:
+        raise binder.text.error("NATURAL JOIN needs columns of the same names.", join, "Use ON, or CROSS JOIN.")
+    made = join.copy()
+    made.set("method", None)
+    made.set("using", [exp.to_identifier(name, quoted=True) for name in names])
+    return made
 
 
 def _kind(join: Any, binder: Binder) -> JoinKind:

@@ -67,21 +67,6 @@ def over_columns(items: list[Item], qualify: Any, relation: SqlRelation,
     return relation, names
 
 
-def qualified(node: Any, result: SqlRelation, items: list[Item], binder: Binder) -> SqlRelation:
-    """Rows of groups for which QUALIFY is true; its expressions are those of the SELECT list."""
-    def output(part: Any) -> Any:
-        for item in items:
-            if part == item.node:
-                return exp.Column(this=exp.to_identifier(item.label, quoted=True))
-        return part
-
-    names = [Item(exp.Column(this=exp.to_identifier(item.label, quoted=True)), item.label, item.name)
-             for item in items]
-    kept, _ = over_columns(names, node.copy().transform(output), result, binder)
-    columns: dict[str, Expr] = {item.name: Col(item.name) for item in items}
-    return kept.after(binder.step(node, lambda: kept.stream.select(**columns)))
-
-
 def _with_aliases(node: Any, items: list[Item]) -> Any:
     """A condition with the expressions of aliases that have OVER in them."""
     for item in items:
@@ -105,12 +90,15 @@ def _numbered(window: Any, items: list[Item], conditions: list[Any], relation: S
             rest.append(each)
         else:
             bound = most
+    if bound is None and relation.table:
+        bound = _LARGEST
     if bound is None:
         what, hint = refusal("unbounded numbers", name=name)
         raise binder.text.error(what, window, hint)
-    if name == "row_number" and bound > 1 and any(window in list(item.node.walk()) for item in items):
-        raise binder.text.error("row_number() as a column numbers rows that are equal.", window,
-                                "Use rank() in the SELECT list, or row_number() in QUALIFY only.")
+    read = any(window in list(part.walk()) for part in (*(item.node for item in items), *rest))
+    if name == "row_number" and bound > 1 and read:
+        raise binder.text.error("row_number() as a value numbers rows that are equal.", window,
+                                "Use rank(), or QUALIFY row_number() OVER (...) <= n.")
     order = window.args.get("order")
     if order is None or len(order.expressions) != 1:
         raise binder.text.error(f"{name}() needs ORDER BY with one expression.", window, "Order by one expression.")

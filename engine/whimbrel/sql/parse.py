@@ -15,6 +15,7 @@ from whimbrel.errors import SqlError
 from whimbrel.sql.create_stream import create_stream
 from whimbrel.sql.dialect import MergeStreams, Whimbrel
 from whimbrel.sql.manual_tokens import QueryBlocks, plain_tokens, take_blocks
+from whimbrel.sql.misspellings import near_statement, near_word
 from whimbrel.sql.positions import SqlText
 from whimbrel.sql.refusals import refusal
 
@@ -24,7 +25,7 @@ MAX_STATEMENTS: Final = 1_000
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _DEEPENING = (TokenType.NOT, TokenType.DASH, TokenType.CASE, TokenType.TILDE)
-QUERIES = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.Values, MergeStreams)
+QUERIES = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.Values, exp.Pivot, MergeStreams)
 
 
 @dataclass(frozen=True)
@@ -163,19 +164,22 @@ def _parse_error(source: SqlText, error: ParseError, tokens: Sequence[Any]) -> S
     detail = error.errors[0] if error.errors else {}
     word = str(detail.get("highlight") or "")
     line, column = detail.get("line"), detail.get("col")
-    for token in tokens:
+    for place, token in enumerate(tokens):
         if (token.line, token.col) == (line, column):
+            hint = near_word(tokens, place) or (
+                "Check the words before it: a comma, a parenthesis or a keyword may be missing.")
             return source.error_at(f"The query cannot be read from {token.text[:60]!r} on.", token.start, token.end + 1,
-                                  "Check the words before it: a comma, a parenthesis or a keyword may be missing.")
+                                  hint)
     last = tokens[-1]
+    hint = near_word(tokens, len(tokens) - 1) or "Check the end of the query: something may be missing."
     return source.error_at(f"The query cannot be read{f' from {word[:60]!r} on' if word else ''}.", last.start,
-                          last.end + 1, "Check the end of the query: something may be missing.")
+                          last.end + 1, hint)
 
 
 def _check_first_word(source: SqlText, tokens: Sequence[Any]) -> None:
     """Refuse other statements before they are parsed."""
     first = tokens[0]
-    if first.text.upper() not in ("SELECT", "WITH", "FROM", "VALUES", "MERGE", "CREATE", "("):
+    if first.text.upper() not in ("SELECT", "WITH", "FROM", "VALUES", "MERGE", "CREATE", "PIVOT", "UNPIVOT", "("):
         raise _not_a_statement(source, tokens)
     for token, following in pairwise(tokens):
         word, second = token.text.upper(), following.text.upper()
@@ -190,7 +194,7 @@ def _not_a_statement(source: SqlText, tokens: Sequence[Any]) -> SqlError:
     words = source.text[first.start : tokens[-1].end + 1].split()
     files = ("COPY", "ATTACH", "LOAD", "INSTALL", "IMPORT", "EXPORT")
     what, hint = refusal("files" if words[0].upper() in files else "statement", text=" ".join(words)[:60])
-    return source.error_at(what, first.start, first.end + 1, hint)
+    return source.error_at(what, first.start, first.end + 1, near_statement(words[0]) or hint)
 
 
 def _check_statement(source: SqlText, tree: Any, tokens: Sequence[Any]) -> None:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from whimbrel.expr import Col, Expr
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.common_types import common_type
+from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
 from whimbrel.sql.scope import NameScope
 
@@ -34,6 +35,26 @@ def pivoted(relation: SqlRelation, pivots: list[Any], binder: Binder, query: Que
     return relation
 
 
+def pivot_statement(node: Any, relation: SqlRelation, binder: Binder, query: Query) -> SqlRelation:
+    """The relation of PIVOT or UNPIVOT as a statement."""
+    if node.args.get("unpivot"):
+        into = node.args.get("into")
+        if into is not None and not (isinstance(into.this, exp.Column) and into.expressions):
+            raise binder.text.error("INTO needs NAME and VALUE.", node, "Use INTO NAME n VALUE v.")
+        name = exp.column("name") if into is None else into.this
+        values = [exp.column("value")] if into is None else into.expressions
+        listed = exp.In(this=name.copy(), expressions=[each.copy() for each in node.expressions])
+        made = exp.Pivot(fields=[listed], expressions=[each.copy() for each in values], unpivot=True)
+    else:
+        [first, *others] = node.expressions or [None]
+        if others or not isinstance(first, exp.In) or not first.expressions or not node.args.get("using"):
+            what, hint = refusal("pivot statement")
+            raise binder.text.error(what, node, hint)
+        made = exp.Pivot(fields=[first.copy()], expressions=[each.copy() for each in node.args["using"]],
+                         group=node.args.get("group"))
+    return pivoted(relation, [made], binder, query)
+
+
 def _columns(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) -> SqlRelation:
     """One column for each value and aggregate, grouped by all other columns."""
     field = pivot.args["fields"][0]
@@ -42,6 +63,9 @@ def _columns(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) ->
         keys = list(pivot.args["group"].expressions)
     else:
         keys = [_named(column) for column in relation.columns if column.name.lower() not in used]
+    for measure in pivot.expressions:
+        if not isinstance(measure.unalias(), exp.Func | exp.Filter):
+            raise binder.text.error("PIVOT needs aggregates.", measure, "Use an aggregate, such as sum(x).")
     items = [key.copy() for key in keys]
     for value in field.expressions:
         literal = value.this if isinstance(value, exp.PivotAlias) else value

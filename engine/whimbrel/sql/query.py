@@ -8,8 +8,10 @@ from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import MergeStreams
-from whimbrel.sql.from_clause import renamed
+from whimbrel.sql.distinct_on import first_rows, has_keys
+from whimbrel.sql.from_clause import renamed, source
 from whimbrel.sql.merge import merge_streams
+from whimbrel.sql.pivot import pivot_statement
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.select import select
@@ -19,6 +21,9 @@ from whimbrel.sql.values import values
 
 def query(node: Any, binder: Binder) -> SqlRelation:
     """The relation of a query; ORDER BY and LIMIT are for the outermost one."""
+    if has_keys(node):
+        node = first_rows(node, binder)
+        node.set("order", None)
     for key in ("order", "limit", "offset", "fetch", "locks", "sample", "pivots"):
         if node.args.get(key):
             what, hint = refusal("order inside") if key in ("order", "limit", "offset") else refusal(
@@ -39,6 +44,8 @@ def query(node: Any, binder: Binder) -> SqlRelation:
             return set_operation(node, binder, query)
         case exp.Values():
             return values(node, binder)
+        case exp.Pivot():
+            return pivot_statement(node, source(node.this, binder, query), binder, query)
         case MergeStreams():
             return merge_streams(node, binder, query)
         case _:

@@ -17,9 +17,11 @@ from whimbrel.sql.grouping import grouped
 from whimbrel.sql.grouping_sets import grouping_sets, has_sets
 from whimbrel.sql.join_conditions import conjuncts
 from whimbrel.sql.match_recognize import match_recognize
-from whimbrel.sql.over import has_window, numbers_outside, over_columns, qualified
+from whimbrel.sql.named_windows import with_windows
+from whimbrel.sql.over import has_window, numbers_outside, over_columns
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation
+from whimbrel.sql.results_of_groups import reads_groups, results_of_groups, with_values
 from whimbrel.sql.scalar_subqueries import values_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
@@ -31,7 +33,7 @@ from whimbrel.sql.values import one_row
 Query = Callable[[Any, Binder], SqlRelation]
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify", "with_", "order",
-            "limit", "offset", "match")
+            "limit", "offset", "match", "windows")
 
 
 def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
@@ -40,6 +42,7 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
         if given and key not in _CLAUSES:
             what, hint = refusal("clause", clause=key.strip("_").upper())
             raise binder.text.error(what, given if isinstance(given, exp.Expression) else node, hint)
+    node = with_windows(node, binder)
     if has_sets(node):
         return grouping_sets(node, binder, query)
     where = conjuncts(node.args["where"].this) if node.args.get("where") is not None else []
@@ -60,15 +63,14 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
     is_grouped = node.args.get("group") is not None or node.args.get("having") is not None or any(
         has_aggregate(item.node, NameScope(binder, relation)) for item in items)
     if is_grouped:
-        result = grouped(node, items, relation, binder)
-        if node.args.get("qualify") is not None:
-            result = qualified(node.args["qualify"].this, result, items, binder)
+        node, items, relation = with_values(node, items, relation, binder, query)
+        if reads_groups(node, items):
+            result = results_of_groups(node, items, relation, binder, query, projected)
+        else:
+            result = grouped(node, items, relation, binder)
     else:
         result = projected(node, items, relation, binder, query)
     if node.args.get("distinct") is not None:
-        if node.args["distinct"].args.get("on") is not None:
-            raise binder.text.error("DISTINCT ON is not part of the language.", node.args["distinct"],
-                                    "Use QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) = 1.")
         result = distinct(result, node.args["distinct"], binder)
     return result
 

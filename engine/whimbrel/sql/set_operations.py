@@ -14,7 +14,8 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Lit, type_of, when
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.refusals import refusal
-from whimbrel.sql.relation import Lives, SqlRelation
+from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
+from whimbrel.sql.scope import matching
 from whimbrel.stream import Stream
 
 Query = Callable[[Any, Binder], SqlRelation]
@@ -26,17 +27,18 @@ def set_operation(node: Any, binder: Binder, query: Query) -> SqlRelation:
         if given and key not in ("this", "expression", "distinct", "with_", "by_name"):
             what, hint = refusal("clause", clause=key.upper())
             raise binder.text.error(what, node, hint)
-    if node.args.get("by_name"):
-        raise binder.text.error("BY NAME is not part of the language.", node, "Name the columns in one order.")
     left, right = query(node.this, binder), query(node.expression, binder)
     every = not node.args.get("distinct")
     name = type(node).__name__.upper()
+    if node.args.get("by_name"):
+        left, right = by_name(left, right, node, binder)
     left, right = of_common_types([left, in_order_of(left, right, node, binder, name)], node, binder)
     if isinstance(node, exp.Union):
         both = united([left, right], node, binder)
         return both if every else distinct(both, node, binder)
     if every:
-        raise binder.text.error(f"{name} ALL is not part of the language.", node, f"Use {name}.")
+        what, hint = refusal("copies of rows", name=name)
+        raise binder.text.error(what, node, hint)
     first = distinct(left, node, binder)
     names = list(left.stream.schema.names)
     if isinstance(node, exp.Intersect):
@@ -66,6 +68,30 @@ def in_order_of(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder
         stream = binder.step(node, lambda: right.stream.select(**columns))
     times = {mine: right.times[theirs] for mine, theirs in zip(names, others, strict=True) if theirs in right.times}
     return replace(right, stream=stream, columns=left.columns, times=times, bounds=frozenset())
+
+
+def by_name(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder) -> tuple[SqlRelation, SqlRelation]:
+    """Both relations with the columns of either, in one order; a column that one of them lacks is null there."""
+    pairs: list[tuple[SqlColumn | None, SqlColumn | None]] = [
+        (column, next(iter(matching(right, column.name)), None)) for column in left.columns]
+    pairs += [(None, column) for column in right.columns if not matching(left, column.name)]
+    named = [each for mine, theirs in pairs if (each := mine or theirs) is not None]
+    taken = [each.column for each in named]
+    if len(set(taken)) != len(taken):
+        raise binder.text.error("BY NAME needs columns of different names.", node, "Name the columns with AS.")
+    sides = []
+    for place, side, other in ((0, left, right), (1, right, left)):
+        columns: dict[str, Any] = {}
+        for name, pair in zip(taken, pairs, strict=True):
+            mine, theirs = pair[place], pair[1 - place]
+            type_ = None if theirs is None else other.stream.schema.type_of(theirs.column)
+            columns[name] = Col(mine.column) if mine is not None else Lit(None).cast(type_)
+        shown = tuple(replace(each, source="") for each in named)
+        times = {name: side.times[own.column] for name, pair in zip(taken, pairs, strict=True)
+                 if (own := pair[place]) is not None and own.column in side.times}
+        stream = binder.step(node, partial(side.stream.select, **columns))
+        sides.append(replace(side, stream=stream, columns=shown, times=times, bounds=frozenset()))
+    return sides[0], sides[1]
 
 
 def of_common_types(relations: list[SqlRelation], node: Any, binder: Binder) -> list[SqlRelation]:

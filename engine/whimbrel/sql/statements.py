@@ -10,6 +10,7 @@ from sqlglot import exp
 from whimbrel.errors import SqlError
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.create_stream import CreateStream, declared
+from whimbrel.sql.distinct_on import first_rows, has_keys
 from whimbrel.sql.manual_protocols import check_protocols
 from whimbrel.sql.order_by import ordered
 from whimbrel.sql.parameters import check_parameters
@@ -91,14 +92,14 @@ def _unordered(tree: Any) -> Any:
 
 def _result(statement: Statement, binder: Binder) -> Any:
     """The stream of a query; its text where it is explained."""
-    tree = statement.tree
+    tree = first_rows(statement.tree, binder) if has_keys(statement.tree) else statement.tree
     order, limit, offset = (tree.args.get(key) for key in _ORDER)
     relation = query(_unordered(tree), binder)
     stream = relation.stream
     if statement.explained:
         return stream.explain()
     if order is not None or limit is not None or offset is not None:
-        return ordered(relation, statement.tree, binder)
+        return ordered(relation, tree, binder)
     if statement.latencies:
         return stream.at_latencies(*statement.latencies)
     return stream

@@ -95,18 +95,18 @@ def _existing(relation: SqlRelation, select: Any, compared: list[tuple[Any, Any]
     if simple and select.args.get("from_") is not None:
         where = conjuncts(select.args["where"].this) if select.args.get("where") is not None else []
         inner, where = from_clause(select, where, binder, query)
-        correlated = [_qualified(each, inner) for each in where if _names_outer(each, inner, relation)]
-        inner = filtered(inner, [each for each in where if not _names_outer(each, inner, relation)], binder, query)
+        correlated = [qualified(each, inner) for each in where if names_outer(each, inner, relation)]
+        inner = filtered(inner, [each for each in where if not names_outer(each, inner, relation)], binder, query)
         item = select.expressions[0].unalias()
         if item.is_star:
             item = exp.Column(this=exp.to_identifier(inner.columns[0].name, quoted=True))
     else:
         inner = query(select, binder)
         item = exp.Column(this=exp.to_identifier(inner.columns[0].name, quoted=True))
-    correlated, item = [_inside(each, inner) for each in correlated], _inside(_qualified(item, inner), inner)
-    inner = replace(inner, columns=tuple(replace(each, source=_source(each.source)) for each in inner.columns))
+    correlated, item = [inside(each, inner) for each in correlated], inside(qualified(item, inner), inner)
+    inner = replace(inner, columns=tuple(replace(each, source=source_inside(each.source)) for each in inner.columns))
     for kind, value in compared:
-        outer = _qualified(value, relation)
+        outer = qualified(value, relation)
         if kind is not None:
             correlated.append(kind(this=outer.copy(), expression=item.copy()))
         else:
@@ -119,28 +119,28 @@ def _existing(relation: SqlRelation, select: Any, compared: list[tuple[Any, Any]
     return relation.after(joined.stream)
 
 
-def _source(name: str) -> str:
+def source_inside(name: str) -> str:
     """The name of a table of a subquery, which no table outside has."""
     return f"(subquery) {name}"
 
 
-def _inside(node: Any, inner: SqlRelation) -> Any:
+def inside(node: Any, inner: SqlRelation) -> Any:
     """A condition whose columns of the subquery have the names of its tables there."""
     node = node.copy()
     for column in list(node.find_all(exp.Column)):
         found = matching(inner, column.name, column.table)
         if found and not column.find_ancestor(exp.Query):
-            column.set("table", exp.to_identifier(_source(found[0].source), quoted=True))
+            column.set("table", exp.to_identifier(source_inside(found[0].source), quoted=True))
     return node
 
 
-def _names_outer(node: Any, inner: SqlRelation, outer: SqlRelation) -> bool:
+def names_outer(node: Any, inner: SqlRelation, outer: SqlRelation) -> bool:
     """Whether a condition names a column of the rows outside."""
     return any(not matching(inner, column.name, column.table) and matching(outer, column.name, column.table)
                for column in node.find_all(exp.Column))
 
 
-def _qualified(node: Any, relation: SqlRelation) -> Any:
+def qualified(node: Any, relation: SqlRelation) -> Any:
     """A copy whose plain names are those of a relation, if it has them."""
     node = node.copy()
     for column in list(node.find_all(exp.Column)):

@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 import whimbrel as wb
-from tests.engine.sql import refused_expressions, refused_patterns, refused_statements, refused_values
+from tests.engine.sql import (
+    refused_expressions,
+    refused_patterns,
+    refused_relations,
+    refused_statements,
+    refused_values,
+)
 from tests.engine.sql.logs import STREAMS
 from whimbrel.sql.refusals import REFUSALS
 
 REFUSED = {**refused_statements.REFUSED, **refused_expressions.REFUSED, **refused_patterns.REFUSED,
-           **refused_values.REFUSED}
+           **refused_values.REFUSED, **refused_relations.REFUSED}
 
 
 @pytest.mark.parametrize(("text", "words"), REFUSED.values(), ids=list(REFUSED))

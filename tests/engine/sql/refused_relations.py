@@ -1,0 +1,128 @@
+"""Refusals of joins, subqueries, groups and misspelt words, with their texts."""
+
+from __future__ import annotations
+
+REFUSED = {
+    'copies of rows': ('SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts', """
+EXCEPT ALL counts copies of a row, and equal rows cannot be told apart.
+  where: line 1: SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use EXCEPT.
+"""),
+    'natural join': ('SELECT * FROM (SELECT rank AS r FROM hosts) NATURAL JOIN hosts', """
+NATURAL JOIN needs columns of the same names.
+  where: line 1: * FROM (SELECT rank AS r FROM hosts) NATURAL JOIN hosts
+                                                                   ^^^^^
+  hint:  Use ON, or CROSS JOIN.
+"""),
+    'distinct on': ('SELECT DISTINCT ON (ip) * FROM hosts', """
+DISTINCT ON needs ORDER BY with one more expression, which chooses the row of each key.
+  where: line 1: SELECT DISTINCT ON (ip) * FROM hosts
+                                     ^^
+  hint:  Use SELECT DISTINCT ON (k) ... ORDER BY k, x.
+"""),
+    'distinct on and qualify': (
+        ('SELECT DISTINCT ON (ip) * FROM hosts QUALIFY rank() OVER (ORDER BY rank) '
+         '< 2 ORDER BY rank'), """
+DISTINCT ON and QUALIFY are not part of one query.
+  where: line 1: SELECT DISTINCT ON (ip) * FROM hosts QUALIFY rank() OVER (ORDER BY rank) < 2 ORDER BY rank
+                                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use row_number() in QUALIFY alone.
+"""),
+    'lateral': ('SELECT * FROM hosts a, LATERAL (SELECT 1) b', """
+LATERAL needs a plain SELECT, or aggregates without GROUP BY, and no condition of its own.
+  where: line 1: SELECT * FROM hosts a, LATERAL (SELECT 1) b
+                                                        ^^^^
+  hint:  For the first rows of each key use QUALIFY row_number() OVER (...) <= n in a subquery, and join it.
+"""),
+    'lateral value': (
+        ('SELECT * FROM hosts a, LATERAL (SELECT b.rank + a.rank AS r FROM hosts b '
+         'WHERE b.ip = a.ip) q'), """
+A value of LATERAL is of the rows inside.
+  where: line 1: SELECT * FROM hosts a, LATERAL (SELECT b.rank + a.rank AS r FROM hosts b WHERE b.ip = a.ip) q
+                                                        ^^^^^^^^^^^^^^^
+  hint:  Compute it in the outer SELECT list.
+"""),
+    'lateral of an outer join': ('SELECT * FROM hosts a JOIN LATERAL (SELECT ip FROM hosts b) q ON a.rank = 1', """
+LATERAL needs a plain SELECT, or aggregates without GROUP BY, and no condition of its own.
+  where: line 1: SELECT * FROM hosts a JOIN LATERAL (SELECT ip FROM hosts b) q ON a.rank = 1
+                                                            ^^^^^^^^^^^^^^^^^^
+  hint:  For the first rows of each key use QUALIFY row_number() OVER (...) <= n in a subquery, and join it.
+"""),
+    'subquery in on': (
+        ('SELECT * FROM hosts a LEFT JOIN hosts b ON a.ip = b.ip AND a.rank > '
+         '(SELECT min(rank) FROM hosts)'), """
+A subquery in ON of an outer join must choose rows of the side that may be missing.
+  where: line 1: FROM hosts a LEFT JOIN hosts b ON a.ip = b.ip AND a.rank > (SELECT min(rank) FROM hosts)
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Put the condition into WHERE, or into a subquery of that side.
+"""),
+    'pivot statement': ('PIVOT hosts ON ip USING sum(rank)', """
+PIVOT needs one column with its values, and USING.
+  where: line 1: PIVOT hosts ON ip USING sum(rank)
+                       ^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use PIVOT t ON k IN ('a', 'b') USING sum(x).
+"""),
+    'unknown window': ('SELECT sum(rank) OVER v FROM hosts WINDOW w AS (PARTITION BY ip)', """
+There is no window 'v'.
+  where: line 1: SELECT sum(rank) OVER v FROM hosts WINDOW w AS (PARTITION BY ip)
+                        ^^^^^^^^^^^^^^^^
+  hint:  Use one of the windows w.
+"""),
+    'part of a window': ('SELECT sum(rank) OVER (w PARTITION BY ip) FROM hosts WINDOW w AS (PARTITION BY ip)', """
+The window 'w' has this part already.
+  where: line 1: SELECT sum(rank) OVER (w PARTITION BY ip) FROM hosts WINDOW w AS (PARTITION BY ip)
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out of OVER.
+"""),
+    'row numbers': ('SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts', """
+row_number() as a value numbers rows that are equal.
+  where: line 1: SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use rank(), or QUALIFY row_number() OVER (...) <= n.
+"""),
+    'row numbers in two bounds': (
+        ('SELECT ip FROM hosts QUALIFY row_number() OVER (ORDER BY rank) <= 3 AND '
+         'row_number() OVER (ORDER BY rank) > 1'), """
+row_number() as a value numbers rows that are equal.
+  where: line 1: UALIFY row_number() OVER (ORDER BY rank) <= 3 AND row_number() OVER (ORDER BY rank) > 1
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use rank(), or QUALIFY row_number() OVER (...) <= n.
+"""),
+    'value of a group': ('SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip', """
+'rank' must stand in GROUP BY or in an aggregate.
+  where: line 1: SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip
+                        ^^^^
+  hint:  Use any_value(rank), or add it to GROUP BY.
+"""),
+    'misspelt statement': ('SELCT ip FROM hosts', """
+This statement is not part of the language: SELCT ip FROM hosts.
+  where: line 1: SELCT ip FROM hosts
+                 ^^^^^
+  hint:  Use SELECT in place of 'SELCT'.
+"""),
+    'misspelt clause': ('SELECT ip FROM hosts WERE rank > 1', """
+The query cannot be read from 'rank' on.
+  where: line 1: SELECT ip FROM hosts WERE rank > 1
+                                           ^^^^
+  hint:  Use WHERE in place of 'WERE'.
+"""),
+    'misspelt join': ('SELECT * FROM hosts a LEFT JION hosts b USING (ip)', """
+The query cannot be read from 'LEFT' on.
+  where: line 1: SELECT * FROM hosts a LEFT JION hosts b USING (ip)
+                                       ^^^^
+  hint:  Use JOIN in place of 'JION'.
+"""),
+    'into': ('UNPIVOT hosts ON rank INTO NAME n', """
+INTO needs NAME and VALUE.
+  where: line 1: UNPIVOT hosts ON rank INTO NAME n
+                         ^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use INTO NAME n VALUE v.
+"""),
+    'pivot of no aggregate': ("PIVOT hosts ON ip IN ('a') USING rank", """
+PIVOT needs aggregates.
+  where: line 1: PIVOT hosts ON ip IN ('a') USING rank
+                                                  ^^^^
+  hint:  Use an aggregate, such as sum(x).
+"""),
+}
