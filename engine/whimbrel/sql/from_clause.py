@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
 from operator import and_
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,6 +28,9 @@ from whimbrel.sql.windows import WINDOWS, window_call
 
 Query = Callable[[Any, Binder], SqlRelation]
 
+OF_SUBQUERIES: Final[dict[str, Callable[..., Any]]] = {}
+"""Joins with subqueries, by their clause; their modules read FROM themselves, and add them here."""
+
 
 def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tuple[SqlRelation, list[Any]]:
     """The relation of FROM and its joins, and the conditions of WHERE that are left.
@@ -45,15 +48,12 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
     relation = source(first, binder, query)
     for join in joins:
         if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
-            from whimbrel.sql.lateral import lateral  # it binds subqueries, which have FROM
-
-            relation = lateral(relation, join, binder, query)
+            relation = OF_SUBQUERIES["lateral"](relation, join, binder, query)
         elif isinstance(join.this, exp.Unnest | exp.Lateral):
             relation = unnested(relation, join.this, binder)
         elif _has_subquery(join):
-            from whimbrel.sql.join_subqueries import joined_where
-
-            relation, where = joined_where(relation, source(join.this, binder, query), join, where, binder, query)
+            right = source(join.this, binder, query)
+            relation, where = OF_SUBQUERIES["on"](relation, right, join, where, binder, query)
         else:
             relation, where = joined(relation, source(join.this, binder, query), join, where, binder)
     return relation, where

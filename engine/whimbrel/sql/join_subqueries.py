@@ -1,4 +1,7 @@
-"""Bind ON with subqueries: such a condition is one of rows that have joined, or of one side before the join."""
+"""Bind ON with subqueries.
+
+Such a condition is one of rows that have joined, or of one side before the join.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.from_clause import OF_SUBQUERIES
 from whimbrel.sql.join_conditions import conjuncts
 from whimbrel.sql.joins import joined
 from whimbrel.sql.refusals import refusal
@@ -46,3 +50,6 @@ def _is_of(node: Any, relation: SqlRelation) -> bool:
     columns = [part for part in node.walk(prune=lambda each: isinstance(each, exp.Query))
                if isinstance(part, exp.Column)]
     return bool(columns) and all(matching(relation, each.name, each.table) for each in columns)
+
+
+OF_SUBQUERIES["on"] = joined_where

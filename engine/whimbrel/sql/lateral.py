@@ -1,4 +1,7 @@
-"""Bind LATERAL: a subquery in FROM that names columns of the tables before it."""
+"""Bind LATERAL subqueries.
+
+Such a subquery in FROM names columns of the tables before it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from sqlglot import exp
 from whimbrel.expr import Col, Expr
 from whimbrel.sql.aggregates import has_aggregate
 from whimbrel.sql.binder import Binder
-from whimbrel.sql.from_clause import from_clause
+from whimbrel.sql.from_clause import OF_SUBQUERIES, from_clause
 from whimbrel.sql.join_conditions import conjuncts, sort_conditions
 from whimbrel.sql.joins import How, JoinKind, related
 from whimbrel.sql.refusals import refusal
@@ -110,3 +113,6 @@ def _rows(relation: SqlRelation, select: Any, node: Any, how: How, binder: Binde
     return replace(both, stream=binder.step(node, lambda: both.stream.select(**columns)),
                    columns=(*relation.columns, *shown), bounds=both.bounds & own_names,
                    times={name: divisor for name, divisor in both.times.items() if name in own_names})
+
+
+OF_SUBQUERIES["lateral"] = lateral

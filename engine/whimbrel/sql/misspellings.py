@@ -1,4 +1,4 @@
-"""Near matches of words of the language, for errors of texts that cannot be read."""
+"""Near matches of misspelt keywords."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlglot.tokens import TokenType
 STATEMENTS: Final = ("SELECT", "WITH", "FROM", "VALUES", "MERGE", "CREATE", "EXPLAIN", "PIVOT", "UNPIVOT")
 """Words that begin a statement."""
 
-WORDS: Final = (*STATEMENTS, "WHERE", "GROUP", "ORDER", "HAVING", "QUALIFY", "JOIN", "LEFT", "RIGHT", "FULL", "INNER",
+KEYWORDS: Final = (*STATEMENTS, "WHERE", "GROUP", "ORDER", "HAVING", "QUALIFY", "JOIN", "LEFT", "RIGHT", "FULL", "INNER",
                 "OUTER", "CROSS", "NATURAL", "LATERAL", "ASOF", "USING", "UNION", "INTERSECT", "EXCEPT", "LIMIT",
                 "OFFSET", "WINDOW", "BETWEEN", "PARTITION", "DISTINCT", "INTERVAL", "CASE", "WHEN", "THEN", "ELSE",
                 "EMIT", "CLOSING_WHEN", "MATCH_RECOGNIZE", "MEASURES", "PATTERN", "WITHIN")
@@ -27,10 +27,10 @@ def near_statement(word: str) -> str:
     return _hint(word, STATEMENTS)
 
 
-def near_word(tokens: Sequence[Any], place: int) -> str:
+def near_word(tokens: Sequence[Any], position: int) -> str:
     """A hint at the word that a token around an error may mean, or an empty text."""
-    for token in (*reversed(tokens[max(place - _BEFORE, 0) : place + 1]), *tokens[place + 1 : place + 2]):
-        if token.token_type == TokenType.VAR and (found := _hint(token.text, WORDS)):
+    for token in (*reversed(tokens[max(position - _BEFORE, 0) : position + 1]), *tokens[position + 1 : position + 2]):
+        if token.token_type == TokenType.VAR and (found := _hint(token.text, KEYWORDS)):
             return found
     return ""
 
@@ -38,4 +38,4 @@ def near_word(tokens: Sequence[Any], place: int) -> str:
 def _hint(word: str, known: Sequence[str]) -> str:
     upper = word.upper()
     close = difflib.get_close_matches(upper, known, n=1, cutoff=_CLOSE)
-    return f"Use {close[0]} in place of {word[:60]!r}." if close and upper not in WORDS else ""
+    return f"Use {close[0]} in place of {word[:60]!r}." if close and upper not in KEYWORDS else ""

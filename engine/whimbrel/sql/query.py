@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from whimbrel.sql import join_subqueries, lateral  # noqa: F401 - they add joins to FROM
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import MergeStreams
 from whimbrel.sql.distinct_on import first_rows, has_keys

@@ -1,4 +1,4 @@
-"""Bind SELECT with groups where its values or conditions have subqueries or OVER.
+"""Bind subqueries and OVER in a SELECT with groups.
 
 The groups are a relation of their own, and the SELECT list and HAVING are over its rows.
 """
