@@ -11,10 +11,10 @@ from sqlglot.tokens import TokenType
 STATEMENTS: Final = ("SELECT", "WITH", "FROM", "VALUES", "MERGE", "CREATE", "EXPLAIN", "PIVOT", "UNPIVOT")
 """Words that begin a statement."""
 
-KEYWORDS: Final = (*STATEMENTS, "WHERE", "GROUP", "ORDER", "HAVING", "QUALIFY", "JOIN", "LEFT", "RIGHT", "FULL", "INNER",
-                "OUTER", "CROSS", "NATURAL", "LATERAL", "ASOF", "USING", "UNION", "INTERSECT", "EXCEPT", "LIMIT",
-                "OFFSET", "WINDOW", "BETWEEN", "PARTITION", "DISTINCT", "INTERVAL", "CASE", "WHEN", "THEN", "ELSE",
-                "EMIT", "CLOSING_WHEN", "MATCH_RECOGNIZE", "MEASURES", "PATTERN", "WITHIN")
+KEYWORDS: Final = (*STATEMENTS, "WHERE", "GROUP", "ORDER", "HAVING", "QUALIFY", "JOIN", "LEFT", "RIGHT", "FULL",
+                "INNER", "OUTER", "CROSS", "NATURAL", "LATERAL", "ASOF", "USING", "UNION", "INTERSECT", "EXCEPT",
+                "LIMIT", "OFFSET", "WINDOW", "BETWEEN", "PARTITION", "DISTINCT", "INTERVAL", "CASE", "WHEN", "THEN",
+                "ELSE", "EMIT", "CLOSING_WHEN", "MATCH_RECOGNIZE", "MEASURES", "PATTERN", "WITHIN")
 """Words of clauses."""
 
 _CLOSE: Final = 0.72
