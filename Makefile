@@ -33,7 +33,7 @@ demo-check: setup ## Run the same notebook without a browser and print its last 
 	@$(BIN)/whimbrel warm
 	@$(BIN)/python scripts/run_notebook.py $(NOTEBOOK).py
 
-test: setup ## All tests but the long ones, two parts at a time, and the ten slowest; as root on Debian or Ubuntu missing system packages are installed first
+test: setup ## All tests but the long ones, three parts at a time, and the ten slowest; as root on Debian or Ubuntu missing system packages are installed first
 	@sh scripts/system.sh
 	@sh scripts/maven.sh
 	@sh scripts/test.sh

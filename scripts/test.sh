@@ -1,22 +1,23 @@
 #!/bin/sh
-# All tests but the long ones and soaks; with the argument `long` or `soak`, those alone. They run part by part, two parts
-# at a time: whichever process is done takes the next part. Long parts come first, so that both end together. A part leaves
-# out what those before it have; the last one has all that is left. Ends with the ten slowest tests.
+# All tests but the long ones and soaks; with the argument `long` or `soak`, those alone. They run part by part, three
+# parts at a time: whichever process is done takes the next part. The tests of browsers and of feeds come first, since
+# they mostly wait. A part leaves out what those before it have; the last one has all that is left. Ends with the ten
+# slowest tests.
 set -u
 which="not long and not soak"
 case "${1:-}" in
 long) which="long and not soak" again=$1 && shift ;;
 soak) which="soak" again=$1 && shift ;;
 esac
-parts="tests/laws/test_lifetimes.py tests/laws/test_joins.py tests/laws/test_bags.py
-tests/workbench
+parts="tests/workbench
+tests/engine/connect tests/engine/spark
+tests/laws/test_lifetimes.py tests/laws/test_joins.py tests/laws/test_bags.py
 tests/laws
 tests/engine/aggregates
 tests/engine/operators
 tests/engine/run tests/engine/stream
 tests/docs
-tests/engine/progressive tests/engine/optimize
-tests/engine/connect tests/engine/spark"
+tests/engine/progressive tests/engine/optimize"
 
 if [ $# -eq 2 ]; then # one part, for the processes below: its number, and a folder for its output
     paths=$(printf '%s\n' "$parts" | sed -n "$1p")
@@ -33,7 +34,7 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
-seq "$(($(printf '%s\n' "$parts" | wc -l) + 1))" | xargs -P 2 -I '{}' sh "$0" ${again:-} '{}' "$folder"
+seq "$(($(printf '%s\n' "$parts" | wc -l) + 1))" | xargs -P 3 -I '{}' sh "$0" ${again:-} '{}' "$folder"
 status=$?
 echo "The ten slowest:"
 cat "$folder"/*.log | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 10
