@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Expr, end_time, start_time
 from whimbrel.sql.aggregates import has_aggregate
 from whimbrel.sql.binder import Binder
@@ -20,7 +21,7 @@ from whimbrel.sql.match_recognize import match_recognize
 from whimbrel.sql.named_windows import with_windows
 from whimbrel.sql.over import has_window, numbers_outside, over_columns
 from whimbrel.sql.refusals import refusal
-from whimbrel.sql.relation import SqlColumn, SqlRelation
+from whimbrel.sql.relation import SqlColumn, SqlRelation, SqlWindow
 from whimbrel.sql.results_of_groups import reads_groups, results_of_groups, with_values
 from whimbrel.sql.scalar_subqueries import values_of
 from whimbrel.sql.scalars import scalar
@@ -123,18 +124,24 @@ def row_scope(relation: SqlRelation, binder: Binder, names: dict[int, str]) -> N
         if node.table and node.table != window.source:
             return None
         if window.kind != "tumble":
-            what, hint = refusal("hop without group")
-            raise binder.text.error(what.replace("HOP", window.kind.upper()), node, hint)
+            raise _needs_group(window, node, binder)
         return start_time() if node.name == "window_start" else end_time()
 
     return NameScope(binder, relation, special)
 
 
+def _needs_group(window: SqlWindow, node: Any, binder: Binder) -> WhimbrelError:
+    what, hint = refusal("hop without group")
+    return binder.text.error(what.replace("HOP", window.kind.upper()), node, hint)
+
+
 def tumbled(items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRelation:
     """Rows without groups in the window of FROM, if columns ask for its bounds: each holds for its window."""
     window = relation.window
-    if window is None or window.kind != "tumble":
+    if window is None:
         return relation
+    if window.kind != "tumble":
+        raise _needs_group(window, items[0].node, binder)
     asked = any(column.name in ("window_start", "window_end") for item in items
                 for column in item.node.find_all(exp.Column) if not matching(relation, column.name, column.table))
     if not asked:

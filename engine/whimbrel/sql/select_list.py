@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from whimbrel.sql.binder import Binder
-from whimbrel.sql.relation import SqlRelation
+from whimbrel.sql.relation import SqlColumn, SqlRelation
 from whimbrel.sql.scope import matching
 
 
@@ -76,6 +76,10 @@ def _starred(star: Any, source: str, node: Any, relation: SqlRelation, binder: B
             raise binder.text.error(f"There is no column {name!r}.", node, "Name a column of the star.")
     columns = [each for each in relation.columns if (not source or each.source.lower() == source.lower())
                and not each.name.startswith("@")]
+    window = relation.window
+    if window is not None and (not source or source.lower() == window.source.lower()):
+        columns += [SqlColumn(bound, window.source, bound) for bound in ("window_start", "window_end")
+                    if not matching(relation, bound)]
     result = []
     shown = set()
     for each in columns:

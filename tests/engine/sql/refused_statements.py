@@ -161,7 +161,7 @@ This GROUP BY does not name its window, so no group is ever complete.
 A month has no fixed length.
   where: line 1: SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)
                                                     ^^^
-  hint:  Use days, such as INTERVAL '30' DAY.
+  hint:  Use GROUP BY date_trunc('month', ts), or days, such as INTERVAL '30' DAY.
 """),
     'order inside': ('SELECT * FROM (SELECT * FROM TCP ORDER BY len LIMIT 3)', """
 Rows of a stream are in the order of time. ORDER BY and LIMIT work on the collected result only.

@@ -143,3 +143,19 @@ def test_merge_of_windows_is_refused() -> None:
         sql("MERGE a.time : b.time FROM TUMBLE(TCP, 60) a, TCP b")
     assert str(refused.value).splitlines()[0] == (
         "MERGE needs streams, and TUMBLE, HOP, SESSION and CUMULATE need GROUP BY.")
+
+
+def test_a_star_over_a_window_has_its_bounds() -> None:
+    starred = rows("SELECT * FROM TUMBLE(TCP, 60)")
+    named = rows("SELECT len, window_start, window_end FROM TUMBLE(TCP, 60)")
+    picked = [{name: row[name] for name in named[0]} for row in starred]
+    assert sorted(map(str, picked)) == sorted(map(str, named))
+    assert len(starred) == len(rows("SELECT * FROM TCP"))
+    assert all(row["window_end"] - row["window_start"] == 60 for row in starred)
+
+
+@pytest.mark.parametrize("columns", ["*", "len"])
+@pytest.mark.parametrize("window", ["HOP(TCP, 20, 60)", "SESSION(TCP, 60)", "CUMULATE(TCP, 20, 60)"])
+def test_rows_of_several_windows_need_a_group(window: str, columns: str) -> None:
+    with pytest.raises(wb.SqlError, match=f"The rows of {window.split('(', maxsplit=1)[0]} are in several windows"):
+        sql(f"SELECT {columns} FROM {window}")
