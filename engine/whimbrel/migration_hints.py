@@ -15,7 +15,6 @@ R = TypeVar("R")
 _AGGREGATE = "an aggregate with a name: .aggregate(n=wb.count(), mean=wb.mean(col.x))"
 _ORDER = ".collect().sort_by(...) on the result: events are in time order"
 _ROWS = ".collect().slice(0, 10) on the result, an Arrow table"
-_READ = "from_arrow(table, time=...) with a table that pyarrow has read"
 
 STREAM: Mapping[str, str] = {
     "filter": "where(...)", "query": "where(...)", "map": "select(...)", "assign": "with_columns(...)",
@@ -65,7 +64,9 @@ EXPRESSION: Mapping[str, str] = {
 PACKAGE: Mapping[str, str] = {
     "avg": "mean(...)", "stddev": "std(...)", "variance": "var(...)", "n_unique": "count_distinct(...)",
     "len": "count()", "concat": "stream.union(...)", "scan_parquet": "read_parquet(...)",
-    "from_parquet": "read_parquet(...)", "read_csv": _READ, "scan_csv": _READ, "read_json": _READ, "read_ipc": _READ,
+    "from_parquet": "read_parquet(...)", "scan_csv": "read_csv(...)",
+    "read_ndjson": "read_json(...)", "scan_ndjson": "read_json(...)", "scan_ipc": "read_ipc(...)",
+    "read_feather": "read_ipc(...)",
     "from_polars": "from_arrow(frame, time=...)", "from_dict": "from_arrow(columns, time=...)",
     "Bands": "LatencyBands", "Partitions": "PartitionWatermarks", "Progress": "ProgressiveQuery",
     "all_at_once": "simultaneous(...)",

@@ -31,6 +31,7 @@ from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
+from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json
 from whimbrel.stream.read_signals import from_samples, read_audio, read_edf, read_wfdb
 from whimbrel.stream.recurrences import ema, iir
 from whimbrel.stream.restore import restore
@@ -55,6 +56,7 @@ __all__ = [
     "count",
     "count_distinct",
     "datasets",
+    "dead_letters",
     "ema",
     "feeds",
     "fir",
@@ -77,7 +79,10 @@ __all__ = [
     "product",
     "quantile",
     "read_audio",
+    "read_csv",
     "read_edf",
+    "read_ipc",
+    "read_json",
     "read_parquet",
     "read_wfdb",
     "replay",

@@ -56,7 +56,7 @@ class FolderColumns:
             if list(values) != names:
                 raise SourceError(f"All folders must name the same columns; those of {str(file)!r} name "
                                   f"{_listed(values)}, others {_listed(names)}.", where=where,
-                                  hint="Use one read_parquet for each set of columns.")
+                                  hint="Read each set of columns with a call of its own.")
         parsed = {name: _parsed([values[name] for values in values_of.values()]) for name in names}
         self.fields = [pa.field(name, type_) for name, (type_, _) in parsed.items()]
         self._values = {file: {name: values[number] for name, (_, values) in parsed.items()}

@@ -19,7 +19,7 @@ from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.parquet_blocks import ParquetExcerpts
 from whimbrel.connect.files.parquet_files import ParquetFiles
-from whimbrel.connect.files.paths import FilePath, parquet_files
+from whimbrel.connect.files.paths import FilePath, data_files
 from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.expr import Expr
@@ -89,11 +89,11 @@ class ParquetSource(ColumnarSource):
 
         They are in the order of reading.
         """
-        files, directory = parquet_files(path, where=where), _directory(path)
+        files, directory = data_files(path, where=where), directory_of(path)
         folders = None if directory is None else FolderColumns(directory, files, where=where)
         files = files if folders is None else folders.in_order()
         opened = ParquetFiles(files, where=where, folders=folders, wanted=wanted)
-        return opened, _name(path, files), opened.rows
+        return opened, name_of(path, files), opened.rows
 
     @property
     def paths(self) -> Sequence[Path]:
@@ -190,10 +190,12 @@ def joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
     return np.array(begins, np.int64)
 
 
-def _directory(path: FilePath | Iterable[FilePath]) -> Path | None:
+def directory_of(path: FilePath | Iterable[FilePath]) -> Path | None:
+    """The directory of a path to one, else None."""
     directory = Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else None
     return directory if directory is not None and directory.is_dir() else None
 
 
-def _name(path: FilePath | Iterable[FilePath], files: list[Path]) -> str:
+def name_of(path: FilePath | Iterable[FilePath], files: list[Path]) -> str:
+    """Name of a source of these files, without a suffix."""
     return Path(path).stem if isinstance(path, (str, Path)) and Path(path).exists() else files[0].stem

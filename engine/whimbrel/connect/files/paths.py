@@ -1,11 +1,11 @@
-"""Resolution of paths, directories and patterns to Parquet files."""
+"""Resolution of paths, directories and patterns to files."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from whimbrel.connect.addresses import without_secrets
@@ -15,11 +15,13 @@ from whimbrel.errors import SourceError, near_match
 
 FilePath = str | os.PathLike[str]
 
+PARQUET = (".parquet",)
+"""Endings of the files that a directory stands for."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])|file:/")
 """Beginning of an address; pathlib removes one slash."""
 
 
-def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Path]:
+def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequence[str] = PARQUET) -> list[Path]:
     """List the files of a path, a list of paths, a directory or a glob pattern.
 
     Files of a directory or pattern are in natural order, part-2 before part-10. A list keeps its order.
@@ -27,9 +29,12 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
     Parameters
     ----------
     path : str, path or iterable of them
-        A directory stands for all ``.parquet`` files at any depth; names that begin with ``.`` or ``_`` are ignored.
+        A directory stands for all files with these endings, at any depth; names that begin with ``.`` or ``_`` are
+        ignored.
     where : str
         The user's call, for the error.
+    endings : sequence of str
+        Endings of names in a directory.
 
     Raises
     ------
@@ -41,7 +46,7 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
         raise SourceError(f"path must be a path or a list of paths, got {path!r}.", where=where,
                           hint="Use a file, a folder, a pattern, or a list of these.")
     if not isinstance(path, (str, os.PathLike)):
-        files = [file for each in path for file in _without_folder_columns(each, where)]
+        files = [file for each in path for file in _without_folder_columns(each, where, endings)]
         if not files:
             raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
         return files
@@ -49,7 +54,7 @@ def parquet_files(path: FilePath | Iterable[FilePath], *, where: str) -> list[Pa
     file = Path(path).expanduser()
     text = str(file)
     if file.is_dir():
-        return _in_directory(file, where)
+        return _in_directory(file, where, endings)
     if file.exists():
         return [file]
     if glob.has_magic(text):
@@ -75,20 +80,22 @@ def shown_apart(one: Path, other: Path) -> tuple[str, str]:
     return (str(one), str(other)) if one.name == other.name else (one.name, other.name)
 
 
-def _in_directory(directory: Path, where: str) -> list[Path]:
-    files = [file for file in sorted(directory.rglob("*.parquet"), key=natural_path)
-             if file.is_file() and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
+def _in_directory(directory: Path, where: str, endings: Sequence[str]) -> list[Path]:
+    files = [file for file in sorted(directory.rglob("*"), key=natural_path)
+             if file.name.endswith(tuple(endings)) and file.is_file()
+             and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
     if not files:
-        raise SourceError(f"There is no .parquet file in {str(directory)!r}.", where=where,
+        raise SourceError(f"There is no {endings[0]} file in {str(directory)!r}.", where=where,
                           hint=_nearby(directory / "*"))
     return files
 
 
-def _without_folder_columns(path: FilePath, where: str) -> list[Path]:
-    files, directory = parquet_files(path, where=where), Path(path).expanduser()
+def _without_folder_columns(path: FilePath, where: str, endings: Sequence[str]) -> list[Path]:
+    files, directory = data_files(path, where=where, endings=endings), Path(path).expanduser()
     if directory.is_dir() and names_columns(directory, files[0]):
         raise SourceError(f"{str(directory)!r} has columns in the names of its folders ({files[0].parent.name}), which "
-                          "a list of paths cannot read.", where=where, hint="Use read_parquet(\"folder\", ...).")
+                          "a list of paths cannot read.", where=where,
+                          hint=f"Use {where.partition('(')[0]}(\"folder\", ...).")
     return files
 
 

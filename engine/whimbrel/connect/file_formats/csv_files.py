@@ -1,0 +1,215 @@
+"""Rows of CSV files, read with Arrow's parser, and the lines that are none."""
+
+from __future__ import annotations
+
+import csv as python_csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from whimbrel.batch import Mask
+from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, decode
+from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Refused
+from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+
+_NOT_ONE = "not one line: a quote is open"
+_NULLS = tuple(csv.ConvertOptions().null_values)
+_CHUNK_BYTES = 1 << 20
+_DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
+
+
+class CsvFiles(FileFormat):
+    """CSV files: one row a line, and a header line unless the columns are named.
+
+    Parameters
+    ----------
+    delimiter : str
+    names : sequence of str, optional
+        Names of the columns of files without a header.
+    given : pyarrow.Schema
+        Types of some columns, instead of those of the first rows.
+    """
+
+    title = "CSV"
+    endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".csv", ".tsv"))
+    text_for_all = True
+
+    def __init__(self, delimiter: str, names: Sequence[str] | None, given: pa.Schema) -> None:
+        self._delimiter, self._names, self._given = delimiter, names, given
+
+    def schema(self, file: Path) -> pa.Schema:
+        lines = first_lines(file)
+        names = self._header(lines)
+        rows = lines if self._names is not None else lines[1:]
+        types = {field.name: field.type for field in self._given if field.name in names}
+        text = b"\n".join(rows) + b"\n"
+        try:
+            found = _read(text, names, types, self._delimiter, skip=[]) if rows else pa.table(
+                {name: pa.nulls(0, types.get(name)) for name in names})
+        except pa.ArrowInvalid:  # values that do not fit a given type
+            found = _read(text, names, {}, self._delimiter, skip=[])
+        return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
+
+    def batches(self, file: Path, fields: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+        lines: _CsvLines | None = None
+        header = self._names is None
+        for number, text in text_blocks(file, refused):
+            if lines is None:
+                lines = _CsvLines(self._header(first_lines(file)), self._delimiter)
+            first = 0
+            if header:
+                while not text[first : text.index(b"\n", first)].strip():
+                    first = text.index(b"\n", first) + 1
+                    number += 1  # noqa: PLW2901 - the block begins after its header
+                first, header = text.index(b"\n", first) + 1, False
+                number += 1  # noqa: PLW2901
+            if first < len(text):
+                yield from lines.rows(text[first:], number, fields, refused).to_batches()
+
+    def _header(self, lines: Sequence[bytes]) -> list[str]:
+        if self._names is not None:
+            return list(self._names)
+        if not lines:
+            raise UnreadableError("it has no header line")
+        text = lines[0].decode("utf-8", errors="replace")
+        names = next(python_csv.reader([text], delimiter=self._delimiter), [])
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UnreadableError(f"its header names the column {twice!r} twice")
+        return names
+
+
+class _CsvLines(Format):
+    """Lines of a CSV file with these columns."""
+
+    def __init__(self, names: Sequence[str], delimiter: str) -> None:
+        self._names, self._delimiter = names, delimiter
+        self._end = delimiter.encode() * (len(names) - 1) + b"\n"  # an open quote takes in the next line
+
+    def infer(self, sample: Sequence[bytes]) -> pa.Schema:
+        return _read(b"\n".join(sample) + b"\n", self._names, {}, self._delimiter, skip=[]).schema
+
+    def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
+        return self._block(b"\n".join(messages) + b"\n", len(messages), schema), np.ones(len(messages), np.int64)
+
+    def rows(self, text: bytes, number: int, schema: pa.Schema, refused: Refused) -> pa.Table:
+        """Rows of complete lines: parsed together if each line is a row, else malformed lines are left out."""
+        try:
+            return self._block(text, text.count(b"\n"), schema)
+        except UNREADABLE:
+            pass
+        numbered = lines_of(text)
+        lines = [line for _, line in numbered]
+        suspect = self._suspect(lines, schema)
+        good, rest = np.flatnonzero(~suspect), np.flatnonzero(suspect)
+        try:
+            rows, _ = self.parse([lines[index] for index in good], schema) if len(good) else (schema.empty_table(), 0)
+        except UNREADABLE:
+            good, rest, rows = good[:0], np.arange(len(lines)), schema.empty_table()
+        found = decode(self, [lines[index] for index in rest], schema)
+        for index, why in found.malformed:
+            at, line = numbered[rest[index]]
+            refused(MalformedLine(number + at, why, line))
+        order = np.argsort(np.concatenate([good, rest[found.each > 0]]), kind="stable")
+        return pa.concat_tables([rows, found.rows]).take(order).combine_chunks()
+
+    def _block(self, text: bytes, lines: int, schema: pa.Schema) -> pa.Table:
+        types = {field.name: field.type for field in schema}
+        alone = len(self._names) == 1  # an empty line is a value then
+        rows = _read(text if alone else text + self._end, self._names, types, self._delimiter)
+        if rows.num_rows != lines + (not alone):
+            raise UnreadableError(_NOT_ONE)
+        return rows.slice(0, lines).select(schema.names)
+
+    def _suspect(self, lines: Sequence[bytes], schema: pa.Schema) -> Mask:
+        """Which lines may be malformed: the others surely are not, unless a time is none."""
+        skip: list[csv.InvalidRow] = []
+        types = dict.fromkeys(self._names, pa.binary())
+        text = b"\n".join(lines) + b"\n" + self._end
+        suspect = np.ones(len(lines), np.bool_)
+        try:
+            values = _read(text, self._names, types, self._delimiter, skip=skip)
+        except pa.ArrowException:
+            return suspect
+        if values.num_rows + len(skip) != len(lines) + 1:
+            return suspect
+        suspect[:] = False
+        suspect[[row.number - 1 for row in skip]] = True
+        whole = np.flatnonzero(~suspect)
+        for field in schema:
+            pattern = _sure(field.type)
+            if pattern:
+                sure = pc.match_substring_regex(values.column(field.name), pattern=pattern).to_numpy()[: len(whole)]
+                suspect[whole[~sure.astype(np.bool_)]] = True
+        return suspect
+
+
+def _sure(type_: pa.DataType) -> str:
+    """A pattern of texts that surely are values of a type; empty for text."""
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        return ""
+    if pa.types.is_signed_integer(type_):
+        return rf"^(-?\d{{1,{_DIGITS[type_.bit_width]}}})?$"
+    if pa.types.is_floating(type_):
+        return r"^(-?\d+(\.\d+)?([eE][-+]?\d{1,2})?)?$"
+    if pa.types.is_timestamp(type_) and type_.tz is None:
+        return r"^(\d{4}-[01]\d-[0-3]\d[ T][0-2]\d:[0-5]\d(:[0-5]\d)?(\.\d{3}(\d{3})?)?)?$"
+    return r"^$"
+
+
+def _wide(values: pa.ChunkedArray) -> pa.DataType:
+    """The type of a sample, with room for later values: fractions of seconds, and text where all is empty."""
+    type_ = values.type
+    if pa.types.is_null(type_):
+        return pa.string()
+    if not pa.types.is_timestamp(type_) or type_.unit == "us":
+        return type_
+    wide = pa.timestamp("us", type_.tz)
+    if type_.unit == "ns":
+        try:
+            values.cast(wide)
+        except pa.ArrowInvalid:
+            return type_
+    return wide
+
+
+def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], delimiter: str,
+          skip: list[csv.InvalidRow] | None = None) -> pa.Table:
+    """Parse lines; with `skip`, rows of other numbers of values are put there."""
+    def skipped(row: csv.InvalidRow) -> str:
+        assert skip is not None
+        skip.append(row)
+        return "skip"
+
+    try:
+        rows = csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None, block_size=_CHUNK_BYTES),
+            parse_options=csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=len(names) > 1,
+                                           invalid_row_handler=None if skip is None else skipped),
+            convert_options=csv.ConvertOptions(column_types=types))
+    except pa.ArrowInvalid as error:
+        what = str(error)
+        if "Expected" in what and " columns, got " in what:
+            expected, got = what.partition("Expected ")[2].split(" columns, got ")
+            raise UnreadableError(f"{got.split(':')[0].split()[0]} values for {expected} columns") from error
+        raise
+    return pa.table({name: _without_empty(rows.column(name)) for name in rows.column_names})
+
+
+def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts with null in place of empty ones."""
+    if not pa.types.is_string(values.type):
+        return values
+    return pa.chunked_array([_nulled(chunk) for chunk in values.chunks], values.type)
+
+
+def _nulled(chunk: pa.Array) -> pa.Array:
+    ends = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    empty = ends[1:] == ends[:-1]
+    return pc.if_else(pa.array(empty), pa.scalar(None, chunk.type), chunk) if empty.any() else chunk

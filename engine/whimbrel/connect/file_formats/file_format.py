@@ -1,0 +1,75 @@
+"""Contract of file formats, and what changes with a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from whimbrel.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedLine:
+    """A line of a file that is no row of its columns.
+
+    Attributes
+    ----------
+    line : int
+        Its number, from 1.
+    reason : str
+        Why it is malformed, without its values, so that lines can be counted by reason.
+    text : bytes
+        The line.
+    """
+
+    line: int
+    reason: str
+    text: bytes
+
+
+Refused = Callable[[MalformedLine], None]
+"""Takes a malformed line."""
+
+
+class FileFormat(ABC):
+    """A format of files with rows."""
+
+    title: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]]
+    text_for_all: ClassVar[bool] = False
+    """Whether values of all types can be read as text."""
+    has_malformed_lines: ClassVar[bool] = True
+    """Whether single rows can be malformed."""
+
+    @abstractmethod
+    def schema(self, file: Path) -> pa.Schema:
+        """Columns of a file, from its first rows."""
+
+    @abstractmethod
+    def batches(self, file: Path, fields: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+        """Rows of a file with these columns, all of which it has, in order."""
+
+
+COMPRESSED = ("", ".gz", ".zst", ".bz2", ".lz4", ".br")
+"""Endings of compressed files; Arrow chooses the codec by them."""
+
+
+def checked_unchanged(file: Path, before: tuple[int, int] | None, where: str) -> None:
+    """Refuse a file that changed after its columns were read."""
+    if written(file) not in (None, before):  # what was removed while it is open stays as it was
+        raise SourceError(f"{str(file)!r} changed after it was opened.", where=where,
+                          hint=f"Use {where.partition('(')[0]} again, and write new data to new files.")
+
+
+def written(file: Path) -> tuple[int, int] | None:
+    """Size of a file and time of its last change; None if it does not exist."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,195 @@
+"""Source of files whose rows are read from the first to the last."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from whimbrel.clock.duration import Duration
+from whimbrel.connect.feeds.formats.decode import UNREADABLE
+from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Refused, checked_unchanged, written
+from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
+from whimbrel.connect.files.hive_partitions import FolderColumns
+from whimbrel.connect.files.parquet import directory_of, name_of
+from whimbrel.connect.files.paths import FilePath, data_files
+from whimbrel.connect.files.read_ahead import read_ahead
+from whimbrel.connect.partition_watermarks import PartitionWatermarks
+from whimbrel.connect.row_group_pruning import may_meet
+from whimbrel.connect.tables.columnar_source import ColumnarSource
+from whimbrel.errors import SchemaError, SourceError, WhimbrelError, near_match
+from whimbrel.expr import Expr
+from whimbrel.plan.source import OrderingSpec, Source
+
+
+class FilesSource(ColumnarSource):
+    """Source of one or several files of a format.
+
+    Files are read in order, two at a time and a few batches ahead. Types are inferred from the first rows of each file.
+    A line that does not fit is malformed: it is left out and counted.
+
+    Parameters
+    ----------
+    path : str, path or iterable of them
+        As in :class:`~whimbrel.connect.files.parquet.ParquetSource`.
+    format_ : FileFormat
+    call : str
+        The function that users call, for errors.
+    time, end, arrival, reorder_latency, late, partition
+        As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
+    given : pyarrow.Schema
+        Types of some columns, instead of those of the first rows.
+    columns : sequence of str, optional
+        The columns to read; values of others are not looked at.
+    name : str, optional
+        Default: the name of the file or directory without its suffix.
+
+    Attributes
+    ----------
+    malformed : Counter of str
+        Malformed lines of the last complete read, by reason.
+
+    Raises
+    ------
+    SourceError
+        For a missing, empty or damaged file.
+    SchemaError
+        For a missing column, a time column without times, or types in two files that have no common type.
+    """
+
+    def __init__(self, path: FilePath | Iterable[FilePath], format_: FileFormat, call: str, *, time: str,
+                 end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
+                 late: str | None = None, name: str | None = None, given: pa.Schema,
+                 partition: str | PartitionWatermarks | None = None, columns: Sequence[str] | None = None) -> None:
+        shown = repr(str(path)) if isinstance(path, (str, Path)) else "..."
+        self._where, self._format = f"{call}({shown}, time={time!r})", format_
+        files, directory = data_files(path, where=self._where, endings=format_.endings), directory_of(path)
+        self._folders = None if directory is None else FolderColumns(directory, files, where=self._where)
+        self.paths = files if self._folders is None else self._folders.in_order()
+        self._written = {file: written(file) for file in self.paths}
+        schemas = {file: self._schema_of(file) for file in self.paths}
+        fields = _with_given(unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where), given,
+                             self._where)
+        self._fields = fields if columns is None else _selected(fields, columns, self._where)
+        self._held = {file: schema.names for file, schema in schemas.items()}
+        self._types = schemas
+        self._whole = len(self.paths)
+        self.malformed: Counter[str] = Counter()
+        super().__init__(self._all_fields(), time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                         late=late, name=name or name_of(path, self.paths), rows=None, where=self._where,
+                         partition=partition)
+
+    def where(self, conditions: Sequence[Expr]) -> Source:
+        if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or self._folders is None or not conditions:
+            return self  # which rows are late depends on the rows before them, whatever those hold
+        kept = [file for file in self.paths if may_meet(partial(self._folders.ends, file), conditions)]
+        if len(kept) == len(self.paths):
+            return self
+        pruned = copy.copy(self)
+        vars(pruned).update(paths=kept, read_of=f"{len(kept)} of {self._whole} files")
+        return pruned
+
+    def stamp(self) -> str | None:
+        return repr([(str(file), self._written[file]) for file in self.paths])
+
+    def malformed_lines(self) -> Generator[tuple[Path, list[MalformedLine]]]:
+        """Read the files, and yield their malformed lines, a batch at a time."""
+        for file in self.paths:
+            found: list[MalformedLine] = []
+            with closing(self._rows_of(file, found.append)) as rows:
+                for _ in rows:
+                    if found:
+                        yield file, [*found]
+                        found.clear()
+            if found:
+                yield file, found
+
+    def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
+        reasons: Counter[str] = Counter()
+
+        def counted(line: MalformedLine) -> None:
+            reasons[line.reason] += 1
+
+        with closing(read_ahead([self._rows_of(file, counted) for file in self.paths])) as batches:
+            for rows in batches:
+                if offset < rows.num_rows:
+                    yield rows.slice(offset).select(columns)
+                offset = max(0, offset - rows.num_rows)
+        self.malformed = reasons
+        if reasons:
+            (most, _), *_ = reasons.most_common(1)
+            warnings.warn(f"{self.name}: {reasons.total():,} malformed lines were left out ({most}); "
+                          "wb.dead_letters(log) shows them.", stacklevel=2)
+
+    def _rows_of(self, file: Path, refused: Refused) -> Generator[pa.RecordBatch]:
+        """All rows of a file with all columns, so that what is malformed does not depend on a query."""
+        held = pa.schema([self._own(file, field) for field in self._fields if field.name in self._held[file]])
+        names = self._all_fields().names
+        try:
+            checked_unchanged(file, self._written[file], self._where)
+            for rows in self._batches_of(file, held, refused):
+                checked_unchanged(file, self._written[file], self._where)
+                unified = with_fields(rows, self._fields)
+                yield unified if self._folders is None else self._folders.added(file, unified, names)
+        except UNREADABLE as error:
+            checked_unchanged(file, self._written[file], self._where)
+            raise self._broken(file, error) from None
+        checked_unchanged(file, self._written[file], self._where)
+
+    def _batches_of(self, file: Path, held: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+        return self._format.batches(file, held, refused)
+
+    def _own(self, file: Path, field: pa.Field) -> pa.Field:
+        """A column as it is in a file: formats of text are parsed to the common type at once."""
+        return field if self._format.has_malformed_lines else self._types[file].field(field.name)
+
+    def _schema_of(self, file: Path) -> pa.Schema:
+        try:
+            if file.stat().st_size == 0:
+                raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
+                                  hint="Leave the file out, or write it again.")
+            return self._format.schema(file)
+        except WhimbrelError:
+            raise
+        except UNREADABLE as error:
+            raise self._broken(file, error) from None
+
+    def _broken(self, file: Path, error: Exception) -> SourceError:
+        cause = " ".join(str(error).split())
+        cut = "Truncated compressed" in cause
+        return SourceError(f"{str(file)!r} cannot be read as {self._format.title}: "
+                           f"{'it ends in the middle of its compressed data' if cut else cause[:160]}.",
+                           where=self._where, hint="Copy or write the file again: a part of it is missing." if cut else
+                           f"Check that the file is complete and has the {self._format.title} format.")
+
+    def _all_fields(self) -> pa.Schema:
+        fields = self._fields
+        for field in self._folders.fields if self._folders is not None else ():
+            if field.name in fields.names:
+                raise SchemaError(f"Column {field.name!r} is both in the files and in the names of their folders.",
+                                  where=self._where, hint="Use a list of the files to read the column of the files.")
+            fields = fields.append(field)
+        return fields
+
+
+def _with_given(fields: pa.Schema, given: pa.Schema, where: str) -> pa.Schema:
+    for field in given:
+        if field.name not in fields.names:
+            raise SchemaError(f"schema has a column {field.name!r}, which no file has.", where=where,
+                              hint=near_match(field.name, fields.names))
+        fields = fields.set(fields.names.index(field.name), field)
+    return fields
+
+
+def _selected(fields: pa.Schema, columns: Sequence[str], where: str) -> pa.Schema:
+    missing = next((name for name in columns if name not in fields.names), None)
+    if missing is not None:
+        raise SchemaError(f"columns has {missing!r}, which no file has.", where=where,
+                          hint=near_match(missing, fields.names))
+    return pa.schema([fields.field(name) for name in columns])

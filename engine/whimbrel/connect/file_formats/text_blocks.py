@@ -1,0 +1,67 @@
+"""Blocks of complete lines of a text file, which may be compressed."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from whimbrel.connect.feeds.formats.line_splitter import MAX_LINE_BYTES, TOO_LONG
+from whimbrel.connect.file_formats.file_format import MalformedLine, Refused
+
+FIRST_BYTES = 1 << 20
+"""The first block is small, so that the first rows come early."""
+_BLOCK_BYTES = 8 << 20
+_KEPT_BYTES = 4096
+
+
+def text_blocks(file: Path, refused: Refused, first_bytes: int = FIRST_BYTES) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of the first line of a block, from 1, and the block, which ends with a line end.
+
+    The last line of a file may lack its line end; it is added. A line of more than 64 MiB is malformed.
+
+    Raises
+    ------
+    OSError
+        For a damaged or truncated compressed file.
+    """
+    line, rest, size, dropping = 1, b"", first_bytes, False
+    with pa.input_stream(str(file), compression="detect") as stream:
+        while data := stream.read(size):
+            if line == 1 and not rest:
+                data = data.removeprefix(BOM_UTF8)
+            size = _BLOCK_BYTES
+            end = data.rfind(b"\n") + 1
+            if dropping:
+                begin = data.find(b"\n") + 1
+                if not begin:
+                    continue
+                data, end, dropping, line = data[begin:], max(end - begin, 0), False, line + 1
+            if end:
+                block = rest + data[:end]
+                yield line, block
+                line += block.count(b"\n")
+                rest = data[end:]
+            else:
+                rest += data
+            if len(rest) > MAX_LINE_BYTES:
+                refused(MalformedLine(line, TOO_LONG, rest[:_KEPT_BYTES]))
+                rest, dropping = b"", True
+    if rest:
+        yield line, rest + b"\n"
+
+
+def first_lines(file: Path) -> list[bytes]:
+    """Some lines from the beginning of a file, without empty ones."""
+    for _, block in text_blocks(file, lambda _: None):
+        if found := lines_of(block):
+            return [line for _, line in found]
+    return []
+
+
+def lines_of(block: bytes) -> list[tuple[int, bytes]]:
+    """Lines of a block with their numbers in it, from 0, without line ends and empty lines."""
+    lines = (line.removesuffix(b"\r") for line in block.split(b"\n"))
+    return [(number, line) for number, line in enumerate(lines) if line.strip()]

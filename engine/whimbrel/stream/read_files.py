@@ -1,0 +1,170 @@
+"""Create streams from CSV, JSON lines and Arrow IPC files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from whimbrel.clock import Duration
+from whimbrel.connect import PartitionWatermarks
+from whimbrel.connect.feeds.runtime.row_validation import fields_given
+from whimbrel.connect.file_formats.csv_files import CsvFiles
+from whimbrel.connect.file_formats.file_format import FileFormat
+from whimbrel.connect.file_formats.files_source import FilesSource
+from whimbrel.connect.file_formats.ipc_files import IpcFiles
+from whimbrel.connect.file_formats.json_files import JsonFiles
+from whimbrel.connect.file_formats.malformed_rows import MalformedRows
+from whimbrel.connect.files.paths import FilePath
+from whimbrel.errors import PlanError
+from whimbrel.plan import Node
+from whimbrel.stream.stream import Stream
+
+_Given = Mapping[str, Any] | pa.Schema | None
+
+
+class FileOptions(TypedDict, total=False):
+    """Options of :func:`read_csv`, :func:`read_json` and :func:`read_ipc`, as in :func:`whimbrel.read_parquet`."""
+
+    time: str
+    end: str | None
+    arrival: str | None
+    reorder_latency: Duration | None
+    late: str | None
+    partition: str | PartitionWatermarks | None
+    name: str | None
+    columns: Sequence[str] | None
+
+
+def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None, delimiter: str = ",",
+             column_names: Sequence[str] | None = None, columns: Sequence[str] | None = None, end: str | None = None,
+             arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
+             partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+    r"""Create a stream from CSV files.
+
+    Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
+    dead letter: it is left out and counted, with a warning. See :func:`whimbrel.dead_letters`.
+
+    Parameters
+    ----------
+    path : str, path, or several
+        As in :func:`whimbrel.read_parquet`. Names may also end with ``.gz``, ``.zst``, ``.bz2``, ``.lz4`` or ``.br``.
+    time : str
+        The event-time column. Texts of ISO 8601 are times.
+    schema : pyarrow.Schema or mapping of str to type, optional
+        Types of some or all columns, such as ``{"price": "double"}``, instead of inferred ones.
+    delimiter : str
+        The character between two values.
+    column_names : sequence of str, optional
+        Names of the columns of files without a header line.
+    columns : sequence of str, optional
+        The columns to read. Lines are not malformed because of values in other columns. Default: all.
+    end, arrival, reorder_latency, late, partition, name
+        As in :func:`whimbrel.read_parquet`.
+
+    Notes
+    -----
+    A line is a row: a value with a line end in quotes makes its lines malformed. Empty values are null. In other
+    columns than text so are ``NA``, ``NaN``, ``null`` and other names that Arrow knows.
+
+    All values of a line are converted, whatever a query reads. A result therefore does not depend on which columns a
+    query reads.
+
+    Files may have other columns than others. A column that a file lacks is null in its rows. Integers and floats
+    become floats. Types that no type holds become text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, warnings
+    >>> import whimbrel as wb
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
+    >>> _ = file.write_text("at,price\n1,10.5\n2,unknown\n3,12.5\n")
+    >>> log = wb.read_csv(file, time="at", schema={"price": "double"})
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     log.select("price").collect()["price"].to_pylist()
+    [10.5, 12.5]
+    >>> wb.dead_letters(log).select("line", "message").collect().to_pylist()
+    [{'start': 0, 'end': 1, 'line': 3, 'message': b'2,unknown'}]
+    """
+    given = _given(schema, f"read_csv(..., time={time!r})")
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii():
+        raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
+                        hint='Use for example delimiter=";" or "\\t".')
+    return _stream(path, CsvFiles(delimiter, column_names, given), "read_csv", given, time=time, columns=columns,
+                   end=end, arrival=arrival, reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+
+
+def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None,
+              columns: Sequence[str] | None = None, end: str | None = None, arrival: str | None = None,
+              reorder_latency: Duration | None = None, late: str | None = None,
+              partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+    r"""Create a stream from files of JSON lines.
+
+    Each line is an object. Parameters, types and dead letters as in :func:`read_csv`. Names that the first lines do
+    not have are left out, unless `schema` has them.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import whimbrel as wb
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> _ = file.write_text('{"at": 1, "x": 10}\n{"at": 2}\n')
+    >>> wb.read_json(file, time="at").collect().to_pylist()
+    [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 2, 'end': 3, 'at': 2, 'x': None}]
+    """
+    given = _given(schema, f"read_json(..., time={time!r})")
+    return _stream(path, JsonFiles(given), "read_json", given, time=time, columns=columns, end=end, arrival=arrival,
+                   reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+
+
+def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequence[str] | None = None,
+             end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
+             late: str | None = None, partition: str | PartitionWatermarks | None = None,
+             name: str | None = None) -> Stream:
+    """Create a stream from Arrow IPC files or streams, such as Feather files.
+
+    Parameters as in :func:`read_csv`. Files are mapped to memory.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import pyarrow as pa
+    >>> import whimbrel as wb
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.arrow"
+    >>> rows = pa.record_batch({"at": [1, 2], "x": [10, 20]})
+    >>> with pa.ipc.new_file(file, rows.schema) as writer:
+    ...     writer.write_batch(rows)
+    >>> wb.read_ipc(file, time="at").collect()["x"].to_pylist()
+    [10, 20]
+    """
+    return _stream(path, IpcFiles(), "read_ipc", pa.schema([]), time=time, columns=columns, end=end, arrival=arrival,
+                   reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+
+
+def dead_letters(log: Stream) -> Stream:  # word allowed: a row of a dead-letter queue is a dead letter
+    """Create a stream of the malformed lines of CSV or JSON files.
+
+    Columns: number (the event time: 0, 1, 2, ...), file, line (from 1), reason, message (its first 4 kB) and size.
+
+    Reading it reads the files. For the dead letters of a feed see :func:`whimbrel.feeds.dead_letters`.
+
+    Parameters
+    ----------
+    log : Stream
+        The stream of :func:`read_csv` or :func:`read_json`, without further steps.
+    """
+    source = log.node.op if isinstance(log, Stream) else log
+    if not isinstance(source, FilesSource):
+        raise PlanError("dead_letters() needs a stream of read_csv() or read_json() without further steps.",
+                        where="dead_letters(...)", hint="Pass the stream itself, or a feed to wb.feeds.dead_letters().")
+    return Stream(Node(MalformedRows(source)))
+
+
+def _given(schema: _Given, where: str) -> pa.Schema:
+    return pa.schema([]) if schema is None else fields_given(schema, where)
+
+
+def _stream(path: FilePath | Iterable[FilePath], format_: FileFormat, call: str, given: pa.Schema,
+            **options: Unpack[FileOptions]) -> Stream:
+    return Stream(Node(FilesSource(path, format_, call, given=given, **options)))
