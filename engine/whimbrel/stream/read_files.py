@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from whimbrel.errors import PlanError
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
 
-_Given = Mapping[str, Any] | pa.Schema | None
+_Given: TypeAlias = Mapping[str, Any] | pa.Schema | None
 
 
 class FileOptions(TypedDict, total=False):

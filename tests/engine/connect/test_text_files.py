@@ -1,8 +1,14 @@
 """CSV, JSON lines and Arrow IPC files as sources: types, malformed lines, damage, and the laws of Parquet files."""
 
-import datetime
+from __future__ import annotations
+
+import datetime as dt
 import gzip
-import os
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,23 +22,23 @@ from whimbrel.errors import DisorderError, PlanError, SchemaError, SourceError
 DIRTY = "ignore:.*malformed lines were left out"
 
 
-def rows(log, *columns):
+def rows(log: wb.Stream, *columns: str) -> list[Any]:
     return log.select(*columns).collect().select(list(columns)).to_pylist()
 
 
-def written(path, text):
+def written(path: Path, text: str | bytes) -> Path:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
 @pytest.fixture
-def table():
+def table() -> pa.Table:
     at = np.datetime64("2024-03-01", "s") + np.arange(3000)
-    return pa.table({"at": pa.array(at).cast(pa.timestamp("us")), "k": [None if n % 7 == 0 else f"k{n % 5}" for n in range(3000)],
-                     "x": np.arange(3000), "y": np.arange(3000) / 8})
+    return pa.table({"at": pa.array(at).cast(pa.timestamp("us")), "x": np.arange(3000), "y": np.arange(3000) / 8,
+                     "k": [None if n % 7 == 0 else f"k{n % 5}" for n in range(3000)]})
 
 
-def as_files(table, folder, form, packed=""):
+def as_files(table: pa.Table, folder: Path, form: str, packed: str = "") -> Path:
     path = folder / f"log.{form}{packed}"
     match form:
         case "csv":
@@ -41,30 +47,27 @@ def as_files(table, folder, form, packed=""):
         case "jsonl":
             with pa.output_stream(str(path), compression="detect") as out:
                 for row in table.to_pylist():
-                    out.write((wb_json(row) + "\n").encode())
+                    out.write((as_line(row) + "\n").encode())
         case "arrow":
             feather.write_feather(table, str(path), chunksize=700)
     return path
 
 
-def wb_json(row):
-    import json as python
-
-    return python.dumps({name: value.isoformat(" ") if isinstance(value, datetime.datetime) else value for name, value in row.items()})
-
-
-READ = {"csv": wb.read_csv, "jsonl": wb.read_json, "arrow": wb.read_ipc}
+def as_line(row: dict[str, Any]) -> str:
+    return json.dumps({name: value.isoformat(" ") if isinstance(value, dt.datetime) else value
+                       for name, value in row.items()})
 
 
-@pytest.mark.parametrize(("form", "packed"), [("csv", ""), ("csv", ".gz"), ("csv", ".zst"), ("csv", ".bz2"), ("jsonl", ""),
-                                              ("jsonl", ".gz"), ("arrow", "")])
-def test_answers_are_those_of_the_same_rows_in_memory(table, tmp_path, form, packed):
+READ: dict[str, Callable[..., wb.Stream]] = {"csv": wb.read_csv, "jsonl": wb.read_json, "arrow": wb.read_ipc}
+
+
+@pytest.mark.parametrize(("form", "packed"), [("csv", ""), ("csv", ".gz"), ("csv", ".zst"), ("csv", ".bz2"),
+                                              ("jsonl", ""), ("jsonl", ".gz"), ("arrow", "")])
+def test_answers_are_those_of_the_same_rows_in_memory(table: pa.Table, tmp_path: Path, form: str, packed: str) -> None:
     log = READ[form](as_files(table, tmp_path, form, packed), time="at")
     query = log.where(col.x > 10).group_by("k").tumbling_window("10m").aggregate(n=wb.count(), y=wb.sum(col.y))
-    assert log.schema.unit == ("ms" if form == "jsonl" else "us")
-    there, here = query.collect().to_pylist(), query.on(wb.from_arrow(table, time="at", name="log")).collect().to_pylist()
-    assert [{**row, "start": row["start"].timestamp(), "end": row["end"].timestamp()} for row in there] == [
-        {**row, "start": row["start"].timestamp(), "end": row["end"].timestamp()} for row in here]
+    assert log.schema.unit == "us"
+    assert query.collect().to_pylist() == query.on(wb.from_arrow(table, time="at", name="log")).collect().to_pylist()
     with log.start() as run:
         assert run.wait(20)
         assert run.snapshot().table.num_rows == 3000
@@ -72,7 +75,7 @@ def test_answers_are_those_of_the_same_rows_in_memory(table, tmp_path, form, pac
     assert replayed.collect().num_rows == 3000
 
 
-def test_a_source_resumes_at_a_row(table, tmp_path):
+def test_a_source_resumes_at_a_row(table: pa.Table, tmp_path: Path) -> None:
     source = wb.read_csv(as_files(table, tmp_path, "csv"), time="at").node.op
     found = [value for batch in source.read(["x"], offset=2990) for value in batch.column("x").values.tolist()]
     assert found == list(range(2990, 3000))
@@ -83,7 +86,7 @@ LINES = ["at,x,k", "1,10,a", "2,ten,b", "3,30", "4,40,d,more", "5,,", '6,"60",f'
 
 @pytest.mark.filterwarnings(DIRTY)
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_lines_that_are_no_rows_are_dead_letters(tmp_path, end):
+def test_lines_that_are_no_rows_are_dead_letters(tmp_path: Path, end: str) -> None:
     log = wb.read_csv(written(tmp_path / "log.csv", end.join(LINES)), time="at", schema={"x": "int64"})
     assert rows(log, "at", "x", "k") == [
         {"at": 1, "x": 10, "k": "a"}, {"at": 5, "x": None, "k": None}, {"at": 6, "x": 60, "k": "f"},
@@ -95,21 +98,21 @@ def test_lines_that_are_no_rows_are_dead_letters(tmp_path, end):
     assert log.node.op.malformed.total() == 4
 
 
-def test_left_out_lines_are_warned_of(tmp_path):
+def test_left_out_lines_are_warned_of(tmp_path: Path) -> None:
     log = wb.read_csv(written(tmp_path / "log.csv", "at,x\n1,1\n2,two\n"), time="at", schema={"x": "int64"})
     with pytest.warns(UserWarning, match="log: 1 malformed lines were left out .*dead_letters"):
         log.collect()
 
 
 @pytest.mark.filterwarnings(DIRTY)
-def test_what_is_malformed_does_not_depend_on_the_columns_of_a_query(tmp_path):
+def test_what_is_malformed_does_not_depend_on_the_columns_of_a_query(tmp_path: Path) -> None:
     file = written(tmp_path / "log.csv", "at,x\n1,1\n2,two\n")
     assert rows(wb.read_csv(file, time="at", schema={"x": "int64"}), "at") == [{"at": 1}]
     assert rows(wb.read_csv(file, time="at", columns=["at"]), "at") == [{"at": 1}, {"at": 2}]
 
 
 @pytest.mark.filterwarnings(DIRTY)
-def test_many_dirty_lines_in_many_blocks(tmp_path, monkeypatch):
+def test_many_dirty_lines_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     dirty = rng.random(60_000) < 0.02
     lines = [f"{n},{'?' if bad else n / 4},k{n % 3}" for n, bad in enumerate(dirty)]
@@ -124,14 +127,14 @@ def test_many_dirty_lines_in_many_blocks(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings(DIRTY)
-def test_malformed_json_lines(tmp_path):
+def test_malformed_json_lines(tmp_path: Path) -> None:
     text = '{"at": 1, "x": 1}\n{"at": 2, "x": \n[3]\n{"at": 4, "x": "four"}\n{"at": 5, "x": 5, "new": 1}\n'
     log = wb.read_json(written(tmp_path / "log.jsonl", text), time="at", schema={"x": "int64"})
     assert rows(log, "at", "x") == [{"at": 1, "x": 1}, {"at": 5, "x": 5}]
     assert wb.dead_letters(log).collect()["line"].to_pylist() == [2, 3, 4]
 
 
-def test_columns_of_files_are_unified(tmp_path):
+def test_columns_of_files_are_unified(tmp_path: Path) -> None:
     written(tmp_path / "part-2.csv", "at,x\n1,1\n2,2\n")
     written(tmp_path / "part-10.csv", "at,x,k\n3,1.5,a\n")
     log = wb.read_csv(tmp_path, time="at")
@@ -139,21 +142,21 @@ def test_columns_of_files_are_unified(tmp_path):
     assert rows(log, "x", "k") == [{"x": 1.0, "k": None}, {"x": 2.0, "k": None}, {"x": 1.5, "k": "a"}]
 
 
-def test_integers_that_floats_do_not_hold_are_an_error(tmp_path):
+def test_integers_that_floats_do_not_hold_are_an_error(tmp_path: Path) -> None:
     for name, values in (("a", [2**53 + 1]), ("b", [0.5])):
         feather.write_feather(pa.table({"at": [1 if name == "a" else 2], "x": values}), str(tmp_path / f"{name}.arrow"))
-    with pytest.raises(SourceError, match="a.arrow"):
+    with pytest.raises(SourceError, match=r"a\.arrow"):
         wb.read_ipc(tmp_path, time="at").collect()
 
 
-def test_types_without_a_common_one_name_both_files(tmp_path):
+def test_types_without_a_common_one_name_both_files(tmp_path: Path) -> None:
     written(tmp_path / "a.jsonl", '{"at": 1, "x": 1}\n')
     written(tmp_path / "b.jsonl", '{"at": 2, "x": "b"}\n')
-    with pytest.raises(SchemaError, match="'x' is int64 in 'a.jsonl' and string in 'b.jsonl'"):
+    with pytest.raises(SchemaError, match=re.escape("'x' is int64 in 'a.jsonl' and string in 'b.jsonl'")):
         wb.read_json(tmp_path, time="at")
 
 
-def test_folders_name_columns_and_prune(tmp_path):
+def test_folders_name_columns_and_prune(tmp_path: Path) -> None:
     for day in (1, 2, 10):
         (tmp_path / f"day={day}").mkdir()
         written(tmp_path / f"day={day}" / "part.csv", f"at,x\n{day},{day}\n")
@@ -162,7 +165,7 @@ def test_folders_name_columns_and_prune(tmp_path):
     assert "2 of 3 files" in log.explain()
 
 
-def test_streams_of_record_batches_and_no_header(tmp_path):
+def test_streams_of_record_batches_and_no_header(tmp_path: Path) -> None:
     batch = pa.record_batch({"at": [1, 2], "x": [1, 2]})
     with ipc.new_stream(tmp_path / "log.arrows", batch.schema) as out:
         out.write_batch(batch)
@@ -171,7 +174,7 @@ def test_streams_of_record_batches_and_no_header(tmp_path):
     assert rows(wb.read_csv(bare, time="at", column_names=["at", "k"], delimiter=";"), "k") == [{"k": "a"}, {"k": None}]
 
 
-def test_disorder_and_partitions_as_with_parquet(tmp_path):
+def test_disorder_and_partitions_as_with_parquet(tmp_path: Path) -> None:
     file = written(tmp_path / "log.csv", "at,k\n5,a\n1,b\n6,a\n2,b\n")
     with pytest.raises(DisorderError):
         wb.read_csv(file, time="at").collect()
@@ -180,7 +183,7 @@ def test_disorder_and_partitions_as_with_parquet(tmp_path):
 
 
 @pytest.mark.parametrize("packed", ["gz", "zst", "bz2"])
-def test_a_truncated_file_is_named(tmp_path, packed):
+def test_a_truncated_file_is_named(tmp_path: Path, packed: str) -> None:
     path = tmp_path / f"log.csv.{packed}"
     with pa.output_stream(str(path), compression="detect") as out:
         out.write(b"at,x\n" + b"".join(b"%d,%d\n" % (n, n * 7919 % 10_007) for n in range(400_000)))
@@ -189,7 +192,7 @@ def test_a_truncated_file_is_named(tmp_path, packed):
         wb.read_csv(path, time="at").collect()
 
 
-def test_a_file_that_changes_is_named(tmp_path):
+def test_a_file_that_changes_is_named(tmp_path: Path) -> None:
     file = written(tmp_path / "log.csv", "at,x\n" + "".join(f"{n},{n}\n" for n in range(400_000)))
     log = wb.read_csv(file, time="at")
     batches = log.batches()
@@ -205,21 +208,26 @@ def test_a_file_that_changes_is_named(tmp_path):
     (lambda folder: wb.read_csv(written(folder / "a.csv", ""), time="at"), SourceError, "is empty"),
     (lambda folder: wb.read_csv(written(folder / "a.csv", "at,at\n1,2\n"), time="at"), SourceError, "'at' twice"),
     (lambda folder: wb.read_csv(written(folder / "a.csv", "at,x\n1,2\n"), time="when"), SchemaError, "when"),
-    (lambda folder: wb.read_csv(written(folder / "a.csv", "at,x\n1,2\n"), time="at", schema={"y": "int64"}), SchemaError, "'y', which no file"),
-    (lambda folder: wb.read_csv(written(folder / "a.csv", "at,x\n1,2\n"), time="at", columns=["at", "z"]), SchemaError, "'z', which no file"),
+    (lambda folder: wb.read_csv(written(folder / "a.csv", "at,x\n1,2\n"), time="at", schema={"y": "int64"}),
+     SchemaError, "'y', which no file"),
+    (lambda folder: wb.read_csv(written(folder / "a.csv", "at,x\n1,2\n"), time="at", columns=["at", "z"]),
+     SchemaError, "'z', which no file"),
     (lambda folder: wb.read_csv(folder, time="at", delimiter=";;"), PlanError, "delimiter must be one character"),
     (lambda folder: wb.read_json(written(folder / "a.jsonl", "no\n"), time="at"), SourceError, "no JSON object"),
-    (lambda folder: wb.read_ipc(written(folder / "a.arrow", "at,x"), time="at"), SourceError, "cannot be read as Arrow IPC"),
-    (lambda folder: wb.dead_letters(wb.from_arrow({"at": [1]}, time="at")), PlanError, "needs a stream of read_csv"),
+    (lambda folder: wb.read_ipc(written(folder / "a.arrow", "at,x"), time="at"), SourceError,
+     "cannot be read as Arrow IPC"),
+    (lambda _: wb.dead_letters(wb.from_arrow({"at": [1]}, time="at")), PlanError, "needs a stream of read_csv"),
 ])
-def test_errors_say_what_and_where(tmp_path, make, error, says):
+def test_errors_say_what_and_where(tmp_path: Path, make: Callable[[Path], wb.Stream], error: type[Exception],
+                                   says: str) -> None:
     with pytest.raises(error, match=says) as raised:
         make(tmp_path)
+    assert isinstance(raised.value, wb.WhimbrelError)
     assert raised.value.where
     assert raised.value.hint
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path):
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     with file.open("wb") as out:
         out.write(b"at,text\n")
@@ -229,4 +237,4 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     pool = pa.default_memory_pool()
     before = pool.bytes_allocated()
     most = max(pool.bytes_allocated() - before for _ in log.batches())
-    assert most < os.path.getsize(file) * 1.5
+    assert most < file.stat().st_size * 1.5

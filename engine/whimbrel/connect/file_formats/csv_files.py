@@ -14,7 +14,7 @@ from pyarrow import csv
 from whimbrel.batch import Mask
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, decode
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Refused
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 
 _NOT_ONE = "not one line: a quote is open"
@@ -55,10 +55,10 @@ class CsvFiles(FileFormat):
             found = _read(text, names, {}, self._delimiter, skip=[])
         return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
 
-    def batches(self, file: Path, fields: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         lines: _CsvLines | None = None
         header = self._names is None
-        for number, text in text_blocks(file, refused):
+        for number, text in text_blocks(file, report):
             if lines is None:
                 lines = _CsvLines(self._header(first_lines(file)), self._delimiter)
             first = 0
@@ -69,7 +69,7 @@ class CsvFiles(FileFormat):
                 first, header = text.index(b"\n", first) + 1, False
                 number += 1  # noqa: PLW2901
             if first < len(text):
-                yield from lines.rows(text[first:], number, fields, refused).to_batches()
+                yield from lines.rows(text[first:], number, fields, report).to_batches()
 
     def _header(self, lines: Sequence[bytes]) -> list[str]:
         if self._names is not None:
@@ -97,7 +97,7 @@ class _CsvLines(Format):
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
         return self._block(b"\n".join(messages) + b"\n", len(messages), schema), np.ones(len(messages), np.int64)
 
-    def rows(self, text: bytes, number: int, schema: pa.Schema, refused: Refused) -> pa.Table:
+    def rows(self, text: bytes, number: int, schema: pa.Schema, report: Report) -> pa.Table:
         """Rows of complete lines: parsed together if each line is a row, else malformed lines are left out."""
         try:
             return self._block(text, text.count(b"\n"), schema)
@@ -114,7 +114,7 @@ class _CsvLines(Format):
         found = decode(self, [lines[index] for index in rest], schema)
         for index, why in found.malformed:
             at, line = numbered[rest[index]]
-            refused(MalformedLine(number + at, why, line))
+            report(MalformedLine(number + at, why, line))
         order = np.argsort(np.concatenate([good, rest[found.each > 0]]), kind="stable")
         return pa.concat_tables([rows, found.rows]).take(order).combine_chunks()
 
@@ -163,7 +163,7 @@ def _sure(type_: pa.DataType) -> str:
 
 
 def _wide(values: pa.ChunkedArray) -> pa.DataType:
-    """The type of a sample, with room for later values: fractions of seconds, and text where all is empty."""
+    """The type of a sample, wide enough for later values: fractions of seconds, and text where all is empty."""
     type_ = values.type
     if pa.types.is_null(type_):
         return pa.string()

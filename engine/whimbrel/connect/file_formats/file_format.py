@@ -32,7 +32,7 @@ class MalformedLine:
     text: bytes
 
 
-Refused = Callable[[MalformedLine], None]
+Report = Callable[[MalformedLine], None]
 """Takes a malformed line."""
 
 
@@ -51,7 +51,7 @@ class FileFormat(ABC):
         """Columns of a file, from its first rows."""
 
     @abstractmethod
-    def batches(self, file: Path, fields: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         """Rows of a file with these columns, all of which it has, in order."""
 
 

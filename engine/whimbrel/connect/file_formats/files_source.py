@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.feeds.formats.decode import UNREADABLE
-from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Refused, checked_unchanged, written
+from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged, written
 from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
 from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.parquet import directory_of, name_of
@@ -127,13 +127,13 @@ class FilesSource(ColumnarSource):
             warnings.warn(f"{self.name}: {reasons.total():,} malformed lines were left out ({most}); "
                           "wb.dead_letters(log) shows them.", stacklevel=2)
 
-    def _rows_of(self, file: Path, refused: Refused) -> Generator[pa.RecordBatch]:
+    def _rows_of(self, file: Path, report: Report) -> Generator[pa.RecordBatch]:
         """All rows of a file with all columns, so that what is malformed does not depend on a query."""
         held = pa.schema([self._own(file, field) for field in self._fields if field.name in self._held[file]])
         names = self._all_fields().names
         try:
             checked_unchanged(file, self._written[file], self._where)
-            for rows in self._batches_of(file, held, refused):
+            for rows in self._batches_of(file, held, report):
                 checked_unchanged(file, self._written[file], self._where)
                 unified = with_fields(rows, self._fields)
                 yield unified if self._folders is None else self._folders.added(file, unified, names)
@@ -142,8 +142,8 @@ class FilesSource(ColumnarSource):
             raise self._broken(file, error) from None
         checked_unchanged(file, self._written[file], self._where)
 
-    def _batches_of(self, file: Path, held: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
-        return self._format.batches(file, held, refused)
+    def _batches_of(self, file: Path, held: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+        return self._format.batches(file, held, report)
 
     def _own(self, file: Path, field: pa.Field) -> pa.Field:
         """A column as it is in a file: formats of text are parsed to the common type at once."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import ipc
 
-from whimbrel.connect.file_formats.file_format import FileFormat, Refused
+from whimbrel.connect.file_formats.file_format import FileFormat, Report
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 
 _MAGIC = b"ARROW1"
@@ -25,7 +25,7 @@ class IpcFiles(FileFormat):
         with pa.memory_map(str(file)) as memory:
             return _opened(memory, None).schema.remove_metadata()
 
-    def batches(self, file: Path, fields: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(file)) as memory:
             held = _opened(memory, None).schema.names
             memory.seek(0)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.formats.decode import UNREADABLE, decode
+from whimbrel.connect.feeds.formats.decode import decode
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Refused
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 
 
@@ -30,36 +32,37 @@ class JsonFiles(FileFormat):
         self._given = given
 
     def schema(self, file: Path) -> pa.Schema:
-        found: pa.Schema = pa.schema([])
-        lines = first_lines(file)
-        while lines:
-            try:
-                found = Json().infer(lines)
-                break
-            except UNREADABLE:
-                objects = [line for line in lines if _is_object(line)]
-                if len(objects) == len(lines):
-                    raise
-                lines = objects
-        types = {field.name: field.type for field in found} | {field.name: field.type for field in self._given}
-        if not types:
+        rows = [row for row in map(_object, first_lines(file)) if row is not None]
+        if not rows:
             raise UnreadableError("it has no JSON object")
-        return pa.schema([(name, pa.string() if pa.types.is_null(type_) else type_) for name, type_ in types.items()])
+        given = {field.name: field.type for field in self._given}
+        names = {name: None for row in rows for name in row}
+        others = [json.dumps({name: row[name] for name in row if name not in given}).encode() for row in rows]
+        found = {field.name: _wide(field.type) for field in Json().infer(others)} if names.keys() - given else {}
+        return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
-    def batches(self, file: Path, fields: pa.Schema, refused: Refused) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         format_ = Json()
-        for number, text in text_blocks(file, refused):
+        for number, text in text_blocks(file, report):
             lines = lines_of(text)
             found = decode(format_, [line for _, line in lines], fields)
             for index, why in found.malformed:
                 at, line = lines[index]
-                refused(MalformedLine(number + at, why, line))
+                report(MalformedLine(number + at, why, line))
             yield from found.rows.to_batches()
 
 
-def _is_object(line: bytes) -> bool:
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The object of a line; None if it is another value, or none."""
     try:
-        Json().infer([line])
-    except UNREADABLE:
-        return False
-    return True
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _wide(type_: pa.DataType) -> pa.DataType:
+    """The type of a sample, wide enough for later values: fractions of seconds, and text where all is null."""
+    if pa.types.is_null(type_):
+        return pa.string()
+    return pa.timestamp("us", type_.tz) if pa.types.is_timestamp(type_) and type_.unit in ("s", "ms") else type_

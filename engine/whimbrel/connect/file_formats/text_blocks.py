@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from whimbrel.connect.feeds.formats.line_splitter import MAX_LINE_BYTES, TOO_LONG
-from whimbrel.connect.file_formats.file_format import MalformedLine, Refused
+from whimbrel.connect.file_formats.file_format import MalformedLine, Report
 
 FIRST_BYTES = 1 << 20
 """The first block is small, so that the first rows come early."""
@@ -17,7 +17,7 @@ _BLOCK_BYTES = 8 << 20
 _KEPT_BYTES = 4096
 
 
-def text_blocks(file: Path, refused: Refused, first_bytes: int = FIRST_BYTES) -> Iterator[tuple[int, bytes]]:
+def text_blocks(file: Path, report: Report, first_bytes: int = FIRST_BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield the number of the first line of a block, from 1, and the block, which ends with a line end.
 
     The last line of a file may lack its line end; it is added. A line of more than 64 MiB is malformed.
@@ -47,7 +47,7 @@ def text_blocks(file: Path, refused: Refused, first_bytes: int = FIRST_BYTES) ->
             else:
                 rest += data
             if len(rest) > MAX_LINE_BYTES:
-                refused(MalformedLine(line, TOO_LONG, rest[:_KEPT_BYTES]))
+                report(MalformedLine(line, TOO_LONG, rest[:_KEPT_BYTES]))
                 rest, dropping = b"", True
     if rest:
         yield line, rest + b"\n"
