@@ -122,7 +122,7 @@ def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequenc
              end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
              late: str | None = None, partition: str | PartitionWatermarks | None = None,
              name: str | None = None) -> Stream:
-    """Create a stream from Arrow IPC files or streams, such as Feather files.
+    """Create a stream from Arrow IPC or Feather files.
 
     Parameters as in :func:`read_csv`. Files are mapped to memory.
 

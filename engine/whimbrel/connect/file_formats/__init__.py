@@ -1,1 +1,1 @@
-"""Files of other formats than Parquet as sources: CSV, JSON lines, Arrow IPC."""
+"""Sources of CSV, JSON lines and Arrow IPC files."""

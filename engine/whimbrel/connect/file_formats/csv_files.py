@@ -1,4 +1,4 @@
-"""Rows of CSV files, read with Arrow's parser, and the lines that are none."""
+"""Rows of CSV files, and their malformed lines."""
 
 from __future__ import annotations
 

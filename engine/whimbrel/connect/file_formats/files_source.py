@@ -1,4 +1,4 @@
-"""Source of files whose rows are read from the first to the last."""
+"""Source of files that are read in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of files of JSON lines, and the lines that are none."""
+"""Rows of files of JSON lines, and their malformed lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common columns of files of one format, whose types hold the values of each file."""
+"""Common columns of several files."""
 
 from __future__ import annotations
 
