@@ -44,7 +44,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     r"""Create a stream from CSV files.
 
     Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
-    dead letter: it is left out and counted, with a warning. See :func:`whimbrel.dead_letters`.
+    dead letter: it is left out, counted and logged as a warning. See :func:`whimbrel.dead_letters`.
 
     Parameters
     ----------
@@ -76,13 +76,12 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
 
     Examples
     --------
-    >>> import tempfile, pathlib, warnings
+    >>> import tempfile, pathlib
     >>> import whimbrel as wb
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
     >>> _ = file.write_text("at,price\n1,10.5\n2,unknown\n3,12.5\n")
     >>> log = wb.read_csv(file, time="at", schema={"price": "double"})
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     log.select("price").collect()["price"].to_pylist()
+    >>> log.select("price").collect()["price"].to_pylist()
     [10.5, 12.5]
     >>> wb.dead_letters(log).select("line", "message").collect().to_pylist()
     [{'start': 0, 'end': 1, 'line': 3, 'message': b'2,unknown'}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import warnings
+import logging
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -26,6 +26,8 @@ from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.errors import SchemaError, SourceError, WhimbrelError, near_match
 from whimbrel.expr import Expr
 from whimbrel.plan.source import OrderingSpec, Source
+
+_LOG = logging.getLogger("whimbrel.files")
 
 
 class FilesSource(ColumnarSource):
@@ -124,8 +126,8 @@ class FilesSource(ColumnarSource):
         self.malformed = reasons
         if reasons:
             (most, _), *_ = reasons.most_common(1)
-            warnings.warn(f"{self.name}: {reasons.total():,} malformed lines were left out ({most}); "
-                          "wb.dead_letters(log) shows them.", stacklevel=2)
+            _LOG.warning("%s: %s malformed lines were left out (%s); wb.dead_letters(log) shows them.", self.name,
+                         f"{reasons.total():,}", most)
 
     def _rows_of(self, file: Path, report: Report) -> Generator[pa.RecordBatch]:
         """All rows of a file with all columns, so that what is malformed does not depend on a query."""
