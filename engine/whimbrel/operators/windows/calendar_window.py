@@ -192,7 +192,7 @@ def weekday_of(name: Any, where: str) -> int:
     """Days from Monday to a weekday."""
     if name not in WEEKDAYS:
         raise PlanError(f"week_start must be a weekday, got {name!r}.", where=where,
-                        hint=near_match(str(name), WEEKDAYS) or 'Use "monday" or "sunday".')
+                        hint=near_match(str(name), WEEKDAYS, noun="weekday"))
     return WEEKDAYS.index(name)
 
 
