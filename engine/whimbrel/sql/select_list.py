@@ -59,6 +59,8 @@ def items_of(node: Any, relation: SqlRelation, binder: Binder) -> list[Item]:
             label = implied_name(part) or f"column_{position}"
             alike = matching(relation, part.name, part.table) if isinstance(part, exp.Column) else []
             add(part, label, alike[0].column if alike else label, named=False)
+    if not found:
+        raise binder.text.error("SELECT names no column.", node, "Name a column, or use *.")
     return found
 
 

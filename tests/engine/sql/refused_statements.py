@@ -145,6 +145,12 @@ DISTINCT of a stream has no end.
                  ^
   hint:  Use it over a window, such as TUMBLE, or over HOLD(t).
 """),
+    'no column': ("SELECT FROM bids", """
+SELECT names no column.
+  where: line 1: SELECT FROM bids
+                             ^^^^
+  hint:  Name a column, or use *.
+"""),
     'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)", """
 The rows of HOP are in several windows, and only GROUP BY tells them apart.
   where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)
