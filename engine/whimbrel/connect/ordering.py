@@ -7,7 +7,7 @@ from typing import cast, get_args
 from whimbrel.clock import TickUnit, duration_ticks
 from whimbrel.clock.duration import Duration
 from whimbrel.errors import PlanError, near_match
-from whimbrel.plan.source import LatePolicy, OrderingSpec
+from whimbrel.plan import LatePolicy, OrderingSpec
 
 
 def ordering_spec(reorder_latency: Duration | None, late: str | None, unit: TickUnit, *, default: int | None,

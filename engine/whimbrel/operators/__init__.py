@@ -33,6 +33,7 @@ from whimbrel.operators.patterns.detect import Beginning, Detect, Outputs, Simul
 from whimbrel.operators.patterns.pattern import Pattern, event, sequence, simultaneous
 from whimbrel.operators.rows.align_samples import AlignSamples
 from whimbrel.operators.rows.assume import Assume, assume
+from whimbrel.operators.rows.assume_order import AssumeOrder
 from whimbrel.operators.rows.between import Between
 from whimbrel.operators.rows.block_samples import BlockSamples
 from whimbrel.operators.rows.changelog import Changelog
@@ -80,10 +81,10 @@ from whimbrel.operators.windows.window import (
 )
 
 __all__ = [
-    "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "Beginning", "Between", "BlockSamples",
-    "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog", "Chop", "Clip",
-    "ClipDuration", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges", "Emit", "EpochAggregate", "Explode",
-    "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
+    "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "AssumeOrder", "Beginning", "Between",
+    "BlockSamples", "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog", "Chop",
+    "Clip", "ClipDuration", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges", "Emit", "EpochAggregate",
+    "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
     "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows", "LatenessBand", "Moment",
     "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
     "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Retime", "Rewindow", "Running",

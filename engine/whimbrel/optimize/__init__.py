@@ -19,6 +19,7 @@ from whimbrel.optimize.cut_sources import cut_optimized, cut_sources
 from whimbrel.optimize.first_samples import FirstRows, first_rows, has_first_samples, with_first_samples
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
+from whimbrel.optimize.late_policies import late_policies
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
@@ -70,7 +71,7 @@ def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     check_limits(roots)
-    roots = cut_sources(roots)
+    roots = cut_sources(rewrite(roots, late_policies))
     plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
     return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 

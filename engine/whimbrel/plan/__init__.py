@@ -11,9 +11,10 @@ from whimbrel.plan.lineage import EVERYTHING, Exact, KnownInput, LineageRequest,
 from whimbrel.plan.lookahead_check import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.method_calls import InputStream, MethodCall
 from whimbrel.plan.operator import HIDDEN, Operator
+from whimbrel.plan.ordered_columns import Ordered, OrderedColumn, ordered_among, ordered_values, orders
 from whimbrel.plan.overload_signal import OverloadSignal
 from whimbrel.plan.partition import partition_columns
-from whimbrel.plan.properties import NonOverlapping, Properties, Sampling, TimeGrid, WindowGrid
+from whimbrel.plan.properties import LatePolicy, NonOverlapping, Properties, Sampling, TimeGrid, WindowGrid
 from whimbrel.plan.reach import Reach
 from whimbrel.plan.record_calls import recorded, used_by
 from whimbrel.plan.required_times import times_needed
@@ -22,7 +23,6 @@ from whimbrel.plan.sink import Sink, Token
 from whimbrel.plan.source import (
     Blocks,
     FilteredSource,
-    LatePolicy,
     OrderingSpec,
     PushSource,
     Source,
@@ -57,6 +57,8 @@ __all__ = [
     "Objects",
     "Operator",
     "Operators",
+    "Ordered",
+    "OrderedColumn",
     "OrderingSpec",
     "OverloadSignal",
     "Properties",
@@ -89,6 +91,9 @@ __all__ = [
     "is_ordered",
     "later",
     "leaves_int64",
+    "ordered_among",
+    "ordered_values",
+    "orders",
     "partition_columns",
     "readable",
     "reads_exactly",

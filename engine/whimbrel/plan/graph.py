@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -57,12 +57,13 @@ class Node:
             sampling = self.op.sampling
             if sampling is not None and disorder.late != "raise":  # late samples are left out, or have another time
                 sampling = None if disorder.late == "adjust" else sampling.with_gaps()
-            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=sampling,
+            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=sampling, late=disorder.late,
                               apart=None if sampling is None else sampling.apart,
                               points=self.op.longest == 1 and not self.op.edges,
                               named_unit=unit_in_name(self.op.time) if self.op.schema.unit is None else None)
         known = [node.properties for node in self._inputs_with("properties")]
-        return derived(self.op.properties(*known), known)
+        ordered = self.op.ordered_columns([node.schema for node in self.inputs], known)
+        return replace(derived(self.op.properties(*known), known), ordered=ordered)
 
     @cached_property
     def reach(self) -> Reach | None:

@@ -11,6 +11,7 @@ from whimbrel.batch import Schema
 from whimbrel.expr import Keys
 from whimbrel.kernels import Kernel
 from whimbrel.plan.lineage import EVERYTHING, KnownInput, LineageRequest
+from whimbrel.plan.ordered_columns import Ordered
 from whimbrel.plan.properties import Properties
 from whimbrel.plan.reach import Reach
 
@@ -61,6 +62,13 @@ class Operator(ABC):
     def properties(self, *upstream: Properties) -> Properties:
         """Properties of the output, from those of the inputs."""
         return upstream[0]
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        """Columns of the output that are in an order, from schemas and properties of the inputs.
+
+        Default: none is known to be.
+        """
+        return ()
 
     def reach(self, *inputs: Reach) -> Reach | None:
         """Reach of a range of the output into the inputs.

@@ -10,6 +10,9 @@ from typing import Literal
 
 from whimbrel.clock import TickUnit
 from whimbrel.clock.calendar_grid import CalendarWindows
+from whimbrel.plan.ordered_columns import Ordered
+
+LatePolicy = Literal["raise", "drop", "adjust", "side_output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,12 @@ class Properties:
         Starts and ends lie on a grid of the calendar (the output of a window of the calendar).
     named_unit : {"s", "ms", "us", "ns"} or None
         Of a source with integer times: the unit that the name of its time column ends with.
+    ordered : tuple of OrderedColumn
+        Columns in an order. Each operator says which of its results are.
+    late : {"raise", "drop", "adjust", "side_output"}
+        The late policy of the sources; the strictest one. Derived from the inputs by the graph.
+    own_clock : bool
+        Times are values of a column or a function of time (``retime``), and no event is known later than they say.
     """
 
     intervals_only: bool = True
@@ -178,6 +187,14 @@ class Properties:
     window_samples: int | None = None
     calendar: CalendarWindows | None = None
     named_unit: TickUnit = None
+    ordered: Ordered = ()
+    late: LatePolicy = "raise"
+    own_clock: bool = False
+
+    @property
+    def instants(self) -> bool:
+        """Whether each event lasts one tick."""
+        return self.points or self.duration == 1
 
     def apart_as(self, names: Mapping[str, str]) -> NonOverlapping | None:
         """What is known of overlaps where only these columns are left, under other names."""
@@ -211,5 +228,7 @@ class Properties:
             words.append("with gaps in batches")
         if not self.causal:
             words.append("look-ahead")
+        if self.ordered:
+            words.append(f"ordered: {', '.join(each.show() for each in self.ordered)}")
         return ", ".join(words)
 

@@ -17,9 +17,7 @@ from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.overload_signal import OverloadSignal
-from whimbrel.plan.properties import Sampling, TimeGrid
-
-LatePolicy = Literal["raise", "drop", "adjust", "side_output"]
+from whimbrel.plan.properties import LatePolicy, Sampling, TimeGrid
 
 _FEWEST_BETWEEN_CUTS = 4
 """Blocks that must fit between two cuts."""

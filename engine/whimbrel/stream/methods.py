@@ -313,14 +313,17 @@ class Methods:
         return self._unary(operators.point_at_end)
 
     def retime(self, start: Expr) -> Self:
-        """Make an increasing function of event time the event time. See :class:`whimbrel.operators.Retime`.
+        """Make an ordered column, or an increasing function of event time, the event time.
+
+        See :class:`whimbrel.operators.Retime`.
 
         Parameters
         ----------
         start : Expr
-            Such as ``(wb.start_time() + 30) // 60``.
+            Such as ``(wb.start_time() + 30) // 60``, or ``col.seq`` after ``assume(increasing="seq")``. Of a decreasing
+            column, its negative value.
         """
-        return self._unary(operators.retime, start)
+        return self._unary(operators.retime, start, known=self.node.properties)
 
     def set_duration(self, duration: Span | None) -> Self:
         """Set the duration of each event. See :class:`whimbrel.operators.SetDuration`.
@@ -384,7 +387,8 @@ class Methods:
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None, rate: Rate | None = None,
                phase: Instant | None = None, jitter: Duration | None = None, gaps: bool = False,
                non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = (),
-               unit: TickUnit = None) -> Self:
+               increasing: str | Sequence[str] = (), decreasing: str | Sequence[str] = (),
+               band: Duration | None = None, unit: TickUnit = None) -> Self:
         """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
         With `rate`, `phase`, `jitter` or `gaps`, each row is moved to the exact time of its sample. See
@@ -412,13 +416,20 @@ class Methods:
             No event ends.
         per : str or sequence of str
             Key columns: the properties are true for each key.
+        increasing, decreasing : str or sequence of str
+            Columns of integers or timestamps in an order. No value is smaller (decreasing: larger) than one of an event
+            that started earlier. An event that contradicts the order is late, and the late policy of its source counts. See
+            :class:`whimbrel.operators.AssumeOrder`.
+        band : str, timedelta or int, optional
+            So much a value of these columns may be against the order; an int is in units of the column.
         unit : {"s", "ms", "us", "ns"}, optional
             Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that ends the
             name of the time column, such as ``t_us``.
         """
         return self._unary(operators.assume, duration=duration, periodic=periodic, rate=rate, phase=phase,
                            jitter=jitter, gaps=gaps, non_overlapping=non_overlapping, start_edges=start_edges, per=per,
-                           unit=unit, known=self.node.properties)
+                           increasing=increasing, decreasing=decreasing, band=band, unit=unit,
+                           known=self.node.properties)
 
     def drop(self, *names: str) -> Self:
         """Drop columns, and keep all others. See :class:`whimbrel.operators.Select`.

@@ -52,12 +52,14 @@ from whimbrel.plan import (
     NonOverlapping,
     Objects,
     Operator,
+    Ordered,
     Properties,
     Reach,
     Sketch,
     TimeGrid,
     WindowGrid,
     fluent,
+    ordered_values,
     reads_exactly,
 )
 from whimbrel.plan.typed_aggregate import state_names, state_types
@@ -213,6 +215,12 @@ class GroupAggregate(Operator):
         out = replace(self.grid, offset=self.grid.offset + self.lead)
         return Properties(duration=self.grid.size, grid=out, causal=self.causal and upstream[0].causal,
                           time_grid=TimeGrid(out.hop, out.offset), apart=self._apart)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        """Keys in an order, where the results of a group start with its rows."""
+        grid = self.grid or known[0].grid
+        starts = known[0].instants if grid is None else grid.tumbling
+        return ordered_values(self.keys, schemas[0], known[0].ordered) if starts else ()
 
     @property
     def _apart(self) -> NonOverlapping:

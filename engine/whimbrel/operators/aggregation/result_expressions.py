@@ -15,7 +15,18 @@ from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr import Col, Expr, Lit, Reduced, When, children, evaluate, type_of
 from whimbrel.expr.reductions import reduced_in
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, Aggregate, Exact, KnownInput, LineageRequest, Operator, Reach
+from whimbrel.plan import (
+    HIDDEN,
+    Aggregate,
+    Exact,
+    KnownInput,
+    LineageRequest,
+    Operator,
+    Ordered,
+    Properties,
+    Reach,
+    ordered_among,
+)
 
 __all__ = ["Running", "WindowBound"]
 
@@ -108,6 +119,9 @@ class Results(Operator):
                                       where=where,
                                       hint="Use a value of the type of the column.")
         return upstream[0].with_fields(fields, where=self.show())
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return ordered_among(known[0].ordered, self.keys)
 
     def seen(self, schema: Schema) -> Schema:
         """Schema of the rows from which expressions are computed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -12,7 +13,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.kernels.primitives.joins import asof
 from whimbrel.operators.joins.asof_kernel import AsofKernel
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, has_one_partner, key_pairs
-from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, earlier, fluent, later
+from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Ordered, Properties, earlier, fluent, later
 
 __all__ = ["Direction"]
 
@@ -107,6 +108,9 @@ class AsofJoin(Operator):
         return replace(left, intervals_only=True, causal=all(known.causal for known in upstream) and backward,
                        time_grid=time_grid, starts_only=False, packed=True, apart=left.no_period() if single else None,
                        sampling=left.sampling if single else None)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from whimbrel.batch import Schema
@@ -11,7 +12,18 @@ from whimbrel.expr import Condition, Expr
 from whimbrel.kernels import Kernel
 from whimbrel.operators.joins.join_kernel import JoinKernel
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, has_one_partner, key_pairs, traced
-from whimbrel.plan import HIDDEN, Exact, KnownInput, LineageRequest, Operator, Properties, Reach, Sampling, fluent
+from whimbrel.plan import (
+    HIDDEN,
+    Exact,
+    KnownInput,
+    LineageRequest,
+    Operator,
+    Ordered,
+    Properties,
+    Reach,
+    Sampling,
+    fluent,
+)
 
 __all__ = ["How"]
 
@@ -109,6 +121,13 @@ class Join(Operator):
         if not has_one_partner(right, self.on, nulls_equal=self.nulls_equal) or not (left.points or left.duration == 1):
             return None
         return {"left": left.sampling, "inner": left.with_missing_samples()}.get(self.how)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        """Columns of sides whose events last one tick: a pair starts with such an event."""
+        kept = {"inner": (0, 1), "left": (0,), "right": (1,), "full": ()}[self.how]
+        left, right = schemas
+        return tuple(replace(each, name=name) for side, old, name in self.row.columns(left, right)
+                     if side in kept and known[side].instants for each in known[side].ordered if each.name == old)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.joins.coverage import Coverage
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, key_pairs, traced
 from whimbrel.operators.joins.pair_matcher import PairMatcher, coverings
-from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, fluent
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Ordered, Properties, Reach, fluent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,6 +81,9 @@ class SemiJoin(Operator):
         return Properties(intervals_only=False, causal=all(known.causal for known in upstream),
                           apart=upstream[0].no_period(), points=upstream[0].points,
                           sampling=upstream[0].with_missing_samples() if upstream[0].points else None)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered if known[0].instants else ()
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         left, right = upstream

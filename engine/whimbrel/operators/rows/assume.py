@@ -27,8 +27,19 @@ from whimbrel.errors import PlanError
 from whimbrel.kernels import Compiled, Kernel, KeyTable, with_gaps
 from whimbrel.kernels.primitives.lifetimes.overlap_check import until_one_is_wrong
 from whimbrel.operators.rows.align_samples import AlignSamples
+from whimbrel.operators.rows.assume_order import ordered_assumptions
 from whimbrel.operators.rows.assumption_errors import MISSING_HINT, assumption_error, shown_time
-from whimbrel.plan import KnownInput, LineageRequest, NonOverlapping, Operator, Properties, Reach, Sampling, fluent
+from whimbrel.plan import (
+    KnownInput,
+    LineageRequest,
+    NonOverlapping,
+    Operator,
+    Ordered,
+    Properties,
+    Reach,
+    Sampling,
+    fluent,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -103,6 +114,9 @@ class Assume(Operator):
             Fraction(self.apart.period), None, self.apart.per, gaps=False))
         return replace(known, apart=self.apart, sampling=sampling)
 
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered
+
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted if self.apart is None else wanted | self.apart.per,)
 
@@ -134,6 +148,7 @@ class Assume(Operator):
 def assume(schema: Schema, *, duration: Duration | None = None, periodic: Duration | None = None,
            rate: Rate | None = None, phase: Instant | None = None, jitter: Duration | None = None, gaps: bool = False,
            non_overlapping: bool = False, start_edges: bool = False, per: str | Sequence[str] = (),
+           increasing: str | Sequence[str] = (), decreasing: str | Sequence[str] = (), band: Duration | None = None,
            unit: TickUnit = None, known: Properties) -> list[Operator]:
     """Declare properties of a stream, and check them. See :class:`whimbrel.operators.Assume`.
 
@@ -162,6 +177,12 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
         No event ends.
     per : str or sequence of str
         Key columns: the properties are true for each key.
+    increasing, decreasing : str or sequence of str
+        Columns of integers or timestamps in an order. No value is smaller (decreasing: larger) than one of an event
+        that started earlier. An event that contradicts the order is late, and the late policy of its source counts. See
+        :class:`whimbrel.operators.AssumeOrder`.
+    band : str, timedelta or int, optional
+        So much a value of these columns may be against the order; an int is in units of the column.
     unit : {"s", "ms", "us", "ns"}, optional
         Unit of integer times; the stream then has times of that unit. Default with `rate`: the one that ends the
         name of the time column, such as ``t_us``.
@@ -176,6 +197,10 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
         raise PlanError("assume() cannot combine rate= and periodic=.", where="assume()", hint="Remove one of the two.")
     if rate is not None or unit is not None:
         schema = _with_unit(schema, rate, unit, known)
+    ordered = ordered_assumptions(schema, increasing, decreasing, band)
+    if ordered and names:
+        raise PlanError("assume() cannot combine per= and increasing= or decreasing=.", where="assume()",
+                        hint="Use two calls of assume().")
     spans = [None if span is None else duration_ticks(span, schema.unit, where="assume()")
              for span in (duration, periodic)]
     check_positive(schema.unit, where="assume()", duration=spans[0], periodic=spans[1])
@@ -188,13 +213,13 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
         samples, spans[1] = [_samples(schema, Fraction(period), rate, phase, jitter, gaps, names)], None
     apart = NonOverlapping(frozenset(names), spans[1]) if non_overlapping or spans[1] is not None else None
     if spans[0] is None and apart is None and not start_edges:
-        if not samples:
+        if not samples and not ordered:
             raise PlanError("assume() needs at least one assumption.", where="assume()",
                             hint="Add non_overlapping=True, duration=..., periodic=..., rate=... or start_edges=True.")
-        return samples
+        return [*samples, *ordered]
     # Samples do not overlap in any case: what is known of them is more.
     return [*samples, Assume(duration=spans[0], starts_only=start_edges, apart=None if samples else apart,
-                             unit=schema.unit)]
+                             unit=schema.unit), *ordered]
 
 
 def _with_unit(schema: Schema, rate: Rate | None, unit: TickUnit, known: Properties) -> Schema:

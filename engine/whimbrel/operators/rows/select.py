@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,7 +10,18 @@ from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, named_words, type_of
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.plan import HIDDEN, KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
+from whimbrel.plan import (
+    HIDDEN,
+    KnownInput,
+    LineageRequest,
+    Operator,
+    Ordered,
+    Properties,
+    Reach,
+    fluent,
+    ordered_values,
+    reads_exactly,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +69,9 @@ class Select(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         kept = {expr.name: name for name, expr in self.columns if isinstance(expr, Col)}
         return replace(upstream[0], apart=upstream[0].apart_as(kept), sampling=upstream[0].sampling_as(kept))
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return ordered_values(self.columns, schemas[0], known[0].ordered)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (frozenset[str]().union(*(columns_of(expr) for _, expr in self.narrowed(wanted).columns)),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator, Properties, Reach
+from whimbrel.plan import Operator, Ordered, Properties, Reach
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +51,9 @@ class Sort(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         return replace(upstream[0], packed=True)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)

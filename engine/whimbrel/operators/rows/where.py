@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Condition, Expr, check_text, columns_of, predicate, trace, type_of
 from whimbrel.kernels import Kernel, Stateless, selected_rows
-from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach, fluent, reads_exactly
+from whimbrel.plan import KnownInput, LineageRequest, Operator, Ordered, Properties, Reach, fluent, reads_exactly
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,6 +59,9 @@ class Where(Operator):
     def properties(self, *upstream: Properties) -> Properties:
         return replace(upstream[0], packed=False, apart=upstream[0].no_period(),
                        sampling=upstream[0].with_missing_samples())
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted | columns_of(self.condition),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -29,6 +30,7 @@ from whimbrel.plan import (
     KnownInput,
     LineageRequest,
     Operator,
+    Ordered,
     Properties,
     Reach,
     TimeGrid,
@@ -118,6 +120,9 @@ class HoppingWindow(Operator):
         if self.size % self.hop and self.size > self.hop:  # lifetimes differ by a hop
             return known
         return replace(known, duration=self.size, time_grid=None if self.size % self.hop else known.time_grid)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
@@ -292,6 +297,9 @@ class SlidingWindow(Operator):
         time_grid = None if known is None else known.joined(TimeGrid(self.size, known.offset))
         return Properties(duration=self.size, time_grid=time_grid, causal=upstream[0].causal, packed=upstream[0].packed,
                           sampling=upstream[0].sampling)
+
+    def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
+        return known[0].ordered
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
