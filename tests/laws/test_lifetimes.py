@@ -24,7 +24,7 @@ QUERIES = {
     "retime_of_edges": ".group_by('key').aggregate(n=wb.count()).retime(2 * wb.start_time() - 5)",
     "retime_of_windows": ".tumbling_window(5).aggregate(n=wb.count()).retime(wb.start_time() // 5 + 1)"
                          ".sliding_window(3).aggregate(s=wb.sum(col.n))",
-    "retime_by_column": ".with_columns(n=2 * wb.start_time() + col.x % 4).assume(increasing='n', band=3)"
+    "retime_by_column": ".with_columns(n=2 * wb.start_time() + 3 * wb.start_time() % 4).assume(increasing='n', band=3)"
                         ".retime(col.n // 3).group_by('key').aggregate(n=wb.count(), s=wb.sum(col.x))",
     "retime_by_falling_column": ".with_columns(n=5 - wb.start_time()).assume(decreasing='n').where(col.x > 1)"
                                 ".retime(-col.n).tumbling_window(4).aggregate(n=wb.count(), s=wb.sum(col.x))",

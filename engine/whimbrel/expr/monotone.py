@@ -120,8 +120,8 @@ def _binary(expr: Expr, op: str, left: Expr, right: Expr, schema: Schema, ordere
     if op not in ("+", "-", "*", "/", "//"):
         return NoOrder(expr.show(), "is a power" if op == "**" else "is a condition")
     one, other = order_of(left, schema, ordered), order_of(right, schema, ordered)
-    if _truncates(expr):  # the quotient rounded down, and one more where it is negative and inexact
-        return NoOrder(expr.show(), "rounds values of a band") if isinstance(one, ValueOrder) and one.band else one
+    if _truncates(expr):  # it steps at most as often as the quotient rounded down, so that its band is no wider
+        return one
     if isinstance(one, NoOrder):
         return one
     if isinstance(other, NoOrder):

@@ -129,14 +129,33 @@ def declared(node: CreateStream, binder: Binder) -> tuple[str, SqlRelation]:
         raise refuse(f"TIME names no column: {time.text!r}.", time,
                      near_match(time.text, [each.name.text for each in columns]))
     times = sorted(time_columns(stream.node))
-    if time.text not in times:
+    if time.text not in times and wanted.order is None:
         raise refuse(f"{time.text!r} is not the event time of the stream {name.text!r}.", time,
                      f"Use the event time: {', '.join(times) or 'it has none as a column'}.")
-    _check_orders(columns, wanted, stream, binder)
+    if time.text in times:
+        _check_order(wanted, stream, binder)
     names = [column.name.text for column in columns]
     if list(stream.schema.names) != names:
         stream = stream.select(**{each: Col(each) for each in names})
+    for column in columns:
+        if column.order is not None and column.name.text not in times:
+            stream = _ordered(column, stream, binder)
+    if time.text not in times:
+        value = -Col(time.text) if wanted.order.text.upper() == "DECREASING" else Col(time.text)
+        stream = stream.retime(value)
     return name.text, relation_of(stream, name.text)
+
+
+def _ordered(column: DeclaredColumn, stream: Stream, binder: Binder) -> Stream:
+    """The stream with a column in its declared order."""
+    order, name = column.order, column.name.text
+    word = "decreasing" if order.text.upper() == "DECREASING" else "increasing"
+    band: dict[str, Any] = {"band": int(column.band) if column.band.isdigit() else column.band} if (
+        order.text.upper() == "BANDED") else {}
+    try:
+        return stream.assume(**{word: name}, **band)
+    except WhimbrelError as error:
+        raise binder.text.error_at(error.what, column.name.start, order.end + 1, error.hint) from None
 
 
 def _check_column(column: DeclaredColumn, stream: Stream, binder: Binder) -> None:
@@ -152,13 +171,8 @@ def _check_column(column: DeclaredColumn, stream: Stream, binder: Binder) -> Non
                                    name.start, name.end + 1, "Change the type, or cast the column of the stream.")
 
 
-def _check_orders(columns: Sequence[DeclaredColumn], time: DeclaredColumn, stream: Stream, binder: Binder) -> None:
-    """The event time has the order that its source has; other columns have none here."""
-    for column in columns:
-        order = column.order
-        if order is not None and column is not time:
-            raise binder.text.error_at(f"Only the event time has an order here, got {column.name.text!r}.", order.start,
-                                       order.end + 1, f"Leave {order.text.upper()} out.")
+def _check_order(time: DeclaredColumn, stream: Stream, binder: Binder) -> None:
+    """Check that the event time has the order of its source."""
     order = time.order
     if order is None:
         return

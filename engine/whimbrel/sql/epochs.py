@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel.clock import duration_ticks
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import Expr, start_time, substitute, type_of
+from whimbrel.expr import Col, Expr, start_time, substitute, type_of
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
+from whimbrel.sql.binder import Binder
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import NameScope, matching
@@ -91,16 +93,51 @@ def epoch_of(node: Any, scope: NameScope) -> Epoch | None:
 
 
 def follows_time(node: Any, relation: SqlRelation) -> bool:
-    """Whether any column in an expression follows event time."""
-    return any(found[0].column in relation.times for column in node.find_all(exp.Column)
+    """Whether any column in an expression follows event time, or has an order of its own."""
+    ordered = {*relation.times, *relation.orders()}
+    return any(found[0].column in ordered for column in node.find_all(exp.Column)
                if len(found := matching(relation, column.name, column.table)) == 1)
 
 
-def new_time(value: Expr, relation: SqlRelation) -> Expr | None:
-    """The event time that an increasing function of event time can be, where it is on no fixed grid."""
+@dataclass(frozen=True)
+class NewTime:
+    """A value as an event time.
+
+    Parameters
+    ----------
+    start : Expr
+        The value over the start of events and columns, or its negative value.
+    falls : bool
+        Whether it is the negative value.
+    """
+
+    start: Expr
+    falls: bool = False
+
+
+def new_time(value: Expr, relation: SqlRelation) -> NewTime | None:
+    """The event time that a monotone function of event time or of ordered columns can be.
+
+    One that falls has its negative value as a time.
+    """
     start, found = _order(value, relation)
-    fits = isinstance(found, ValueOrder) and found.direction == "increasing"
-    return start if fits and type_of(start, relation.stream.schema) == relation.stream.schema.time_type else None
+    if isinstance(found, NoOrder) or found.direction == "constant":
+        return None
+    type_ = type_of(start, relation.stream.schema)
+    if not pa.types.is_timestamp(type_) and (not pa.types.is_integer(type_) or type_ == pa.uint64()):
+        return None
+    if found.direction == "increasing":
+        return NewTime(start)
+    return NewTime(-(start.cast("int64") if pa.types.is_timestamp(type_) else start), falls=True)
+
+
+def retimed(relation: SqlRelation, value: Expr, node: Any, binder: Binder) -> SqlRelation | None:
+    """The relation with such a value as its event time; None if it can be none."""
+    time, stream = new_time(value, relation), relation.stream
+    if time is None:
+        return None
+    times = {value.name: 1} if isinstance(value, Col) and not time.falls else {}
+    return replace(relation, stream=binder.step(node, lambda: stream.retime(time.start)), times=times, lives="instant")
 
 
 def why_not(value: Expr, relation: SqlRelation) -> str:
@@ -108,7 +145,7 @@ def why_not(value: Expr, relation: SqlRelation) -> str:
     _, found = _order(value, relation)
     if isinstance(found, NoOrder):
         return found.reason
-    return "is no time" if found.direction == "increasing" else "never rises"
+    return "never rises" if found.direction == "constant" else "is no time"
 
 
 def _order(value: Expr, relation: SqlRelation) -> tuple[Expr, ValueOrder | NoOrder]:
@@ -120,7 +157,8 @@ def _order(value: Expr, relation: SqlRelation) -> tuple[Expr, ValueOrder | NoOrd
         type_of(start, relation.stream.schema)
     except WhimbrelError:
         return start, NoOrder(start.show(), "is no time")
-    return start, order_of(start, relation.stream.schema, {"start_time": ValueOrder("increasing")})
+    known = {**relation.orders(), "start_time": ValueOrder("increasing")}
+    return start, order_of(start, relation.stream.schema, known)
 
 
 def _divided_by(divisor: int) -> Callable[[Expr], Expr]:

@@ -16,7 +16,7 @@ from whimbrel.sql.aggregates import aggregate, has_aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.closing_when import OPTIONS, check_closing, check_running, closing_of
 from whimbrel.sql.distinct_aggregates import DistinctAggregates
-from whimbrel.sql.epochs import Epoch, epoch_of, follows_time, new_time, why_not
+from whimbrel.sql.epochs import Epoch, NewTime, epoch_of, follows_time, new_time, why_not
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation, epoch_hint, reduced_parts
 from whimbrel.sql.scalars import condition, scalar
@@ -100,9 +100,11 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
         before = stream
         stream = binder.step(node, lambda: before.select(**final))
     columns = tuple(SqlColumn(item.label, "", item.name) for item in items)
-    lives, step = _lives(relation, epochs)
+    clock = _new_clock(keys, epochs, relation)
+    lives, step = ("instant", 0) if clock is not None else _lives(relation, epochs)
     size = relation.size_ticks if relation.window is None else relation.window.size_ticks
-    return SqlRelation(stream, columns, _times(items, keys, scope), lives, step,
+    times = _times(items, keys, scope) if clock is None else _new_times(items, clock, relation)
+    return SqlRelation(stream, columns, times, lives, step,
                        bounds=_bounds(items, keys, relation), size_ticks=size)
 
 
@@ -204,11 +206,19 @@ def _window(node: Any, keys: list[Key], epochs: list[Epoch], relation: SqlRelati
         size = finest.size
         return lambda stream: stream.tumbling_window(size)
     if relation.needs_epoch and not any(key.ordered for key in keys):
-        for key in keys:
-            if key.value is not None and (start := new_time(key.value, relation)) is not None:
-                return lambda stream: stream.retime(start)
+        found = _new_clock(keys, epochs, relation)
+        if found is not None:
+            return lambda stream: stream.retime(found[1].start)
         _refuse_endless(node, keys, relation, binder)
     return lambda stream: stream
+
+
+def _new_clock(keys: list[Key], epochs: list[Epoch], relation: SqlRelation) -> tuple[Key, NewTime] | None:
+    """The key that is the new event time, and how; None where groups need none."""
+    if relation.window is not None or epochs or not relation.needs_epoch or any(key.ordered for key in keys):
+        return None
+    return next(((key, time) for key in keys
+                 if key.value is not None and (time := new_time(key.value, relation)) is not None), None)
 
 
 def _sessions(keys: list[Key], relation: SqlRelation, binder: Binder, node: Any) -> Callable[[Stream], Stream]:
@@ -411,6 +421,15 @@ def _one_row(stream: Stream, measures: Mapping[str, Any], node: Any, binder: Bin
         for show, part in parts.items()}
     return binder.step(node, lambda: rows.select(**{name: substitute(expr, values)
                                                     for name, expr in measures.items()}))
+
+
+def _new_times(items: list[Item], clock: tuple[Key, NewTime], relation: SqlRelation) -> dict[str, int]:
+    """Columns of the result that are its new event time; a key that falls is the negative one."""
+    key, time = clock
+    if time.falls:
+        return {}
+    return {item.name: 1 for item in items if same_expression(item.node, key.node, relation)
+            or (isinstance(item.node, exp.Column) and item.node.name == key.alias and key.alias)}
 
 
 def _times(items: list[Item], keys: list[Key], scope: NameScope) -> dict[str, int]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel.clock import duration_ticks
+from whimbrel.expr import Expr, type_of
 from whimbrel.sql.binder import Binder
-from whimbrel.sql.epochs import Epoch, epoch_of
+from whimbrel.sql.epochs import Epoch, epoch_of, follows_time, new_time
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.relation import SqlRelation
+from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope, matching
 
 _FLIPPED = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
@@ -34,6 +37,8 @@ class JoinConditions:
         Bounds of the right event time less the left one, in ticks.
     others : list
         Conditions over the joined row.
+    clocks : list of (node, Expr, Expr)
+        Equal values of the sides that can both be event times: the condition, and the values.
     nulls_equal : bool
         Whether the keys are compared with IS NOT DISTINCT FROM.
     """
@@ -43,6 +48,7 @@ class JoinConditions:
     lower: int | None = None
     upper: int | None = None
     others: list[Any] = field(default_factory=list)
+    clocks: list[tuple[Any, Expr, Expr]] = field(default_factory=list)
     nulls_equal: bool = False
 
     def bound(self, lower: int | None, upper: int | None) -> None:
@@ -139,12 +145,27 @@ def _equality(node: Any, found: JoinConditions, left: SqlRelation, right: SqlRel
         return
     if _between(node, found, left, right, binder):
         return
+    _clocks(node, mine, theirs, found, left, right, binder)
     if isinstance(mine, exp.Column) and isinstance(theirs, exp.Column):
         column, other = NameScope(binder, left).find(mine).column, NameScope(binder, right).find(theirs).column
         if left.stream.schema.type_of(column) == right.stream.schema.type_of(other):
             found.keys.append((column, other))
             return
     found.others.append(node)
+
+
+def _clocks(node: Any, mine: Any, theirs: Any, found: JoinConditions, left: SqlRelation, right: SqlRelation,
+            binder: Binder) -> None:
+    """Note an equality of values that can both be event times: rows then meet by it if by no other time."""
+    sides = (mine, left), (theirs, right)
+    if not all(relation.lives == "instant" and follows_time(each, relation) for each, relation in sides):
+        return
+    values = [scalar(each, NameScope(binder, relation)) for each, relation in sides]
+    first, second = (new_time(value, relation) for value, (_, relation) in zip(values, sides, strict=True))
+    counted = [pa.types.is_timestamp(type_of(value, relation.stream.schema))
+               for value, (_, relation) in zip(values, sides, strict=True)]
+    if first is not None and second is not None and first.falls == second.falls and counted[0] == counted[1]:
+        found.clocks.append((node, values[0], values[1]))
 
 
 def _between(node: Any, found: JoinConditions, left: SqlRelation, right: SqlRelation, binder: Binder) -> bool:

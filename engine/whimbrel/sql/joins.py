@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from whimbrel.expr import Col, Expr, end_time, lit, start_time
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.epochs import retimed
 from whimbrel.sql.join_conditions import JoinConditions, conjuncts, same_columns, sort_conditions
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
@@ -233,6 +234,13 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
     if same_window and left.lives == right.lives == "window" and (
             (left.step_ticks, left.size_ticks) == (right.step_ticks, right.size_ticks)):
         return "window", left.step_ticks, (left, right, False)
+    if found.clocks:
+        condition_, *values = found.clocks[0]
+        clocks = [retimed(side, value, condition_, binder) for side, value in zip((left, right), values, strict=True)]
+        found.others = [each for each in found.others if each is not condition_]
+        assert clocks[0] is not None
+        assert clocks[1] is not None
+        return "instant", 0, (clocks[0], clocks[1], False)
     names = [next((f"{each.source}.{each.name}" if each.source else each.name for each in side.columns
                    if each.column in side.times), "time") for side in (left, right)]
     what, hint = refusal("join without times", left=names[0], right=names[1].removeprefix("(subquery) "))

@@ -6,7 +6,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from whimbrel.expr import Col
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.epochs import retimed
 from whimbrel.sql.from_clause import Query, source
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import matching
@@ -26,7 +28,7 @@ def merge_streams(node: Any, binder: Binder, query: Query) -> SqlRelation:
         raise binder.text.error("MERGE needs one ordered attribute of each stream.", node,
                                 "Use MERGE a.t : b.t FROM a, b.")
     positions = set()
-    for attribute, relation in zip(node.expressions, relations, strict=True):
+    for place, (attribute, relation) in enumerate(zip(node.expressions, list(relations), strict=True)):
         if not isinstance(attribute, exp.Column):
             raise binder.text.error("MERGE needs the event time of each stream.", node,
                                     "Use MERGE a.t : b.t FROM a, b.")
@@ -34,7 +36,10 @@ def merge_streams(node: Any, binder: Binder, query: Query) -> SqlRelation:
             raise binder.text.error(f"There is no stream {attribute.table!r} at this position.", attribute,
                                     f"Use {relation.sources[0]}.{attribute.name}.")
         found = matching(relation, attribute.name)
-        if len(found) != 1 or relation.times.get(found[0].column) != 1:
+        if len(found) == 1 and found[0].column in relation.orders() and relation.lives == "instant":
+            relation = retimed(relation, Col(found[0].column), attribute, binder) or relation
+            relations[place] = relation
+        elif len(found) != 1 or relation.times.get(found[0].column) != 1:
             ordered = ", ".join(relation.ordered()) or "nothing"
             raise binder.text.error(f"{attribute.name!r} is not the event time of its stream.", attribute,
                                     f"Use the ordered attribute: {ordered}.")

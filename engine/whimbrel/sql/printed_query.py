@@ -97,7 +97,7 @@ class _Writer:
             todo.pop()
             found = self._read(each) if call is None else self._step(each, call, used)
             if id(each) in self.shared and not is_read(each):
-                source = self.source(*found)
+                source = self.part(*found)
                 found = SqlBlock(source), self.views[source]
             self.done[id(each)] = found
         return self.done[id(node)]
@@ -154,7 +154,11 @@ class _Writer:
 
     def source(self, block: SqlBlock, relation: SqlRelation) -> str:
         """What stands after FROM for a query: a name, or a call."""
-        if block.bare:
+        return block.source if block.bare else self.part(block, relation)
+
+    def part(self, block: SqlBlock, relation: SqlRelation) -> str:
+        """The name of a query, which stands in WITH."""
+        if block.source in self.views and block.bare:
             return block.source
         if block not in self.sources:
             number = len(self.parts) + 1

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from whimbrel.clock import show_ticks
 from whimbrel.expr import Call, Col, Expr, Reduced
-from whimbrel.operators import SampleKeys, Select, SetDuration, Where
-from whimbrel.plan import Node, Source
+from whimbrel.expr.monotone import ValueOrder
+from whimbrel.operators import Assume, AssumeOrder, Retime, SampleKeys, Select, SetDuration, Where
+from whimbrel.plan import Node, Source, orders
 from whimbrel.stream import Stream
 
 WindowKind = Literal["tumble", "hop", "session", "cumulate"]
@@ -116,6 +117,11 @@ class SqlRelation:
         """Tables and aliases, in their order."""
         return list(dict.fromkeys(column.source for column in self.columns))
 
+    def orders(self) -> Mapping[str, ValueOrder]:
+        """Orders of other columns of the stream than those that follow event time."""
+        known = orders(self.stream.node.properties.ordered)
+        return {name: order for name, order in known.items() if name not in self.times}
+
     def ordered(self) -> list[str]:
         """Names in SQL of columns that follow event time."""
         return [column.name for column in self.columns if column.column in self.times]
@@ -141,7 +147,9 @@ def time_columns(node: Node) -> set[str]:
             below = time_columns(node.inputs[0])
             return {name for name, expr in columns if (isinstance(expr, Col) and expr.name in below)
                     or (isinstance(expr, Call) and expr.function == "start_time")}
-        case Where() | SetDuration() | SampleKeys():
+        case Retime(start=start):
+            return {start.name} if isinstance(start, Col) else set()
+        case Where() | SetDuration() | SampleKeys() | Assume() | AssumeOrder():
             return time_columns(node.inputs[0])
         case _:
             return set()
@@ -160,7 +168,9 @@ def epoch_hint(relation: SqlRelation) -> dict[str, str]:
     name = names[0] if names else "time"
     whole = relation.stream.schema.unit is None
     shown = f"{name}/60 AS tb" if whole else f"date_trunc('minute', {name}) AS minute"
-    ordered = ", ".join(f"{each} (increasing)" for each in names) or "nothing"
+    orders_ = relation.orders()
+    others = [f"{each.name} ({orders_[each.column].direction})" for each in relation.columns if each.column in orders_]
+    ordered = ", ".join([*(f"{each} (increasing)" for each in names), *others]) or "nothing"
     return {"epoch": shown, "ordered": ordered}
 
 
