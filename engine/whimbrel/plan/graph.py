@@ -57,8 +57,8 @@ class Node:
             sampling = self.op.sampling
             if sampling is not None and disorder.late != "raise":  # late samples are left out, or have another time
                 sampling = None if disorder.late == "adjust" else sampling.with_gaps()
-            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=sampling, late=disorder.late,
-                              apart=None if sampling is None else sampling.apart,
+            return Properties(intervals_only=not self.op.edges, in_order=in_order, sampling=sampling,
+                              late=disorder.late, apart=None if sampling is None else sampling.apart,
                               points=self.op.longest == 1 and not self.op.edges,
                               named_unit=unit_in_name(self.op.time) if self.op.schema.unit is None else None)
         known = [node.properties for node in self._inputs_with("properties")]

@@ -101,7 +101,7 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
         stream = binder.step(node, lambda: before.select(**final))
     columns = tuple(SqlColumn(item.label, "", item.name) for item in items)
     clock = _new_clock(keys, epochs, relation)
-    lives, step = ("instant", 0) if clock is not None else _lives(relation, epochs)
+    lives, step = _lives(relation, epochs, clock)
     size = relation.size_ticks if relation.window is None else relation.window.size_ticks
     times = _times(items, keys, scope) if clock is None else _new_times(items, clock, relation)
     return SqlRelation(stream, columns, times, lives, step,
@@ -115,8 +115,10 @@ def _bounds(items: list[Item], keys: list[Key], relation: SqlRelation) -> frozen
     return frozenset(item.name for item in items for key in found if same_expression(item.node, key.node, relation))
 
 
-def _lives(relation: SqlRelation, epochs: list[Epoch]) -> tuple[Lives, int]:
+def _lives(relation: SqlRelation, epochs: list[Epoch], clock: tuple[Key, NewTime] | None) -> tuple[Lives, int]:
     """How long results hold."""
+    if clock is not None:
+        return "instant", 0
     window = relation.window
     if window is not None:
         return ("window", window.step_ticks) if window.kind in ("tumble", "hop") else ("lasting", 0)

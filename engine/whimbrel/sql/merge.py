@@ -37,8 +37,7 @@ def merge_streams(node: Any, binder: Binder, query: Query) -> SqlRelation:
                                     f"Use {relation.sources[0]}.{attribute.name}.")
         found = matching(relation, attribute.name)
         if len(found) == 1 and found[0].column in relation.orders() and relation.lives == "instant":
-            relation = retimed(relation, Col(found[0].column), attribute, binder) or relation
-            relations[place] = relation
+            relations[place] = retimed(relation, Col(found[0].column), attribute, binder) or relation
         elif len(found) != 1 or relation.times.get(found[0].column) != 1:
             ordered = ", ".join(relation.ordered()) or "nothing"
             raise binder.text.error(f"{attribute.name!r} is not the event time of its stream.", attribute,

@@ -6,14 +6,15 @@ Each step has a few texts that may build it. One is taken only if it does build 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from textwrap import indent
 from typing import Any
 
 from whimbrel.errors import PlanError, WhimbrelError
-from whimbrel.expr import Col, Keys
-from whimbrel.operators import GroupAggregate, Join, Select, SemiJoin, Where
+from whimbrel.expr import Col, Expr, Keys
+from whimbrel.expr.columns import lifetime_of
+from whimbrel.operators import GroupAggregate, Join, Retime, Select, SemiJoin, Where
 from whimbrel.plan import MethodCall, Node, Source, explain, used_by
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.parse import parse
@@ -206,6 +207,10 @@ class _Writer:
             sources = [self.source(*each) for each in blocks]
             yield SqlBlock(whole=" UNION ALL ".join(SqlBlock(each).text() for each in sources))
         elif isinstance(node.op, Join | SemiJoin):
+            clocks = [each.op.start for each in used if isinstance(each.op, Retime)]
+            if len(clocks) == 2 and all(each.calls and not lifetime_of(each.op.start) for each in used):
+                below = [self.block(self._used(each, each.calls[-1].inputs[0])) for each in used]
+                yield from self._joins(node, below, clocks)
             yield from self._joins(node, blocks)
         if pattern is None and is_operator(name) and name not in _OF_PYTHON:
             sources = [self.source(*each) for each in blocks]
@@ -230,7 +235,9 @@ class _Writer:
             items.append(text if text == name_text(name) else f"{text} AS {name_text(name)}")
         return ", ".join(items)
 
-    def _joins(self, node: Node, blocks: list[tuple[SqlBlock, SqlRelation]]) -> Iterator[SqlBlock]:
+    def _joins(self, node: Node, blocks: list[tuple[SqlBlock, SqlRelation]],
+               clocks: Sequence[Expr] = ()) -> Iterator[SqlBlock]:
+        """Texts of a join; `clocks` are equal values of the sides that are their event times."""
         op: Any = node.op
         (left, mine), (right, theirs) = blocks
         first, second = self.source(left, mine), self.source(right, theirs)
@@ -244,6 +251,10 @@ class _Writer:
         where = [] if op.condition is None else [texts.text(op.condition)]
         meeting = [[one, other] for one, divisor in mine.times.items() for other, same in theirs.times.items()
                    if divisor == same]
+        if clocks:
+            one = ScalarTexts(lambda name: f"a.{name_text(name)}").text(clocks[0])
+            other = ScalarTexts(lambda name: f"b.{name_text(name)}").text(clocks[1])
+            where, meeting = [*where, f"{one} = {other}"], []
         word = _join_word(op)
         tables = f"{first} AS a {word}JOIN {second} AS b"
         items = [others.get(name) or f"a.{name_text(name)}" for name in node.schema.names]

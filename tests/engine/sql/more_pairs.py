@@ -175,6 +175,53 @@ OPERATORS: dict[str, Pair] = {
 EPOCHS_OF_IPS = "SELECT srcIP, tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb, srcIP"
 
 
+_NUMBERS = ("WITH N AS (SELECT * FROM ASSUME((SELECT *, start_time() * 2 AS seq, 7 - start_time() AS rest FROM TCP), "
+            "increasing => 'seq', decreasing => 'rest', band => 3)) ")
+
+
+def _numbers() -> wb.Stream:
+    return TCP.with_columns(seq=wb.start_time() * 2, rest=7 - wb.start_time()).assume(
+        increasing="seq", decreasing="rest", band=3)
+
+
+def _halves(value: wb.Expr) -> wb.Expr:
+    return value // 2 + wb.when((value < 0) & (value % 2 != 0)).then(1).otherwise(0)
+
+
+def _numbers_of_two(join: Callable[[wb.Stream, wb.Stream], wb.Stream]) -> wb.Stream:
+    numbers = _numbers()
+    return join(numbers.retime(_halves(col.seq)), numbers.retime(col.seq + 1))
+
+
+def _merged() -> wb.Stream:
+    numbers = _numbers()
+    return numbers.retime(-col.rest).union(numbers.retime(-col.rest))
+
+
+ORDERED: dict[str, Pair] = {
+    "a group of an ordered column": (
+        _NUMBERS + "SELECT srcIP, s, count(*) AS n FROM N GROUP BY seq + 1 AS s, srcIP",
+        lambda: _numbers().retime(col.seq + 1).group_by(s=col.seq + 1, srcIP=col.srcIP).aggregate(n=wb.count()).select(
+            "srcIP", "s", "n")),
+    "a group of a falling column": (
+        _NUMBERS + "SELECT s, max(len) AS m FROM N GROUP BY rest/2 AS s",
+        lambda: _numbers().retime(-_halves(col.rest)).group_by(s=_halves(col.rest)).aggregate(m=wb.max(col.len))),
+    "epochs of an ordered column": (
+        _NUMBERS + "SELECT e, sum(n) AS n FROM (SELECT s, count(*) AS n FROM N GROUP BY seq - 1 AS s) "
+        "GROUP BY s/9 AS e",
+        lambda: _numbers().retime(col.seq - 1).group_by(s=col.seq - 1).aggregate(n=wb.count()).tumbling_window(
+            9).aggregate(e=wb.window_start() // 9, n=wb.sum(col.n, empty=None))),
+    "merge of falling columns": (
+        "CREATE VIEW V AS " + _NUMBERS + "SELECT * FROM N; MERGE a.rest : b.rest FROM V a, V b", _merged),
+    "a join of ordered columns": (
+        _NUMBERS + "SELECT * FROM N a JOIN N b ON a.seq/2 = b.seq + 1 AND a.srcIP = b.srcIP",
+        lambda: _numbers_of_two(lambda a, b: a.join(b, "srcIP"))),
+    "rows with a partner by number": (
+        _NUMBERS + "SELECT a.srcIP, a.seq FROM N a SEMI JOIN N b ON a.seq/2 = b.seq + 1 AND a.srcIP = b.destIP",
+        lambda: _numbers_of_two(lambda a, b: a.semi_join(b, {"srcIP": "destIP"}).select("srcIP", "seq"))),
+}
+
+
 def _rows_of_epochs() -> wb.Stream:
     epochs = TCP.tumbling_window(60).group_by("srcIP").aggregate(tb=wb.window_start() // 60, n=wb.count())
     last = epochs.group_by("srcIP").last_rows(2).aggregate(_over1=wb.sum(col.n, empty=None))
@@ -230,4 +277,4 @@ TABLES: dict[str, Pair] = {
             s=wb.sum(col.len, empty=None), ips=wb.running(wb.count_distinct(col.srcIP)))),
 }
 
-MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS, **PATTERNS, **TABLES}
+MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS, **ORDERED, **PATTERNS, **TABLES}

@@ -147,10 +147,10 @@ time*time multiplies values that may be negative, so it closes no group.
                                                    ^^^^^^^^^
   hint:  Group by time/60 AS tb too.
 """),
-    'a time that falls': ('SELECT count(*) FROM TCP GROUP BY 5 - time', """
-5 - time never rises, so it closes no group.
-  where: line 1: SELECT count(*) FROM TCP GROUP BY 5 - time
-                                                   ^^^^^^^^
+    'a time that stays': ('SELECT count(*) FROM TCP GROUP BY time * 0 + 1', """
+time * 0 + 1 never rises, so it closes no group.
+  where: line 1: SELECT count(*) FROM TCP GROUP BY time * 0 + 1
+                                                   ^^^^^^^^^^^^
   hint:  Group by time/60 AS tb too.
 """),
     'rows frame': ('SELECT sum(price) OVER (ROWS 3 PRECEDING) FROM bids', """

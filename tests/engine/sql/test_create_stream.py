@@ -9,9 +9,11 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.sql.logs import BIDS, TCP
+from whimbrel import col
 
 LATE = wb.from_arrow({"time": [5, 1, 9], "x": [1, 2, 3]}, time="time", reorder_latency=4, name="LATE")
-STREAMS: dict[str, Any] = {"TCP": TCP, "bids": BIDS, "late": LATE, "hosts": pa.table({"ip": ["a"]})}
+NUMBERS = wb.from_arrow({"time": [1, 2, 3], "seq": [3, 2, 4], "left": [9, 9, 4]}, time="time", name="NUMBERS")
+STREAMS: dict[str, Any] = {"NUMBERS": NUMBERS, "TCP": TCP, "bids": BIDS, "late": LATE, "hosts": pa.table({"ip": ["a"]})}
 
 
 def test_a_declared_stream_has_its_declared_columns() -> None:
@@ -38,6 +40,33 @@ def test_a_band_is_the_most_reorder_latency() -> None:
     assert wb.sql(text, **STREAMS).explain() == LATE.explain()
 
 
+def test_other_columns_have_orders_too() -> None:
+    text = """
+        CREATE STREAM NUMBERS (time BIGINT INCREASING, seq BIGINT BANDED 1, left BIGINT DECREASING, TIME time);
+        SELECT s, count(*) AS n FROM NUMBERS GROUP BY {} AS s
+    """
+    declared = NUMBERS.assume(increasing="seq", band=1).assume(decreasing="left")
+    by_number, by_rest = (wb.sql(text.format(key), **STREAMS) for key in ("seq * 2", "left + 1"))
+    assert by_number.explain() == declared.retime(col.seq * 2).group_by(s=col.seq * 2).aggregate(n=wb.count()).explain()
+    assert by_number.collect()["n"].to_pylist() == [1, 1, 1]
+    assert by_rest.explain() == declared.retime(-(col.left + 1)).group_by(s=col.left + 1).aggregate(
+        n=wb.count()).explain()
+    assert by_rest.collect()["s"].to_pylist() == [10, 5]
+
+
+def test_an_ordered_column_can_be_the_event_time() -> None:
+    text = """
+        CREATE STREAM NUMBERS (seq BIGINT BANDED 1, TIME seq);
+        SELECT s, count(*) AS n FROM NUMBERS GROUP BY seq/2 AS s
+    """
+    python = NUMBERS.select("seq").assume(increasing="seq", band=1).retime(col.seq).tumbling_window(2).aggregate(
+        s=wb.window_start() // 2, n=wb.count())
+    assert wb.sql(text, **STREAMS).explain() == python.explain()
+    assert python.collect()["n"].to_pylist() == [2, 1]
+    falling = wb.sql("CREATE STREAM NUMBERS (left BIGINT DECREASING, TIME left); SELECT * FROM NUMBERS", **STREAMS)
+    assert falling.explain() == NUMBERS.select("left").assume(decreasing="left").retime(-col.left).explain()
+
+
 REFUSED = {
     "order": ("CREATE STREAM late (time BIGINT BANDED 3, TIME time)", """
 The text says that 'time' is at most 3 out of order, and its source has a reorder latency of 4.
@@ -57,11 +86,17 @@ An event time must be INCREASING or BANDED.
                                                  ^^^^^^^^^^
   hint:  Make a time of the negative value where the stream is made.
 """),
-    "another column": ("CREATE STREAM TCP (time BIGINT, len BIGINT INCREASING, TIME time)", """
-Only the event time has an order here, got 'len'.
-  where: line 1: CREATE STREAM TCP (time BIGINT, len BIGINT INCREASING, TIME time)
-                                                            ^^^^^^^^^^
-  hint:  Leave INCREASING out.
+    "another column": ("CREATE STREAM TCP (time BIGINT, srcIP VARCHAR INCREASING, TIME time)", """
+An ordered column must have integers or timestamps, got 'srcIP' of type string.
+  where: line 1: CREATE STREAM TCP (time BIGINT, srcIP VARCHAR INCREASING, TIME time)
+                                                 ^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast it to int64.
+"""),
+    "a duration of integers": ("CREATE STREAM TCP (time BIGINT, len BIGINT BANDED '5s', TIME time)", """
+This stream has integer times, so a duration must be an int in ticks, got '5s'.
+  where: line 1: CREATE STREAM TCP (time BIGINT, len BIGINT BANDED '5s', TIME time)
+                                                 ^^^^^^^^^^^^^^^^^
+  hint:  Use an int, in ticks.
 """),
     "type": ("CREATE STREAM TCP (time BIGINT, len DOUBLE, TIME time)", """
 The column 'len' is int64, and the text says double.

@@ -179,8 +179,8 @@ def assume(schema: Schema, *, duration: Duration | None = None, periodic: Durati
         Key columns: the properties are true for each key.
     increasing, decreasing : str or sequence of str
         Columns of integers or timestamps in an order. No value is smaller (decreasing: larger) than one of an event
-        that started earlier. An event that contradicts the order is late, and the late policy of its source counts. See
-        :class:`whimbrel.operators.AssumeOrder`.
+        that started earlier. An event that contradicts the order is late, and the late policy of its source counts.
+        See :class:`whimbrel.operators.AssumeOrder`.
     band : str, timedelta or int, optional
         So much a value of these columns may be against the order; an int is in units of the column.
     unit : {"s", "ms", "us", "ns"}, optional

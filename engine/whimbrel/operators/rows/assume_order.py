@@ -159,7 +159,7 @@ class AssumeOrderKernel(Kernel):
 
     def __init__(self, op: AssumeOrder) -> None:
         self.op = op
-        self.start = self.before = self.largest = MIN_TIME  # the newest start, and the largest values before and up to it
+        self.start = self.before = self.largest = MIN_TIME  # the newest start; the largest values before and up to it
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         batch = batch.compact()
