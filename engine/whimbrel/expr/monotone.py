@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from whimbrel.batch import Schema
+from whimbrel.clock import ticks_per_second
+from whimbrel.clock.clock_changes import largest_change_back
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.types import floor_months, floor_ticks, type_of
 
@@ -210,14 +212,22 @@ def _call(expr: Expr, call: Call, schema: Schema, ordered: Mapping[str, ValueOrd
     if below.band:
         return NoOrder(expr.show(), "rounds values of a band")
     if call.function.startswith("dt."):
-        type_ = type_of(x, schema)
-        minute = {"s": 60, "ms": 60_000, "us": 60_000_000, "ns": 60_000_000_000}[type_.unit]
-        months = call.function == "dt.floor" and floor_months(call) is not None
-        fixed = months or (call.function == "dt.floor" and floor_ticks(call, type_)[0] <= minute)
-        if type_.tz not in (None, "UTC") and not fixed:
-            return NoOrder(expr.show(), f"reads clocks of {type_.tz}, which go back")
-        return ValueOrder(below.direction)
+        return _of_clocks(expr, call, below.direction, type_of(x, schema))
     return replace(below, strict=False)
+
+
+def _of_clocks(expr: Expr, call: Call, direction: Direction, type_: pa.DataType) -> Found:
+    """A part of times, or times rounded down by the clocks of their zone, which may go back.
+
+    A rounded time is at most its size and that change before the time itself.
+    """
+    if type_.tz in (None, "UTC") or (call.function == "dt.floor" and floor_months(call) is not None):
+        return ValueOrder(direction)
+    if call.function != "dt.floor":
+        return NoOrder(expr.show(), f"reads clocks of {type_.tz}, which go back")
+    size, second = floor_ticks(call, type_)[0], ticks_per_second(type_.unit) or 1
+    back = largest_change_back(type_.tz) * second
+    return ValueOrder(direction, band=size + back if back and size > 60 * second else 0)
 
 
 def _whole(type_: pa.DataType) -> bool:

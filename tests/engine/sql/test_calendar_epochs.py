@@ -42,6 +42,18 @@ def test_months_and_years_of_one_query(zone: str | None, months: list[tuple[int,
     assert [row["y"].date() for row in rows] == [date(year, 1, 1) for year, _ in months]
 
 
+def test_hours_of_local_clocks() -> None:
+    """Clocks go back at 3 o'clock: the hour from 2 comes twice, and stays two."""
+    times = pa.array([1_729_987_000 + 900 * number for number in range(12)], pa.timestamp("s", "Europe/Berlin"))
+    stream = wb.from_arrow({"ts": times}, time="ts", name="bids")
+    query = wb.sql("SELECT h, count(*) AS n FROM bids GROUP BY date_trunc('hour', ts) AS h", bids=stream)
+    assert query.explain() == stream.retime(wb.start_time().dt.floor("1h")).group_by(h=col.ts.dt.floor("1h")).aggregate(
+        n=wb.count()).explain()
+    found = query.collect()
+    assert found["h"].cast(pa.int64()).to_pylist() == [1_729_987_200 - 3_600 + 3_600 * hour for hour in range(4)]
+    assert found["n"].to_pylist() == [1, 4, 4, 3]
+
+
 def test_weeks_do_not_divide_months() -> None:
     text = "SELECT date_trunc('week', ts) AS w, date_trunc('month', ts) AS m, count(*) AS n FROM bids GROUP BY 1, 2"
     with pytest.raises(wb.WhimbrelError, match="multiple of the other"):

@@ -13,7 +13,7 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Expr, columns_of, type_of
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
 from whimbrel.kernels import Kernel
-from whimbrel.operators.lifetimes.retime_kernel import OrderedRetimeKernel, RetimeKernel
+from whimbrel.operators.lifetimes.retime_kernel import OrderedRetimeKernel, RetimeKernel, WatermarkFunction
 from whimbrel.plan import KnownInput, LineageRequest, Operator, Ordered, OrderedColumn, Properties, fluent, orders
 
 _EVENT_TIME = {"start_time": ValueOrder("increasing", strict=True)}
@@ -45,7 +45,8 @@ class Retime(Operator):
 
     Notes
     -----
-    Shapes: one row out per row in. State: none, or with columns the rows that later ones may precede.
+    Shapes: one row out per row in. State: none, or with columns or clocks that go back the rows that later ones may
+    precede.
     Source: ordered attributes of Gigascope (Cranor et al., SIGMOD 2003), section 2.
 
     Examples
@@ -97,9 +98,12 @@ class Retime(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         schema = self.schema(*upstream)
-        if columns_of(self.start):
-            return OrderedRetimeKernel(self.start, schema, self.band, self.show())
-        return RetimeKernel(self.start, upstream[0].select(()), schema, self.show())
+        if not columns_of(self.start):
+            clock = WatermarkFunction(self.start, upstream[0].select(()), self.show())
+            if not self.band:
+                return RetimeKernel(self.start, clock, schema, self.show())
+            return OrderedRetimeKernel(self.start, schema, self.band, self.show(), clock)
+        return OrderedRetimeKernel(self.start, schema, self.band, self.show())
 
     def show(self) -> str:
         return f"retime({self.start.show()})"

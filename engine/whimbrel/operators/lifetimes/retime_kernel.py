@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Ticks
@@ -13,33 +15,56 @@ from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.windows.start_edges import starts_only
 
 
-class RetimeKernel(Stateless):
-    """Computes the new times of rows and watermarks alike, from event time.
+@dataclass(frozen=True)
+class WatermarkFunction:
+    """A function of event time, for watermarks.
 
     Parameters
     ----------
     start : Expr
-    times, schema : Schema
-        Of the input without columns, and of the output.
+    times : Schema
+        Of the input without columns.
     where : str
         The operator, for errors.
     """
 
-    def __init__(self, start: Expr, times: Schema, schema: Schema, where: str) -> None:
-        self.start, self.times, self.schema, self.where = start, times, schema, where
+    start: Expr
+    times: Schema
+    where: str
 
-    def apply(self, batch: Batch) -> Batch:
-        return at_new_times(self.start, batch, self.schema, self.where)
-
-    def output_watermark(self, watermark: int) -> int:
+    def __call__(self, watermark: int) -> int:
+        """The value at a watermark; MIN_TIME if it has none."""
         if watermark in (INF, MIN_TIME):
             return watermark
         moment = Batch(self.times, np.array([watermark]), 1, ())
         try:
             start, _ = _new_times(evaluate(self.start, moment))
         except KernelError:  # an explicit watermark far away: no row can have such a time
-            return self.watermark
+            return MIN_TIME
         return int(start[0])
+
+
+class RetimeKernel(Stateless):
+    """Computes the new times of rows and watermarks alike, from event time.
+
+    Parameters
+    ----------
+    start : Expr
+    clock : WatermarkFunction
+    schema : Schema
+        Of the output.
+    where : str
+        The operator, for errors.
+    """
+
+    def __init__(self, start: Expr, clock: WatermarkFunction, schema: Schema, where: str) -> None:
+        self.start, self.clock, self.schema, self.where = start, clock, schema, where
+
+    def apply(self, batch: Batch) -> Batch:
+        return at_new_times(self.start, batch, self.schema, self.where)
+
+    def output_watermark(self, watermark: int) -> int:
+        return max(self.watermark, self.clock(watermark))
 
 
 class OrderedRetimeKernel(Kernel):
@@ -54,10 +79,13 @@ class OrderedRetimeKernel(Kernel):
         So much a value may be below an earlier one.
     where : str
         The operator, for errors.
+    clock : WatermarkFunction, optional
+        Of values that event time alone decides: the watermark then needs no row.
     """
 
-    def __init__(self, start: Expr, schema: Schema, band: int, where: str) -> None:
-        self.start, self.schema, self.band, self.where = start, schema, band, where
+    def __init__(self, start: Expr, schema: Schema, band: int, where: str,
+                 clock: WatermarkFunction | None = None) -> None:
+        self.start, self.schema, self.band, self.where, self.clock = start, schema, band, where, clock
         self.sorter = Sorter()
         self.newest = self.before = self.largest = MIN_TIME  # the newest start; the largest values before and up to it
 
@@ -78,6 +106,8 @@ class OrderedRetimeKernel(Kernel):
             self.watermark = INF
             return self.sorter.release(INF)
         passed = self.largest if watermark > self.newest else self.before
+        if self.clock is not None:
+            passed = max(passed, self.clock(watermark))
         self.watermark = max(self.watermark, passed - self.band if passed >= MIN_TIME + self.band else MIN_TIME)
         return self.sorter.release(self.watermark - 1) if self.watermark > MIN_TIME else []
 
