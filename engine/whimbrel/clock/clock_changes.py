@@ -1,4 +1,4 @@
-"""How far the clocks of a time zone go back."""
+"""Largest change back of the clocks of a time zone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _HOURS = 48
 
 @lru_cache(maxsize=64)
 def largest_change_back(zone: str) -> int:
-    """Most seconds by which clocks of a zone go back within two days, from 1900 to 2100.
+    """Seconds by which clocks of a zone go back within two days, at most.
+
+    The years are 1900 to 2100.
 
     Parameters
     ----------

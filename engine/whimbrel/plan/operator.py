@@ -64,8 +64,9 @@ class Operator(ABC):
         return upstream[0]
 
     def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
-        """Columns of the output that are in an order, from schemas and properties of the inputs.
+        """Columns of the output that are in an order.
 
+        They follow from schemas and properties of the inputs.
         Default: none is known to be.
         """
         return ()

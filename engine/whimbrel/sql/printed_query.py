@@ -207,10 +207,10 @@ class _Writer:
             sources = [self.source(*each) for each in blocks]
             yield SqlBlock(whole=" UNION ALL ".join(SqlBlock(each).text() for each in sources))
         elif isinstance(node.op, Join | SemiJoin):
-            clocks = [each.op.start for each in used if isinstance(each.op, Retime)]
-            if len(clocks) == 2 and all(each.calls and not lifetime_of(each.op.start) for each in used):
-                below = [self.block(self._used(each, each.calls[-1].inputs[0])) for each in used]
-                yield from self._joins(node, below, clocks)
+            clocks = [each.op.start for each in used if isinstance(each.op, Retime) and each.calls]
+            if len(clocks) == 2 and not any(map(lifetime_of, clocks)):
+                sides = [self.block(self._used(each, each.calls[-1].inputs[0])) for each in used]
+                yield from self._joins(node, sides, clocks)
             yield from self._joins(node, blocks)
         if pattern is None and is_operator(name) and name not in _OF_PYTHON:
             sources = [self.source(*each) for each in blocks]

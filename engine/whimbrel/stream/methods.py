@@ -313,7 +313,7 @@ class Methods:
         return self._unary(operators.point_at_end)
 
     def retime(self, start: Expr) -> Self:
-        """Make an ordered column, or an increasing function of event time, the event time.
+        """Make an ordered column or function of time the event time.
 
         See :class:`whimbrel.operators.Retime`.
 

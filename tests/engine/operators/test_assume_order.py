@@ -34,7 +34,7 @@ def test_a_row_against_the_order_is_an_error_by_default() -> None:
         log().assume(increasing="seq").collect()
     assert str(raised.value) == (
         "An event at 10 has a seq of 6 after one of 7.\n  where: assume(increasing='seq')\n"
-        '  hint:  Allow more with band=, fix the data, or use late="drop" or "adjust" at the source.')
+        '  hint:  Allow more with band=, fix the data, or use late="drop" at the source.')
 
 
 def test_a_band_allows_for_it_and_rows_of_one_time_are_in_no_order() -> None:

@@ -123,7 +123,7 @@ class Join(Operator):
         return {"left": left.sampling, "inner": left.with_missing_samples()}.get(self.how)
 
     def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
-        """Columns of sides whose events last one tick: a pair starts with such an event."""
+        """Columns of sides whose events last one tick, with which pairs start."""
         kept = {"inner": (0, 1), "left": (0,), "right": (1,), "full": ()}[self.how]
         left, right = schemas
         return tuple(replace(each, name=name) for side, old, name in self.row.columns(left, right)

@@ -1,4 +1,4 @@
-"""Make an ordered column, or a monotone function of event time, the event time."""
+"""Make an ordered column or function of time the event time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EVENT_TIME = {"start_time": ValueOrder("increasing", strict=True)}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Retime(Operator):
-    """Make an ordered column, or an increasing function of event time, the event time.
+    """Make an ordered column or function of time the event time.
 
         time     0    5    10   15
         in         a    b  c            (points at 2, 7, 10)
@@ -79,7 +79,7 @@ class Retime(Operator):
         return Properties(duration=1, causal=False, own_clock=upstream[0].causal or upstream[0].own_clock)
 
     def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
-        """All of them after a function of event time, and otherwise the one column that is the time."""
+        """All columns after a function of time, else the one that is the time."""
         columns = columns_of(self.start)
         if not columns:
             return known[0].ordered
@@ -111,7 +111,7 @@ class Retime(Operator):
 
 @fluent
 def retime(schema: Schema, start: Expr, *, known: Properties) -> Retime:
-    """Make an ordered column, or an increasing function of event time, the event time.
+    """Make an ordered column or function of time the event time.
 
     See :class:`whimbrel.operators.Retime`.
 
