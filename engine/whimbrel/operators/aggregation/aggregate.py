@@ -217,7 +217,7 @@ class GroupAggregate(Operator):
                           time_grid=TimeGrid(out.hop, out.offset), apart=self._apart)
 
     def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
-        """Keys in an order, where the results of a group start with its rows."""
+        """Keys in an order, if results start with their rows."""
         grid = self.grid or known[0].grid
         starts = known[0].instants if grid is None else grid.tumbling
         return ordered_values(self.keys, schemas[0], known[0].ordered) if starts else ()

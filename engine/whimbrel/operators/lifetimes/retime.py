@@ -79,7 +79,7 @@ class Retime(Operator):
         return Properties(duration=1, causal=False, own_clock=upstream[0].causal or upstream[0].own_clock)
 
     def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
-        """All columns after a function of time, else the one that is the time."""
+        """Ordered columns after the change of the time."""
         columns = columns_of(self.start)
         if not columns:
             return known[0].ordered
