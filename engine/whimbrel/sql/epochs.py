@@ -16,7 +16,7 @@ from whimbrel.expr import Col, Expr, start_time, substitute, type_of
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.intervals import duration
-from whimbrel.sql.relation import SqlRelation
+from whimbrel.sql.relation import SqlRelation, rounded_columns
 from whimbrel.sql.scope import NameScope, matching
 
 _UNITS: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECOND": "1s", "MILLISECOND": "1ms",
@@ -43,7 +43,10 @@ class Epoch:
     value : callable
         Expression of the time -> expression of the epoch. It may also be given the start of the window.
     divisor : int
-        The value is the time divided by it, where it is a plain division; else 0.
+        The value is the time divided by it, where it is a plain division; else 0. It is 1 of a time rounded down, too,
+        which is the start of its own epoch.
+    rounds : bool
+        Whether the value is the time rounded down.
     """
 
     column: Any
@@ -51,6 +54,13 @@ class Epoch:
     size_ticks: int
     value: Callable[[Expr], Expr] = _itself
     divisor: int = 1
+    rounds: bool = False
+
+    def kept_by(self, relation: SqlRelation) -> bool:
+        """Whether a column of this value is the start of the rows of a relation, divided."""
+        if not self.rounds:
+            return self.divisor > 0
+        return relation.lives == "window" and relation.step_ticks % self.size_ticks == 0
 
 
 def epoch_of(node: Any, scope: NameScope) -> Epoch | None:
@@ -61,8 +71,10 @@ def epoch_of(node: Any, scope: NameScope) -> Epoch | None:
             return epoch_of(node.this, scope)
         case exp.Column():
             found = matching(relation, node.name, node.table)
-            if len(found) != 1 or found[0].column not in relation.times:
+            if len(found) != 1:
                 return None
+            if found[0].column not in relation.times:
+                return _rounded(node, rounded_columns(relation.stream.node).get(found[0].column), relation)
             divisor = relation.times[found[0].column]
             return Epoch(node, divisor, divisor, _divided_by(divisor), divisor)
         case exp.Div():
@@ -195,14 +207,21 @@ def _truncated(time: Any, size: Any, scope: NameScope) -> Epoch | None:
     Ticks of months are nominal: they say which epochs are multiples of others.
     """
     below = epoch_of(time, scope)
-    schema = scope.relation.stream.schema
-    if size is None or below is None or below.divisor != 1 or schema.unit is None:
+    if below is None or below.divisor != 1 or below.rounds:
+        return None
+    return _rounded(below.column, size, scope.relation)
+
+
+def _rounded(column: Any, size: Any, relation: SqlRelation) -> Epoch | None:
+    """A column as a time that is rounded down."""
+    schema = relation.stream.schema
+    if size is None or schema.unit is None:
         return None
     span = CalendarSpan.of(size)
     if span is not None and span.unit == "mo":
         ticks = span.count * _MONTH_DAYS * duration_ticks("1d", schema.unit)
-        return Epoch(below.column, size, ticks, lambda value: value.dt.floor(size), 1)
+        return Epoch(column, size, ticks, lambda value: value.dt.floor(size), 1, rounds=True)
     ticks = duration_ticks(size, schema.unit)
     if ticks <= 0 or (schema.zone not in (None, "UTC") and span is None and ticks > duration_ticks("1m", schema.unit)):
         return None
-    return Epoch(below.column, size, ticks, lambda value: value.dt.floor(size), 1)
+    return Epoch(column, size, ticks, lambda value: value.dt.floor(size), 1, rounds=True)

@@ -49,7 +49,7 @@ def joined(left: SqlRelation, right: SqlRelation, join: Any, where: list[Any],
     """Two relations as one, and the conditions of WHERE that are left."""
     join = _natural(join, left, right, binder)
     kind = _kind(join, binder)
-    left, right = _in_window(left, join, binder), _in_window(right, join, binder)
+    left, right = with_bounds(left, join, binder), with_bounds(right, join, binder)
     conditions, where = _conditions(join, kind, left, right, where, binder)
     if kind.using:
         found = same_columns([each.name for each in join.args["using"]], left, right, join, binder, asof=kind.asof)
@@ -125,8 +125,8 @@ def _named(column: SqlColumn) -> Any:
                       table=exp.to_identifier(column.source, quoted=True) if column.source else None)
 
 
-def _in_window(relation: SqlRelation, join: Any, binder: Binder) -> SqlRelation:
-    """A side in the window that FROM has put on it, whose bounds become columns."""
+def with_bounds(relation: SqlRelation, join: Any, binder: Binder) -> SqlRelation:
+    """A relation in the window that FROM has put on it, whose bounds become columns."""
     window = relation.window
     if window is None:
         return relation
@@ -139,7 +139,8 @@ def _in_window(relation: SqlRelation, join: Any, binder: Binder) -> SqlRelation:
     stream = binder.step(join, lambda: window.apply(relation.stream).with_columns(
         **{names["window_start"]: start_time(), names["window_end"]: end_time()}))
     bounds = tuple(SqlColumn(bound, window.source, name) for bound, name in names.items())
-    return SqlRelation(stream, (*relation.columns, *bounds), {names["window_start"]: 1}, "window", window.size_ticks)
+    return SqlRelation(stream, (*relation.columns, *bounds), {names["window_start"]: 1}, "window", window.size_ticks,
+                       bounds=frozenset(names.values()), size_ticks=window.size_ticks)
 
 
 def _check_version(version: Any, left: SqlRelation, binder: Binder) -> None:

@@ -155,6 +155,21 @@ def time_columns(node: Node) -> set[str]:
             return set()
 
 
+def rounded_columns(node: Node) -> dict[str, Any]:
+    """Columns of a stream that are the start of each event rounded down, with the duration."""
+    match node.op:
+        case Select(columns=columns):
+            times, below = time_columns(node.inputs[0]), rounded_columns(node.inputs[0])
+            found = {name: below[expr.name] for name, expr in columns if isinstance(expr, Col) and expr.name in below}
+            return found | {name: expr.options[0] for name, expr in columns
+                            if isinstance(expr, Call) and expr.function == "dt.floor" and len(expr.options) == 1
+                            and isinstance(expr.args[0], Col) and expr.args[0].name in times}
+        case Where() | SampleKeys() | Assume() | AssumeOrder():
+            return rounded_columns(node.inputs[0])
+        case _:
+            return {}
+
+
 def reduced_parts(expr: Expr) -> Iterable[Reduced]:
     """Aggregates and bounds of windows in an expression."""
     from whimbrel.expr.reductions import reduced_in

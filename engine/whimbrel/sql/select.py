@@ -17,9 +17,11 @@ from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.grouping import grouped
 from whimbrel.sql.grouping_sets import grouping_sets, has_sets
 from whimbrel.sql.join_conditions import conjuncts
+from whimbrel.sql.joins import with_bounds
 from whimbrel.sql.match_recognize import match_recognize
 from whimbrel.sql.named_windows import with_windows
-from whimbrel.sql.over import has_window, numbers_outside, over_columns
+from whimbrel.sql.numbering import numbers_outside
+from whimbrel.sql.over import has_window, over_columns
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlColumn, SqlRelation, SqlWindow
 from whimbrel.sql.results_of_groups import reads_groups, results_of_groups, with_values
@@ -78,10 +80,12 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
 
 def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binder, query: Query) -> SqlRelation:
     """The columns of a SELECT without groups."""
-    relation = tumbled(items, relation, binder)
     qualify = node.args.get("qualify")
+    over = any(has_window(item.node) for item in items) or qualify is not None
+    relation = with_bounds(relation, node, binder) if over and relation.window is not None else tumbled(
+        items, relation, binder)
     names: dict[int, str] = {}
-    if any(has_window(item.node) for item in items) or qualify is not None:
+    if over:
         relation, names = over_columns(items, None if qualify is None else qualify.this, relation, binder)
     relation, nodes = values_of(relation, [item.node for item in items], binder, query)
     items = [replace(item, node=node) for item, node in zip(items, nodes, strict=True)]
@@ -93,7 +97,7 @@ def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binde
         epoch = epoch_of(item.node, scope)
         if isinstance(item.node, exp.Column) and item.node.name == "window_start" and relation.window is not None:
             times[item.name] = 1
-        if epoch is not None and epoch.divisor:
+        if epoch is not None and epoch.kept_by(relation):
             times[item.name] = epoch.divisor
     stream = relation.stream
     same = all(isinstance(expr, Col) and expr.name == name for name, expr in columns.items())

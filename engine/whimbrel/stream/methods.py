@@ -146,7 +146,7 @@ class Methods:
         ties : bool
             Whether all rows of the last rank are kept, so that there may be more than k.
         rank : str
-            The name of the column with the rank.
+            The name of the column with the rank; without ties it is the number of the row, from 1.
         """
         return self._unary(operators.top_k, k, by, descending=descending, ties=ties, rank=rank, keys=self.keys)
 

@@ -7,7 +7,9 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.clock import INF
 from whimbrel.errors import ExpressionError, PlanError
+from whimbrel.testing import BatchedRows
 
 EVENTS = {"at": [0, 0, 1, 2, 3], "k": ["a", "b", "a", "a", None], "x": [1, 2, 3, 3, None], "n": [9, 8, 7, 6, 5]}
 
@@ -57,3 +59,21 @@ def test_a_duration_of_months_has_no_order() -> None:
     spans = pa.table({"at": [0, 1], "span": pa.array([(1, 2, 3), (4, 5, 6)], pa.month_day_nano_interval())})
     with pytest.raises(ExpressionError, match="by must have an order"):
         wb.from_arrow(spans, time="at").top_k(1, "span").collect()
+
+
+def test_without_ties_the_rank_is_the_number_of_the_row() -> None:
+    assert rows(stream().top_k(3, by="x", ties=False).select("n", "rank")) == [
+        (0, 10, 6, 1), (0, 10, 7, 2), (0, 10, 8, 3)]
+
+
+def test_of_events_that_never_end_the_kernel_keeps_the_best() -> None:
+    log = BatchedRows([[(at, INF, {"time": at, "key": "ab"[at % 2], "k2": 0, "x": at * 7 % 50, "y": 0.0, "flag": True})
+                        for at in range(50)]])
+    query = wb.Stream(wb.plan.Node(log)).group_by("key").top_k(3, by="x")
+    assert sorted(row["x"] for row in query.collect().to_pylist() if row["end"] is None) == [44, 45, 46, 47, 48, 49]
+    kernel = query.node.op.kernel(query.node.inputs[0].schema)
+    for batch in log.read(log.schema.names):
+        assert batch is not None
+        kernel.push(batch)
+    kernel.advance(49)
+    assert kernel.buffered_rows == 7  # three of each key, and the last row

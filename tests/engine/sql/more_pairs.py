@@ -277,4 +277,36 @@ TABLES: dict[str, Pair] = {
             s=wb.sum(col.len, empty=None), ips=wb.running(wb.count_distinct(col.srcIP)))),
 }
 
-MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS, **ORDERED, **PATTERNS, **TABLES}
+def _numbered_by_time() -> wb.Stream:
+    before = TCP.set_duration(None).group_by("srcIP").aggregate(_before=wb.count())
+    at_once = TCP.group_by("srcIP").top_k(1, col.time, descending=False, ties=False, rank="_rank")
+    numbers = at_once.ungroup().asof_join(before, on="srcIP", strict=True, nulls_equal=True)
+    return numbers.select(*TCP.schema.names, _rank=col._rank + col._before.fill_null(0)).where(col._rank <= 1).select(
+        *TCP.schema.names, n=col._rank)
+
+
+NUMBERS: dict[str, Pair] = {
+    "the largest rows of each window": (
+        ("SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY len DESC) AS rn "
+         "FROM TABLE(TUMBLE(TABLE TCP, DESCRIPTOR(time), 60))) WHERE rn <= 3"),
+        lambda: TCP.tumbling_window(60).with_columns(
+            window_start=wb.start_time(), window_end=wb.end_time()).group_by("window_start", "window_end").top_k(
+                3, col.len.cast("int64").fill_null(1 - 2**63), ties=False, rank="_rank").ungroup().select(
+                    *TCP.schema.names, "window_start", "window_end", rn=col._rank)),
+    "the largest row of each key": (
+        ("SELECT srcIP, len FROM (SELECT *, row_number() OVER (PARTITION BY srcIP ORDER BY len DESC) AS n FROM TCP) "
+         "WHERE n = 1"),
+        lambda: TCP.set_duration(None).group_by("srcIP").top_k(
+            1, col.len.cast("int64").fill_null(1 - 2**63), ties=False, rank="_rank").ungroup().select(
+                *TCP.schema.names).select("srcIP", "len")),
+    "the first row of each key": (
+        ("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY srcIP ORDER BY time) AS n FROM TCP) WHERE n = 1"),
+        _numbered_by_time),
+    "ranks within an epoch": (
+        "SELECT tb, len, rank() OVER (PARTITION BY tb ORDER BY len) AS r FROM (SELECT time/60 AS tb, len FROM TCP)",
+        lambda: TCP.select(tb=col.time // 60, len=col.len).tumbling_window(60).group_by("tb").top_k(
+            2**63 - 1, col.len.cast("int64").fill_null(2**63 - 1), descending=False, rank="_rank").ungroup().select(
+                "tb", "len", r=col._rank)),
+}
+
+MORE_PAIRS = {**EXPRESSIONS, **GROUPS, **JOINS, **OPERATORS, **ORDERED, **PATTERNS, **TABLES, **NUMBERS}

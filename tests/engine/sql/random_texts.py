@@ -80,6 +80,10 @@ class RandomText:
             f"SELECT {rows} FROM TCP WHERE {self.pick(['', 'NOT '])}EXISTS (SELECT 1 FROM TCP b WHERE {same})",
             (f"SELECT srcIP, len, {self.pick(['sum', 'count', 'max'])}(len) OVER (PARTITION BY srcIP ORDER BY time "
              f"RANGE BETWEEN {self.pick(['3', '9'])} PRECEDING AND CURRENT ROW) AS m FROM TCP"),
+            (f"SELECT time, rank() OVER (PARTITION BY {self.pick(['srcIP', 'fin'])} ORDER BY time) AS r "
+             f"FROM TCP{self.where()}"),
+            (f"SELECT time, len, rank() OVER (PARTITION BY epoch, fin ORDER BY len{self.pick(['', ' DESC'])}) AS r "
+             "FROM (SELECT {time/6} AS epoch, time, len, fin FROM TCP) QUALIFY r <= 2"),
             f"SELECT {rows} FROM TCP UNION ALL SELECT {rows} FROM TCP{self.where()}",
         ])
 

@@ -189,11 +189,25 @@ LEAD looks ahead.
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Use LAG.
 """),
-    'numbers of a stream': ('SELECT * FROM bids QUALIFY rank() OVER (PARTITION BY k ORDER BY price) <= 3', """
+    'numbers of a stream': ('SELECT *, rank() OVER (PARTITION BY k ORDER BY price) AS n FROM bids', """
 rank numbers every row, so every row of the stream would be kept.
-  where: line 1: SELECT * FROM bids QUALIFY rank() OVER (PARTITION BY k ORDER BY price) <= 3
-                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use QUALIFY rank() OVER (...) <= n over a window, HOLD(t) or a table.
+  where: line 1: SELECT *, rank() OVER (PARTITION BY k ORDER BY price) AS n FROM bids
+                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use QUALIFY rank() OVER (...) <= n, or ORDER BY the event time.
+"""),
+    'numbers of all rows so far': ('SELECT *, row_number() OVER (ORDER BY price) AS n FROM HOLD(bids)', """
+row_number numbers every row, so every row of the stream would be kept.
+  where: line 1: SELECT *, row_number() OVER (ORDER BY price) AS n FROM HOLD(bids)
+                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use QUALIFY row_number() OVER (...) <= n, or ORDER BY the event time.
+"""),
+    'numbers across windows': (
+        ('SELECT k, n FROM (SELECT window_start, k, count(*) AS n FROM TUMBLE(bids, ts, INTERVAL \'1\' MINUTE) '
+         'GROUP BY window_start, k) QUALIFY row_number() OVER (PARTITION BY k ORDER BY n DESC) = 1'), """
+row_number of rows of several windows is never final.
+  where: line 1: VAL '1' MINUTE) GROUP BY window_start, k) QUALIFY row_number() OVER (PARTITION BY k ORDER BY n DESC)
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Add window_start to PARTITION BY, or the epoch.
 """),
     'over a stream': ('SELECT sum(price) OVER (PARTITION BY k) FROM bids', """
 The aggregate of a stream has no end.

@@ -75,20 +75,6 @@ The window 'w' has this part already.
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Leave it out of OVER.
 """),
-    'row numbers': ('SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts', """
-row_number() as a value numbers rows that are equal.
-  where: line 1: SELECT row_number() OVER (PARTITION BY ip ORDER BY rank) FROM hosts
-                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use rank(), or QUALIFY row_number() OVER (...) <= n.
-"""),
-    'row numbers in two bounds': (
-        ('SELECT ip FROM hosts QUALIFY row_number() OVER (ORDER BY rank) <= 3 AND '
-         'row_number() OVER (ORDER BY rank) > 1'), """
-row_number() as a value numbers rows that are equal.
-  where: line 1: UALIFY row_number() OVER (ORDER BY rank) <= 3 AND row_number() OVER (ORDER BY rank) > 1
-                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use rank(), or QUALIFY row_number() OVER (...) <= n.
-"""),
     'value of a group': ('SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip', """
 'rank' must stand in GROUP BY or in an aggregate.
   where: line 1: SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip

@@ -53,15 +53,16 @@ class TopK(Operator):
     ties : bool
         Whether all rows of the last rank are kept. Otherwise the other columns decide, in their order, then the start.
     rank : str
-        The column of the rank: one more than the rows before it, as RANK in SQL.
+        The column of the rank: one more than the rows before it. With ties it is RANK of SQL, and equal rows share one.
+        Without ties it is ROW_NUMBER.
     keys : tuple of (str, Expr)
         Groups; none means all events together.
 
     Notes
     -----
     The lifetime of a result is its snapshot. Equal consecutive results are not merged. Shapes: up to k rows a
-    snapshot, more with ties. State: the active events. Work: the active events at every time at which one starts or
-    ends; after a tumbling window, only at its windows.
+    snapshot, more with ties. State: the active events; of those that never end, the k largest of each group. Work: the
+    active events at every time at which one starts or ends; after a tumbling window, only at its windows.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = Tru
     ties : bool
         Whether all rows of the last rank are kept, so that there may be more than k.
     rank : str
-        The name of the column with the rank.
+        The name of the column with the rank; without ties it is the number of the row, from 1.
     """
     check_name(rank, "top_k")
     return TopK(k=k, by=trace(by, where="top_k(by=...)", names=True), descending=descending, ties=ties, rank=rank,
@@ -199,6 +200,7 @@ class TopKKernel(Kernel):
         stays = np.flatnonzero(~left)
         self.active = Batch.concat([self.active.take(stays), new])
         self.active_groups = np.concatenate([self.active_groups[stays], new_groups])
+        self._forget(np.flatnonzero(np.isin(self.active_groups, changed)))
         over = np.isin(self.shown_groups, changed)
         ended = self.shown.take(np.flatnonzero(over))
         ended = Batch(self.schema, np.full(len(ended), time), ended.sync, ended.columns, ids=ended.ids)
@@ -206,6 +208,19 @@ class TopKKernel(Kernel):
         self.shown = Batch.concat([self.shown.take(np.flatnonzero(~over)), ranked])
         self.shown_groups = np.concatenate([self.shown_groups[~over], groups])
         return [batch for batch in (ended, ranked) if len(batch)]
+
+    def _forget(self, indices: Array) -> None:
+        """Remove rows that are never among the best, because enough better rows of their group never end."""
+        lasting = indices[self.active.other[indices] == INF]
+        if len(lasting) <= self.operator.k:
+            return
+        best, _ = self._best(self.active.take(lasting), self.active_groups[lasting])
+        if len(best) == len(lasting):
+            return
+        stays = np.ones(len(self.active), np.bool_)
+        stays[lasting] = False
+        stays[lasting[best]] = True
+        self.active, self.active_groups = self.active.take(np.flatnonzero(stays)), self.active_groups[stays]
 
     def _ranked(self, time: int, indices: Array) -> tuple[Batch, Array]:
         """Start edges of the best of these rows, and their groups."""
@@ -241,9 +256,12 @@ class TopKKernel(Kernel):
             order = order[np.isin(order, there)]
         group, value = groups[order], order_by[order]
         begins = np.searchsorted(group, group, "left")
-        same = np.append(True, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))[: len(order)]
-        rank = np.maximum.accumulate(np.where(same, np.arange(len(order)), 0)) - begins + 1
-        kept = np.flatnonzero(rank <= op.k) if op.ties else np.flatnonzero(np.arange(len(order)) - begins < op.k)
+        first = np.arange(len(order))
+        if op.ties:
+            new = np.append(True, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))[: len(order)]
+            first = np.maximum.accumulate(np.where(new, first, 0))
+        rank = first - begins + 1
+        kept = np.flatnonzero(rank <= op.k)
         return order[kept], rank[kept].astype(np.int64)
 
 

@@ -15,7 +15,7 @@ def top_k(facts: Iterable[Event], k: int, by: Function, keys: Mapping[str, Funct
     """Per group and snapshot, each row whose rank is up to k: one more than the number of rows that are better.
 
     Null is passed over. "SQL RANK, ties of the last rank included, so it can exceed k; ties=False to cut", where the
-    other columns decide (null last), then the start.
+    other columns decide (null last), then the start; the rank is then the place among all.
     """
     groups: dict[tuple[Any, ...], list[Event]] = {}
     for event in facts:
@@ -31,5 +31,5 @@ def top_k(facts: Iterable[Event], k: int, by: Function, keys: Mapping[str, Funct
                 better = sum(by(other[2]) > by(payload) if descending else by(other[2]) < by(payload)
                              for other in active)
                 if (better if ties else position) < k:
-                    answer.append((start, end, payload | {rank: better + 1}))
+                    answer.append((start, end, payload | {rank: (better if ties else position) + 1}))
     return answer
