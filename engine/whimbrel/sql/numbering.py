@@ -1,4 +1,4 @@
-"""Bind row_number and rank: the first rows of each group with their numbers."""
+"""Bind row_number and rank, and the conditions that bound them."""
 
 from __future__ import annotations
 
