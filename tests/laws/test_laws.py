@@ -31,6 +31,7 @@ from whimbrel.operators import (
     LateRows,
     PeriodicLoop,
     Recompute,
+    RecomputeRows,
     SessionAggregate,
     Sort,
 )
@@ -93,8 +94,8 @@ INPUTS = stream(1), stream(2, rows=15)
 
 MADE_BY_THE_PLANNER = {
     LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
-    SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, CalendarCells, CalendarTimes,
-    CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
+    SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, RecomputeRows, CalendarCells,
+    CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 

@@ -62,6 +62,7 @@ from whimbrel.operators.signals.zip import Zip, zip
 from whimbrel.operators.temporal.over_time import OverTime
 from whimbrel.operators.temporal.periodic_loop import PeriodicLoop
 from whimbrel.operators.temporal.recompute import Recompute
+from whimbrel.operators.temporal.recompute_rows import RecomputeRows
 from whimbrel.operators.temporal.temporal_columns import TemporalColumns
 from whimbrel.operators.temporal.temporal_samples import TemporalSamples
 from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
@@ -87,13 +88,13 @@ __all__ = [
     "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
     "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows", "LatenessBand", "Moment",
     "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
-    "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "Resample", "Results", "Retime", "Rewindow", "Running",
-    "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate",
-    "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort", "Span", "Step",
-    "Stitch", "Sync", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound",
-    "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop",
-    "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "epoch_aggregate", "event",
-    "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
+    "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results", "Retime", "Rewindow",
+    "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
+    "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort",
+    "Span", "Step", "Stitch", "Sync", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where",
+    "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume",
+    "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "epoch_aggregate",
+    "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
     "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples", "select", "semi_join",
     "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
     "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",

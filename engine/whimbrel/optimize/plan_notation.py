@@ -19,6 +19,7 @@ from whimbrel.operators import (
     OverTime,
     PeriodicLoop,
     Recompute,
+    RecomputeRows,
     Resample,
     Results,
     RunningAggregate,
@@ -46,7 +47,9 @@ from whimbrel.temporal.loop_steps import (
 from whimbrel.temporal.notation import Leaf, Notation, TimedEvents, inside, of_nothing
 from whimbrel.temporal.parts import CellWindow, TimeWindow
 
-_OVER_TIME = PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample, FirFilter, Recompute
+_OVER_BANDS = Recompute, RecomputeRows
+_OVER_TIME = (PeriodicLoop, TemporalColumns, TemporalSamples, OverTime, RunningAggregate, Resample, FirFilter,
+              *_OVER_BANDS)
 _SCALAR = Select, Where, Results, Assume, AlignSamples
 
 
@@ -58,7 +61,7 @@ def plan_notation(roots: Sequence[Node]) -> dict[int, list[str]]:
     for node in nodes:
         scalar = isinstance(node.op, _SCALAR) and any(over_time[id(each)] for each in node.inputs)
         over_time[id(node)] = isinstance(node.op, _OVER_TIME) or scalar
-        read = node.inputs[1:] if isinstance(node.op, Recompute) else node.inputs  # not the result of an earlier band
+        read = node.inputs[1:] if isinstance(node.op, _OVER_BANDS) else node.inputs  # not the result of an earlier band
         inner |= {id(each) for each in read if over_time[id(node)]}
     return {id(node): notation_of(node) for node in nodes if over_time[id(node)] and id(node) not in inner}
 
@@ -167,6 +170,10 @@ class _TimedPart:
                 of, self.every = self.events(node.inputs[1]), node.inputs[0].properties.duration
                 columns = {key: of.columns[key] for key in op.keys}
                 return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
+            case RecomputeRows(op=op):
+                of = self._events(Node(op, (node.inputs[1],)))
+                self._runs("only where late rows are read", ())
+                return of
             case Recompute(op=op):
                 of = self._events(Node(op, (node.inputs[1],)))
                 self._runs("only within reach of late rows", ())

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whimbrel.operators import LatenessBand, Recompute, Union
+from whimbrel.operators import Assume, LatenessBand, Recompute, RecomputeRows, Select, TemporalColumns, Union
 from whimbrel.plan import Node, Operator, Reach, Source, walk
+from whimbrel.temporal.bounds import column_bounds
+from whimbrel.temporal.parts import EventValue
 
 
 def recompute_late(roots: Sequence[Node]) -> tuple[Node, ...]:
     """Compute steps that say what late rows change only where these are.
 
     A step over a union of what an earlier band reads and of late rows has the same result as in the earlier band, but
-    within its reach of late rows. Steps between add their reach. Roots follow each other in the order of latencies.
+    within its reach of late rows. Steps between add their reach. Columns of other events, directly over the union, are
+    the same but for the events that read late rows. Roots follow each other in the order of latencies.
     """
     done: dict[int, Node] = {}
     found: dict[tuple[int, tuple[int, ...]], Node] = {}
@@ -22,15 +25,11 @@ def recompute_late(roots: Sequence[Node]) -> tuple[Node, ...]:
         made = node.over(tuple(done[id(below)] for below in node.inputs))
         found[_key(made)] = done[id(node)] = made
         known = _of_union(made) if isinstance(made.op, Union) else _of_step(made, changed, found)
+        here = _by_row(made, changed, found) or (None if known is None else _by_range(made, changed, known))
+        if here is not None:
+            found[_key(made)] = done[id(node)] = here
         if known is not None:
-            if isinstance(made.op, Operator) and made.op.late_rows_change is not None:
-                rows, = made.inputs
-                own = made.op.reach(Reach(longest=changed[id(rows)].reach.longest))
-                assert own is not None
-                recomputed = Recompute(op=made.op, own=own, changes=known.reach)
-                done[id(node)] = Node(recomputed, (known.earlier, rows, known.late))
             changed[id(done[id(node)])] = known
-            found[_key(made)] = done[id(node)]
     return tuple(done[id(root)] for root in roots)
 
 
@@ -52,8 +51,7 @@ def _of_union(node: Node) -> _Changed | None:
     if len(node.inputs) != 2:
         return None
     earlier, late = node.inputs
-    longest = _longest_late(late)
-    return None if longest is None else _Changed(earlier, late, Reach(longest=longest))
+    return _Changed(earlier, late, Reach(longest=_longest_late(late))) if _is_late(late) else None
 
 
 def _of_step(node: Node, changed: dict[int, _Changed], found: dict[tuple[int, tuple[int, ...]], Node]
@@ -62,23 +60,66 @@ def _of_step(node: Node, changed: dict[int, _Changed], found: dict[tuple[int, tu
     if isinstance(node.op, Source) or len(node.inputs) != 1 or id(node.inputs[0]) not in changed:
         return None
     below = changed[id(node.inputs[0])]
+    if below.reach.longest is None:
+        return None
     earlier, reach = found.get((id(node.op), (id(below.earlier),))), node.op.reach(below.reach)
     if earlier is None or reach is None or reach.longest is None or reach.time_grid is not None:
         return None
     return _Changed(earlier, below.late, reach)
 
 
-def _longest_late(late: Node) -> int | None:
-    """Most ticks that late rows last; None if the node is something else, or nobody knows."""
-    steps: list[Operator] = []
-    while isinstance(late.op, Operator) and len(late.inputs) == 1:
-        steps.append(late.op)
-        late, = late.inputs
-    bands = [step for step in steps if isinstance(step, LatenessBand)]
-    if not isinstance(late.op, Source) or not bands or bands[0].over < 0:
+def _by_row(node: Node, changed: dict[int, _Changed], found: dict[tuple[int, tuple[int, ...]], Node]) -> Node | None:
+    """The node that computes the events again which read late ones."""
+    if not isinstance(node.op, TemporalColumns) or column_bounds(node.op.parts).lookahead or _is_cheap(node.op):
         return None
-    reach: Reach | None = Reach(longest=late.op.longest)
+    steps = [node, *node.inputs]
+    while isinstance(steps[-1].op, Assume | Select):  # all rows, in the same order
+        steps += steps[-1].inputs
+    union = steps.pop()
+    if not isinstance(union.op, Union) or id(union) not in changed:
+        return None
+    earlier: Node | None = changed[id(union)].earlier
     for step in reversed(steps):
-        if reach is not None and not isinstance(step, LatenessBand):
-            reach = step.reach(reach)
+        earlier = None if earlier is None else found.get((id(step.op), (id(earlier),)))
+    late = changed[id(union)].late
+    return None if earlier is None else Node(RecomputeRows(op=node.op), (earlier, *node.inputs, late))
+
+
+def _is_cheap(op: TemporalColumns) -> bool:
+    """Whether columns are slices of others: to find what changed takes longer than to compute all of it."""
+    return not op.keys and all(isinstance(part.of, EventValue) and not part.lag for part in op.parts)
+
+
+def _by_range(node: Node, changed: dict[int, _Changed], known: _Changed) -> Node | None:
+    """The node that computes ranges of time around late rows again."""
+    if not isinstance(node.op, Operator) or node.op.late_rows_change is None:
+        return None
+    rows, = node.inputs
+    own = node.op.reach(Reach(longest=changed[id(rows)].reach.longest))
+    assert own is not None
+    return Node(Recompute(op=node.op, own=own, changes=known.reach), (known.earlier, rows, known.late))
+
+
+def _is_late(node: Node) -> bool:
+    """Whether a node has the late rows of a band, and nothing else."""
+    *steps, first = _chain(node)
+    bands = [step.op for step in steps if isinstance(step.op, LatenessBand)]
+    return isinstance(first.op, Source) and len(bands) > 0 and bands[0].over >= 0
+
+
+def _longest_late(late: Node) -> int | None:
+    """Most ticks that late rows last; None if nobody knows."""
+    *steps, first = _chain(late)
+    reach: Reach | None = Reach(longest=first.op.longest if isinstance(first.op, Source) else None)
+    for step in reversed(steps):
+        if reach is not None and isinstance(step.op, Operator) and not isinstance(step.op, LatenessBand):
+            reach = step.op.reach(reach)
     return None if reach is None or reach.time_grid is not None else reach.longest
+
+
+def _chain(node: Node) -> list[Node]:
+    """The nodes from this one up to the first that has not one input."""
+    nodes = [node]
+    while len(nodes[-1].inputs) == 1:
+        nodes.append(nodes[-1].inputs[0])
+    return nodes

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Schema, frozen
+from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.batch.pulse import Pulse
 from whimbrel.batch.row_store import RowStore
 from whimbrel.clock import INF, MIN_TIME
@@ -19,13 +19,14 @@ from whimbrel.kernels.primitives.temporal.events_by_key import (
     gather_by_key,
     link_events,
     needed_events,
+    number_runs,
 )
 from whimbrel.temporal.bounds import Boundary, Bounds
 
 Array = np.ndarray[Any, Any]
 
 _link, _gather, _needed = Compiled(link_events), Compiled(gather_by_key), Compiled(needed_events)
-_gather_before = Compiled(gather_before)
+_gather_before, _number_runs = Compiled(gather_before), Compiled(number_runs)
 _SLOTS_AT_FIRST, _KEYS_AT_FIRST = 1_024, 64
 _CROWDED = 65_536
 _NONE = frozen(np.empty(0, np.int64))
@@ -43,8 +44,6 @@ class KeyedEvents:
         They end so many ticks after `ends`.
     begins : array of int64
         Where the events of each key begin; the last entry is the end of the last key.
-    numbers : array of int64
-        The number of the first of these events among all events of its key.
     times : array of int64
         The times, key by key.
     marks : array of int64
@@ -61,7 +60,6 @@ class KeyedEvents:
     ends: Array
     lasts: int
     begins: Array
-    numbers: Array
     times: Array
     marks: Array
     rows: Array | None
@@ -98,7 +96,7 @@ class EventHistory:
         self.back, self.kept, self.lookahead = bounds.back, bounds.rows, bounds.lookahead
         self.events = Batch.empty(schema)
         self.new: list[Batch] = []
-        self.size = self.dropped = 0
+        self.size = 0
 
     def __len__(self) -> int:
         return self.size
@@ -120,6 +118,12 @@ class EventHistory:
     def around(self, first: int, bound: int) -> KeyedEvents:
         """The events in the slots of a range, and all events that they may read, key by key."""
         return replace(self._at(self._whole().sync[first:bound]), own=range(first, bound))
+
+    def around_some(self, first: int, some: Mask) -> KeyedEvents:
+        """The same for some of the events from a slot on, and maybe for others between these."""
+        rows = np.flatnonzero(some)
+        own = first + rows
+        return replace(self._at(self._whole().sync[own]), own=own, rows=rows)
 
     def at(self, times: Array, ids: Array) -> KeyedEvents:
         """The events that some times, in order, may read, key by key.
@@ -146,8 +150,7 @@ class EventHistory:
 
     def _first(self, stop: int, times: Array) -> KeyedEvents:
         events = self.events.slice(0, stop)
-        return KeyedEvents(events, *_ends(events), np.array([0, stop]), np.array([self.dropped]), times,
-                           np.array([0, len(times)]), None)
+        return KeyedEvents(events, *_ends(events), np.array([0, stop]), times, np.array([0, len(times)]), None)
 
     def _whole(self) -> Batch:
         if self.new:
@@ -161,7 +164,7 @@ class EventHistory:
         horizon = max(MIN_TIME, time - self.back - lasts)
         drop = max(0, int(np.searchsorted(ends, horizon, "right")) - self.kept)
         self.events = self.events.slice(drop, len(self.events))
-        self.size, self.dropped = self.size - drop, self.dropped + drop
+        self.size -= drop
         return first - drop
 
     @property
@@ -181,32 +184,40 @@ class KeyedHistory(EventHistory):
     def __init__(self, schema: Schema, bounds: Bounds) -> None:
         super().__init__(schema, bounds)
         self.store = RowStore(schema)
-        self.start, self.end, self.previous, self.number = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(4))
+        self.start, self.end, self.previous = (np.zeros(_SLOTS_AT_FIRST, np.int64) for _ in range(3))
         self.key = np.zeros(_SLOTS_AT_FIRST, np.int32)
-        self.last, self.total, self.dense = (np.full(_KEYS_AT_FIRST, value, np.int64) for value in (-1, 0, -1))
+        self.last, self.dense = (np.full(_KEYS_AT_FIRST, -1, np.int64) for _ in range(2))
         self.crowded = _CROWDED
 
     def append(self, batch: Batch, ids: Array, keys: int) -> None:
         base, self.size = self.size, self.size + len(batch)
         self.store.append(_timed(batch))
         if self.size > len(self.start):
-            arrays = (extend(each, 2 * self.size, 0) for each in (self.start, self.end, self.previous, self.number))
-            self.start, self.end, self.previous, self.number = arrays
+            arrays = (extend(each, 2 * self.size, 0) for each in (self.start, self.end, self.previous))
+            self.start, self.end, self.previous = arrays
             self.key = extend(self.key, 2 * self.size, 0)
         if keys > len(self.last):
-            self.last, self.total, self.dense = (extend(array, 2 * keys, value) for array, value in (
-                (self.last, -1), (self.total, 0), (self.dense, -1)))
+            self.last, self.dense = (extend(array, 2 * keys, -1) for array in (self.last, self.dense))
         self.start[base:self.size], self.end[base:self.size], self.key[base:self.size] = batch.sync, batch.other, ids
-        _link(base, frozen(ids), self.previous, self.last, self.number, self.total)
+        _link(base, frozen(ids), self.previous, self.last)
 
     def around(self, first: int, bound: int) -> KeyedEvents:
+        return self._around(first, bound, self.key, self.dense)
+
+    def around_some(self, first: int, some: Mask) -> KeyedEvents:
+        runs = np.empty(first + len(some), np.int32)
+        count = int(_number_runs(frozen(some), first, self.start, self.end, self.previous, self.back, self.kept, runs))
+        return self._around(first, len(runs), runs, np.full(count, -1))
+
+    def _around(self, first: int, bound: int, ids: Array, dense: Array) -> KeyedEvents:
+        """The events that those in a range may read, by key or by run: by numbers that `dense` has an entry for."""
         rows = bound - first
-        heads, begins, marks = (np.zeros(min(rows, len(self.last)) + 1, np.int64) for _ in range(3))
+        heads, begins, marks = (np.zeros(min(rows, len(dense)) + 1, np.int64) for _ in range(3))
         known = self.start[bound:self.size]
         stop = bound + int(np.searchsorted(known, int(self.start[bound - 1]) + self.lookahead, "right"))
         slots, at = np.empty(stop, np.int64), np.empty(rows, np.int64)
-        keys = int(_gather(self.key, first, bound, stop, self.start, self.end, self.previous, self.back, self.kept,
-                           self.dense, heads, begins, marks, slots, at))
+        keys = int(_gather(ids, first, bound, stop, self.start, self.end, self.previous, self.back, self.kept, dense,
+                           heads, begins, marks, slots, at))
         begin = int(begins[0])
         own, asked = at[:marks[keys]] - begin, slots[at[:marks[keys]]]
         found = self._taken(slots, begins[:keys + 1], _NONE, marks[:keys + 1], asked - first)
@@ -235,9 +246,8 @@ class KeyedHistory(EventHistory):
         """The events in slots, which are at the end of an array."""
         begin = int(begins[0])
         slots, begins = slots[begin:], begins - begin
-        firsts = slots[np.minimum(begins[:-1], max(len(slots) - 1, 0))] if len(slots) else begins[:-1]
         events = self.store.take(slots)
-        return KeyedEvents(events, *_ends(events), begins, self.number[firsts], times, marks, rows)
+        return KeyedEvents(events, *_ends(events), begins, times, marks, rows)
 
     def forget(self, time: int, first: int) -> int:
         if self.size < self.crowded and time < INF:
@@ -252,10 +262,9 @@ class KeyedHistory(EventHistory):
         return first - int(np.count_nonzero(~needed[:first]))
 
     def _keep(self, slots: Array) -> None:
-        events, ids, numbers, total = self.store.take(slots), self.key[slots], self.number[slots], self.total.copy()
+        events, ids = self.store.take(slots), self.key[slots]
         self.store, self.size, self.last[:] = RowStore(self.store.schema), 0, -1
         self.append(events, ids, 0)
-        self.number[:self.size], self.total = numbers, total
 
     @property
     def nbytes(self) -> int:

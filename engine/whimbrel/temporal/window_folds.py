@@ -140,13 +140,12 @@ class WindowFolds:
                 cut = np.minimum(low + 1, high) if self.spans else low
                 since, until_ = (began, began + size) if self.spans else (_NONE, _NONE)
             case RowWindow(rows, before):
-                begins, numbers, marks = map(frozen, (given.begins, given.numbers, given.marks))
+                starts, begins, marks = given.events.sync, frozen(given.begins), frozen(given.marks)
                 if given.own is not None and part.lag == 0:
                     own = positions(Boundary(True, 0), given)
-                    _row_windows_of_events(begins, numbers, frozen(own), marks, rows, before, low, cut,
-                                           high)
+                    _row_windows_of_events(starts, begins, frozen(own), marks, rows, before, low, cut, high)
                 else:
-                    _row_windows(given.events.sync, begins, numbers, frozen(at), marks, rows, before, low, cut, high)
+                    _row_windows(starts, begins, frozen(at), marks, rows, before, low, cut, high)
                 since, until_ = (np.full(len(at), MIN_TIME), at + 1) if self.spans else (_NONE, _NONE)
         return WindowBounds(frozen(low), frozen(cut), frozen(high), frozen(since), frozen(until_), times)
 

@@ -137,18 +137,17 @@ def cell_windows(starts: Array, ends: Array, lasts: int, begins: Array, at: Arra
     return windows
 
 
-def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: Array, rows: int, before: int,
-                low: Array, cut: Array, high: Array) -> None:
+def row_windows(starts: Array, begins: Array, at: Array, marks: Array, rows: int, before: int, low: Array, cut: Array,
+                high: Array) -> None:
     """Write the positions of the last events that have started, less some, and of a cut between.
 
-    At the cut is the last event whose number is a multiple of `rows`, if it is in the window.
+    The cut is at the roundest time between the first start of a window and its last one. So it depends on the events of
+    the window alone, and a late event changes the windows that have it and no others.
 
     Parameters
     ----------
     starts, begins, at, marks : array of int64
         As in :func:`time_windows`.
-    numbers : array of int64
-        The number of the first event of each key.
     rows, before : int
         Events of a window, and the newer ones that are left out.
     low, cut, high : array of int64
@@ -158,39 +157,66 @@ def row_windows(starts: Array, begins: Array, numbers: Array, at: Array, marks: 
         if marks[key] < marks[key + 1]:
             begin, stop = begins[key], begins[key + 1]
             newest = first_after(starts, begin, stop, at[marks[key]])
-            last = max(begin, newest - before)
-            multiple = last - 1 - (numbers[key] + last - 1 - begin) % rows
             for mark in range(marks[key], marks[key + 1]):
                 newest = advance(starts, newest, stop, at[mark])
                 last = max(begin, newest - before)
-                while multiple + rows < last:
-                    multiple += rows
-                low[mark] = max(begin, last - rows)
-                cut[mark], high[mark] = max(multiple, low[mark]), last
+                low[mark], high[mark] = max(begin, last - rows), last
+            cut_at_round_times(starts, low, high, marks[key], marks[key + 1], cut)
 
 
-def row_windows_of_events(begins: Array, numbers: Array, own: Array, marks: Array, rows: int, before: int,
-                          low: Array, cut: Array, high: Array) -> None:
+def row_windows_of_events(starts: Array, begins: Array, own: Array, marks: Array, rows: int, before: int, low: Array,
+                          cut: Array, high: Array) -> None:
     """Do the same as :func:`row_windows` for times at which events start.
 
     Parameters
     ----------
     own : array of int64
         The position of the event of each time.
-    begins, numbers, marks, rows, before, low, cut, high
+    starts, begins, marks, rows, before, low, cut, high
         As in :func:`row_windows`.
     """
     for key in range(marks.shape[0] - 1):
         if marks[key] < marks[key + 1]:
             begin = begins[key]
-            last = max(begin, own[marks[key]] + 1 - before)
-            multiple = last - 1 - (numbers[key] + last - 1 - begin) % rows
             for mark in range(index(marks[key]), index(marks[key + 1])):
                 last = max(begin, own[mark] + 1 - before)
-                while multiple + rows < last:
-                    multiple += rows
-                oldest = max(begin, last - rows)
-                low[mark], cut[mark], high[mark] = oldest, max(multiple, oldest), last
+                low[mark], high[mark] = max(begin, last - rows), last
+            cut_at_round_times(starts, low, high, marks[key], marks[key + 1], cut)
+
+
+def cut_at_round_times(starts: Array, low: Array, high: Array, first: int, bound: int, cut: Array) -> None:
+    """Write where some windows are cut: at the first event from the roundest time on.
+
+    That is the time after the first start, and not after the last one, that has the most zeros at its end in binary. As
+    windows move on, it never decreases, and it changes about twice while all events of a window are replaced.
+
+    Parameters
+    ----------
+    starts : array of int64
+    low, high : array of int64
+        The windows. Neither bound ever decreases.
+    first, bound : int
+        Which of them are cut.
+    cut : array of int64
+        The result; `low` where a window has fewer than two events.
+    """
+    roundest, rounder, position = 1, 0, 0
+    for window in range(index(first), index(bound)):
+        begin, stop = low[window], high[window]
+        if stop < begin + 2:
+            cut[window] = begin
+            continue
+        oldest, newest = int(starts[index(begin)]), int(starts[index(stop - 1)])
+        if not oldest < roundest <= newest < rounder:
+            roundest = 0
+            if oldest >= 0 or newest < 0:
+                tail = oldest ^ newest  # all bits from the first one on in which they differ
+                for shift in (1, 2, 4, 8, 16, 32):
+                    tail |= tail >> shift
+                roundest = newest & ~(tail >> 1)
+            rounder = roundest + (roundest & -roundest) if roundest else newest + 1
+            position = first_after(starts, max(begin, position), stop, roundest - 1)
+        cut[window] = position
 
 
 def first_after(times: Array, low: int, high: int, time: int) -> int:

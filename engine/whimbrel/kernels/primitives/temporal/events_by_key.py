@@ -9,8 +9,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def link_events(base: int, ids: Array, previous: Array, last: Array, number: Array, total: Array) -> None:
-    """Link new events to the one of their key before them, and number the events of each key.
+def link_events(base: int, ids: Array, previous: Array, last: Array) -> None:
+    """Link new events to the one of their key before them.
 
     Parameters
     ----------
@@ -18,16 +18,15 @@ def link_events(base: int, ids: Array, previous: Array, last: Array, number: Arr
         The slot of the first new event.
     ids : array of int
         Keys of the new events; negative: no key.
-    previous, number : array of int64
-        Per slot: the slot of the event before, and the number of the event in its key.
-    last, total : array of int64
-        Per key: the newest slot, -1 if there is none, and the number of events so far.
+    previous : array of int64
+        Per slot the slot of the event before.
+    last : array of int64
+        Per key the newest slot, -1 if there is none.
     """
     for row in range(ids.shape[0]):
         key = ids[row]
         if key >= 0:
             previous[base + row], last[key] = last[key], base + row
-            number[base + row], total[key] = total[key], total[key] + 1
 
 
 def gather_by_key(ids: Array, first: int, bound: int, size: int, starts: Array, ends: Array, previous: Array, back: int,
@@ -148,3 +147,85 @@ def needed_events(ids: Array, ends: Array, horizon: int, kept: int, seen: Array,
         needed[slot] = ends[slot] > horizon or (key >= 0 and seen[key] < kept)
         if key >= 0 and ends[slot] <= horizon:
             seen[key] += 1
+
+
+def mark_changed(ids: Array, starts: Array, ends: Array, late: Array, back: int, kept: int, left: Array, until: Array,
+                 totals: Array, changed: Array) -> int:
+    """Write which events may read a late one, and return how many.
+
+    A late event is read until it ended `back` ticks ago and `kept` later events of its key did, too.
+
+    Parameters
+    ----------
+    ids, starts, ends : array
+        Of new events, in order: key (negative: none) and lifetime.
+    late : array of bool
+        Which of them are late; empty if none is.
+    back, kept : int
+    left, until : array of int64
+        Per key: how many of the next events read a late one, and when the last event ends that others wait for.
+    totals : array of int64
+        For how many keys any are left, and the latest of `until`.
+    changed : array of bool
+        The result; late events of a key are among them.
+    """
+    count = 0
+    for row in range(ids.shape[0]):
+        changed[row] = False
+        key = ids[row]
+        if key < 0:
+            continue
+        here = late.shape[0] > 0 and late[row]
+        if here:
+            totals[0] += int(kept > 0) - int(left[key] > 0)
+            left[key] = kept
+        elif left[key] > 0:
+            left[key] -= 1
+            here = left[key] == 0
+            totals[0] -= int(here)
+        elif starts[row] - back >= until[key]:
+            continue
+        if here:
+            until[key] = max(until[key], ends[row])
+            totals[1] = max(totals[1], ends[row])
+        changed[row] = True
+        count += 1
+    return count
+
+
+def number_runs(changed: Array, first: int, starts: Array, ends: Array, previous: Array, back: int, kept: int,
+                runs: Array) -> int:
+    """Number the runs of changed events of a key that read each other's events; return how many there are.
+
+    Events between two of one run belong to it. So no event is read by two runs of its key.
+
+    Parameters
+    ----------
+    changed : array of bool
+        For each slot from `first` on.
+    first : int
+    starts, ends, previous : array of int64
+        Per slot: lifetime, and slot of the event of the key before it.
+    back, kept : int
+        As in :func:`gather_by_key`.
+    runs : array of int32
+        Per slot the number of its run, -1 where there is none. Only slots from `first` on are written.
+    """
+    count = 0
+    for row in range(changed.shape[0]):
+        slot = first + row
+        runs[slot] = -1
+        if not changed[row]:
+            continue
+        before, older, horizon = previous[slot], 0, starts[slot] - back
+        while before >= first and runs[before] < 0 and (ends[before] > horizon or older < kept):
+            older += ends[before] <= horizon
+            before = previous[before]
+        if before >= first and runs[before] >= 0 and (ends[before] > horizon or older < kept):
+            runs[slot], between = runs[before], previous[slot]
+            while between != before:
+                runs[between], between = runs[slot], previous[between]
+        else:
+            runs[slot] = count
+            count += 1
+    return count
