@@ -19,10 +19,10 @@ class Recompute(Operator):
     earlier latency band, the second one has all rows of the band, and the third one has only its late rows.
 
         time     0    5    10   15
-        earlier  2────────────9────     (sum(col.x).past(6) of an earlier band)
+        earlier  2────────────9────     (sum(col.x).past(6, ahead=1) of an earlier band)
         rows     2──4─────────9────
         late        4
-        out      2──6─────────9────     (from 4 to 9 are computed again, and 9 is not)
+        out      2──6─────────9────     (what starts in [3, 10] is computed again)
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class Recompute(Operator):
     >>> import whimbrel as wb
     >>> from whimbrel import col
     >>> log = wb.from_arrow({"at": [0, 15, 4], "seen": [0, 15, 16], "x": [2, 9, 4]}, time="at", arrival="seen")
-    >>> bands = log.select("x").select(s=wb.sum(col.x).past(6)).at_latencies(0, 20)
-    >>> "recompute(temporal_columns(sum(col.x).past(6)))" in bands.explain()
+    >>> bands = log.select("x").select(s=wb.sum(col.x).past(6, ahead=1)).at_latencies(0, 20)
+    >>> "recompute(temporal_columns(sum(col.x).past(6, ahead=1)))" in bands.explain()
     True
     >>> bands[1].collect()["s"].to_pylist()
     [2, 6, 9]

@@ -1,4 +1,4 @@
-"""Change the columns of an earlier latency band where events read late ones."""
+"""Recompute the columns of events that read late rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel that takes columns of an earlier result, but for events that read late ones."""
+"""Kernel that recomputes the columns of events that read late rows."""
 
 from __future__ import annotations
 
