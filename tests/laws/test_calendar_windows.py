@@ -16,7 +16,7 @@ from tests.laws.test_laws import INPUTS
 from whimbrel import col
 from whimbrel.operators import CalendarWindow
 from whimbrel.testing import Query, check_operator, laws, oracle
-from whimbrel.testing.oracle.calendar_windows import calendar_window
+from whimbrel.testing.oracle.calendar_windows import calendar_window, midnight
 
 MONDAY = date(1970, 1, 5)
 WINDOWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -29,6 +29,12 @@ WINDOWS: dict[str, tuple[str, dict[str, Any]]] = {
                            {"size": (3, "mo"), "hop": (3, "mo"), "label": "end"}),
     "day at the end": (".tumbling_window('1d', label='end')", {"size": (1, "d"), "hop": (1, "d"), "label": "end"}),
     "year": (".tumbling_window('1y')", {"size": (12, "mo"), "hop": (12, "mo")}),
+    "month with both ends": (".tumbling_window('1mo', closed='both')",
+                             {"size": (1, "mo"), "hop": (1, "mo"), "closed": "both"}),
+    "day, right-closed": (".tumbling_window('1d', closed='right')",
+                          {"size": (1, "d"), "hop": (1, "d"), "closed": "right"}),
+    "week by day, open": (".hopping_window('1w', '1d', closed='none', label='end')",
+                          {"size": (7, "d"), "hop": (1, "d"), "closed": "none", "label": "end"}),
     "month by day": (".hopping_window('1mo', '1d')", {"size": (1, "mo"), "hop": (1, "d")}),
     "quarter by month": (".hopping_window('1q', '1mo')", {"size": (3, "mo"), "hop": (1, "mo")}),
     "month by week at the end": (".hopping_window('1mo', '1w', label='end')",
@@ -39,11 +45,19 @@ Rows = list[tuple[int, dict[str, Any]]]
 
 
 def events(seed: int, rows: int = 60) -> Rows:
-    """Around the changes of clocks of 2011, the day that Samoa skipped among them; some exactly at midnight."""
+    """Around the changes of clocks of 2011, the day that Samoa skipped among them."""
     chance = random.Random(seed)
     begin = chance.choice([1_299_900_000, 1_319_800_000, 1_325_000_000])
     times = [begin + chance.randrange(9 * 86_400) // chance.choice([1, 900]) * 900 // 900 for _ in range(rows)]
     return [(time, {"k": chance.choice("ab"), "x": chance.choice([None, 1, 2, 5])}) for time in sorted(times)]
+
+
+def at_midnights(zone: str) -> Rows:
+    """Exactly at midnights of the same days, and the seconds around them."""
+    days = [date(2011, 3, 13), date(2011, 10, 31), date(2011, 11, 1), date(2011, 12, 30), date(2011, 12, 31),
+            date(2012, 1, 1)]
+    times = sorted({midnight(day, zone) + step for day in days for step in (-1, 0, 1)})
+    return [(time, {"k": "a", "x": row}) for row, time in enumerate(times)]
 
 
 def stream(rows: Rows, zone: str, unit: str = "s", **options: Any) -> wb.Stream:
@@ -67,8 +81,7 @@ def seconds(table: pa.Table) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_are_those_of_the_model(name: str, zone: str) -> None:
     text, options = WINDOWS[name]
-    for seed, unit in enumerate(("s", "us", "ns")):
-        rows = events(seed)
+    for unit, rows in (("s", events(0)), ("us", events(1)), ("ns", events(2)), ("s", at_midnights(zone))):
         found = eval(f"s{text}", {"s": stream(rows, zone, unit)}).collect()
         expected = [(start, end, *payload.values())
                     for start, end, payload in calendar_window(facts(rows), zone=zone, **options)]
@@ -76,14 +89,14 @@ def test_windows_are_those_of_the_model(name: str, zone: str) -> None:
 
 
 def windowed(name: str) -> Callable[[wb.Stream], wb.Stream]:
-    """A window after times that lie twenty thousand seconds apart."""
+    """A window after times that lie five hours apart, some of them at midnight."""
     zoned = eval(f"s{WINDOWS[name][0]}", {"s": stream(events(0), "Europe/Berlin")})
     windows = zoned.node.op.windows
-    return lambda s: s.retime(wb.start_time() * 20_000)._unary(lambda _: CalendarWindow(windows=windows))
+    return lambda s: s.retime(wb.start_time() * 18_000)._unary(lambda _: CalendarWindow(windows=windows))
 
 
 def modelled(name: str) -> Callable[[list[oracle.Event]], list[oracle.Event]]:
-    return lambda given: calendar_window([(start * 20_000, end, row) for start, end, row in given],
+    return lambda given: calendar_window([(start * 18_000, end, row) for start, end, row in given],
                                          zone="Europe/Berlin", **WINDOWS[name][1])
 
 
@@ -118,7 +131,7 @@ def test_laws_of_each_kind(name: str) -> None:
 def test_bounds_and_gaps(name: str, zone: str) -> None:
     """Each row counts the events between the bounds that it names; filled rows follow each other without a gap."""
     text, options = WINDOWS[name]
-    rows = events(11)[::6]
+    rows = sorted(events(11)[::6] + at_midnights(zone)[3:9], key=lambda row: row[0])
     windows = eval(f"s{text}", {"s": stream(rows, zone)})
     given = {"n": wb.count(), "since": wb.window_start(), "until": wb.window_end()}
     closed = seconds(windows.aggregate(**given).collect())
@@ -126,8 +139,10 @@ def test_bounds_and_gaps(name: str, zone: str) -> None:
     assert [row for row in filled if row[2]] == closed
     assert all(one[1] == other[0] for one, other in pairwise(filled))
     at_end = options.get("label") == "end"
+    borders = options.get("closed", "right" if at_end else "left")
     for start, end, n, since, until in filled:
-        assert n == sum(since < time <= until if at_end else since <= time < until for time, _ in rows)
+        assert n == sum(since < time < until or (time == since and borders in ("left", "both"))
+                        or (time == until and borders in ("right", "both")) for time, _ in rows)
         assert start == until if at_end else end == until
 
 

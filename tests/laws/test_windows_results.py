@@ -20,6 +20,8 @@ QUERIES = {
                      ".aggregate(n=wb.count(), since=wb.window_start(), until=wb.window_end())",
     "bounds_with_gaps": ".hopping_window(3, 8, label='end').aggregate(since=wb.window_start(), until=wb.window_end(),"
                         " late=wb.count().where(col.flag))",
+    "min_rows": ".group_by('key').tumbling_window(8).aggregate(m=wb.mean(col.x).min_rows(2),"
+                " hi=wb.max(col.y).where(col.flag).min_rows(2), n=wb.count().min_rows(3) * 2)",
     "close": ".group_by('key').hopping_window(10, 5).aggregate(n=wb.count(), s=wb.sum(col.x), emit='close')",
     "close_at_end": ".hopping_window(12, 3, label='end').aggregate(n=wb.count(), m=wb.mean(col.y), emit='close')",
     "close_in_order": ".group_by('key', 'k2').hopping_window(12, 2, offset=1).aggregate(a=wb.first(col.x),"

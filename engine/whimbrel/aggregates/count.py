@@ -62,3 +62,6 @@ def count_both(left: State, right: State) -> State:
 
 def counted(state: State) -> Any:
     return state[0]
+
+
+Aggregate.counter = Count

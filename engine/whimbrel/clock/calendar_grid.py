@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 
 from whimbrel.clock.calendar_span import CalendarSpan, Integers
 from whimbrel.clock.ticks import INF, MIN_TIME, TickUnit, ticks_per_second
+from whimbrel.clock.window_borders import Label, WindowBorders
 
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows has no zone
 _BLOCK: Final = 512
 """So many bounds are computed and kept at once."""
 _ARROW_UNTIL: Final = 24_800
 """Arrow knows no changes of clocks after 2037: from this day in that year on, the standard library is asked."""
+_USUAL: Final = WindowBorders()
 _MARGIN: Final = 2
 """No clock is so many days ahead of UTC."""
 
@@ -189,8 +191,8 @@ class CalendarWindows:
     ----------
     grid : CalendarGrid
     size : CalendarSpan
-    label : {"start", "end"}
-        Whether an event starts with the cell that it is in, or with the next bound.
+    borders : WindowBorders
+        Whether an event starts with the cell that it is in, or with the next bound, and where one on a bound belongs.
 
     Examples
     --------
@@ -202,7 +204,16 @@ class CalendarWindows:
 
     grid: CalendarGrid
     size: CalendarSpan
-    label: Literal["start", "end"] = "start"
+    borders: WindowBorders = _USUAL
+
+    @property
+    def label(self) -> Label:
+        return self.borders.label
+
+    @property
+    def shared(self) -> bool:
+        """Whether one event may be in two windows that follow each other."""
+        return self.tumbling and self.borders.shared
 
     @property
     def tumbling(self) -> bool:
@@ -261,6 +272,7 @@ class CalendarWindows:
 
     def number(self, tick: int) -> int:
         """The cell in which an event of a tick starts."""
+        tick += self.borders.late_start
         return self.grid.number(tick) if self.label == "start" else self.grid.number_at_or_after(tick)
 
     def show(self) -> tuple[str, str]:

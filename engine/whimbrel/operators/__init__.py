@@ -69,10 +69,13 @@ from whimbrel.operators.windows.adaptive_window import AdaptiveWindow
 from whimbrel.operators.windows.calendar_cells import CalendarCells, CalendarTimes
 from whimbrel.operators.windows.calendar_sliding_window import CalendarSlidingWindow
 from whimbrel.operators.windows.calendar_window import CalendarWindow
+from whimbrel.operators.windows.closed_window import ClosedWindow
 from whimbrel.operators.windows.last_rows import LastRows, last_rows
 from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
+from whimbrel.operators.windows.sliding_borders import SlidingBorders
 from whimbrel.operators.windows.window import (
+    Closed,
     HoppingWindow,
     Label,
     SlidingWindow,
@@ -84,18 +87,19 @@ from whimbrel.operators.windows.window import (
 __all__ = [
     "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "AssumeOrder", "Beginning", "Between",
     "BlockSamples", "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog", "Chop",
-    "Clip", "ClipDuration", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges", "Emit", "EpochAggregate",
-    "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate",
-    "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows", "LateRows", "LatenessBand", "Moment",
-    "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
-    "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results", "Retime", "Rewindow",
-    "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
-    "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingWindow", "Sort",
-    "Span", "Step", "Stitch", "Sync", "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where",
-    "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume",
-    "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "drop", "edges", "epoch_aggregate",
-    "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
-    "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples", "select", "semi_join",
-    "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
-    "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
+    "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges",
+    "Emit", "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule",
+    "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows",
+    "LateRows", "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot",
+    "PointAtEnd", "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "RecomputeRows",
+    "Resample", "Results", "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys", "SampleMethod",
+    "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule",
+    "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TemporalColumns",
+    "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound", "WindowLabel", "Zip", "above", "aggregate",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop", "clip_at", "clip_duration", "cross_join",
+    "detect", "distinct", "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join",
+    "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime",
+    "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
+    "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot", "where",
+    "with_columns", "zip",
 ]

@@ -20,7 +20,9 @@ def absorb_calendar(node: Node) -> Node:
     if is_sorted:
         below = below.inputs[0]
     window = below.op
-    if not isinstance(window, CalendarWindow) or not window.windows.tumbling or reads_lifetime(node.op):
+    if not isinstance(window, CalendarWindow) or reads_lifetime(node.op):
+        return node
+    if not window.windows.tumbling or not window.windows.borders.one_sided:
         return node
     remembers = window.remembers and (not is_sorted or node.op.reads_starts(node.inputs[0].schema))
     cells = Node(CalendarCells(windows=window.windows, rounds=True, remembers=remembers), below.inputs)

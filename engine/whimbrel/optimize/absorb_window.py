@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from whimbrel.operators import GroupAggregate, HoppingWindow, Sort
+from whimbrel.operators import ClosedWindow, GroupAggregate, HoppingWindow, Sort
 from whimbrel.plan import Node, WindowGrid, reads_lifetime
 
 
@@ -25,13 +25,22 @@ def absorb_window(node: Node) -> Node:
     if reads_lifetime(node.op):
         return node
     window = below.op
-    if not isinstance(window, HoppingWindow) or window.size != window.hop:
+    if not isinstance(window, HoppingWindow | ClosedWindow) or window.size != window.hop:
+        return node
+    if isinstance(window, ClosedWindow) and not window.borders.one_sided:
         return node
     inputs = below.inputs
     if is_sorted:
         remembers = node.op.reads_starts(node.inputs[0].schema)
         inputs = (Node(Sort(), (Node(replace(window, remembers=remembers), inputs),)),)
-    # Labelled at the end, a pane holds starts in (end - size, end]: a grid one tick later, shown size - 1 ticks on.
-    lead = 0 if window.label == "start" else window.size - 1
+    # A pane that holds starts in (begin, begin + size] is one of a grid one tick later, shown one tick earlier.
+    lead = 0 if window.label == "start" else window.size
+    lead -= _closed_right(window)
     grid = WindowGrid(window.size, window.hop, window.offset - lead)
     return Node(replace(node.op, grid=grid, lead=lead, causal=window.label == "end", unit=window.unit), inputs)
+
+
+def _closed_right(window: HoppingWindow | ClosedWindow) -> bool:
+    """Whether windows have the events on their last border, and not those on their first."""
+    return (window.closed if isinstance(window, ClosedWindow) else "right" if window.label == "end" else "left"
+            ) == "right"

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.clock import TickUnit
-from whimbrel.expr import Expr, Reduced, trace
+from whimbrel.errors import PlanError
+from whimbrel.expr import Expr, Reduced, trace, when
 from whimbrel.plan.value_state import Multiset, Objects, Sketch
 
 State = tuple[Any, ...]
@@ -160,6 +161,9 @@ class Aggregate(Reduced, ABC):
     takes_turned: ClassVar[bool] = False
     """Whether it takes unsigned integers of 64 bits less 2**63 each: its steps know."""
 
+    counter: ClassVar[type[Aggregate]]
+    """The aggregate that counts values; its own file sets it."""
+
     @abstractmethod
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         """Type of the value.
@@ -206,6 +210,32 @@ class Aggregate(Reduced, ABC):
         condition = trace(condition, where=f"{self.name}().where()")
         both = condition if self.condition is None else self.condition & condition
         return replace(self, condition=both)
+
+    def min_rows(self, rows: int) -> Expr:
+        """The value where enough rows count, otherwise null.
+
+        Parameters
+        ----------
+        rows : int
+            Fewest values that are not null, after ``where``; at least 1. Of ``count()``: fewest rows.
+
+        Returns
+        -------
+        Expr
+            An expression of two aggregates. It has no ``where``, so that comes before.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": [0, 1, 7], "x": [1.0, 2.0, 4.0]}, time="at")
+        >>> events.tumbling_window(5).aggregate(m=wb.mean(wb.col.x).min_rows(2)).collect()["m"].to_pylist()
+        [1.5, None]
+        """
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise PlanError(f"min_rows must be an integer of at least 1, got {rows!r}.",
+                            where=f"{self.show()}.min_rows({rows!r})", hint="Use min_rows(3) for three values or more.")
+        enough = self.counter(expr=self.expr, condition=self.condition) >= rows
+        return when(enough).then(self).otherwise(None)
 
     def show(self) -> str:
         """As the user wrote it."""

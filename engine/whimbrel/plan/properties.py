@@ -21,12 +21,14 @@ class WindowGrid:
 
     Where a `size` above the hop is not a multiple of it, ends are the event's start plus `size`, rounded as starts are.
     At any grid point T exactly those events are active that lie in the window that ends (or with "end": begins) there.
+    `shared`: an event on a border belongs to the windows on both of its sides, and lasts a hop longer.
     """
 
     size: int
     hop: int
     offset: int = 0
     label: Literal["start", "end"] = "start"
+    shared: bool = False
 
     @property
     def tumbling(self) -> bool:

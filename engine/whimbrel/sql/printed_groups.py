@@ -116,7 +116,7 @@ def _calendar_epochs(block: SqlBlock, relation: SqlRelation, op: CalendarWindow,
                      results: list[tuple[str, Expr]]) -> Iterator[SqlBlock]:
     """GROUP BY date_trunc('month', time) AS m, in the zone of the stream."""
     grid, size = op.windows.grid, op.windows.size
-    plain = op.windows.tumbling and op.windows.label == "start" and not grid.offset
+    plain = op.windows.tumbling and op.windows.label == "start" and not grid.offset and op.windows.borders.usual
     begins = grid.first_day == (_MONDAY if size.weeks else 0) and grid.zone == (relation.stream.schema.zone or "UTC")
     if not plain or not begins or size.show() not in _CALENDAR:
         return

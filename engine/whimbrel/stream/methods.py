@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from whimbrel.expr import Col, Column, Condition, Expr, Keys
     from whimbrel.operators import (
         Beginning,
+        Closed,
         Direction,
         Emit,
         GapRule,
@@ -744,7 +745,8 @@ class Methods:
         return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
     def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start",
-                        timezone: str | None = None, week_start: str = "monday") -> Self:
+                        closed: Closed | None = None, timezone: str | None = None,
+                        week_start: str = "monday") -> Self:
         """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
 
         Parameters
@@ -756,16 +758,19 @@ class Methods:
             Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
             ``"7d"``) on `week_start`.
         label : {"start", "end"}
+        closed : {"left", "right", "both", "none"}, optional
+            Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
+            "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
         timezone : str, optional
             Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
         week_start : {"monday", ..., "sunday"}
             The day on which windows in weeks begin, unless `offset` says it.
         """
-        return self._unary(operators.tumbling_window, size, offset=offset, label=label, timezone=timezone,
-                           week_start=week_start)
+        return self._unary(operators.tumbling_window, size, offset=offset, label=label, closed=closed,
+                           timezone=timezone, week_start=week_start)
 
     def hopping_window(self, size: Duration, hop: Duration, *, offset: Duration | None = None, label: Label = "start",
-                       timezone: str | None = None, week_start: str = "monday") -> Self:
+                       closed: Closed | None = None, timezone: str | None = None, week_start: str = "monday") -> Self:
         """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`.
 
         Parameters
@@ -779,15 +784,18 @@ class Methods:
             Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
             ``"7d"``) on `week_start`.
         label : {"start", "end"}
+        closed : {"left", "right", "both", "none"}, optional
+            Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
+            "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
         timezone : str, optional
             Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
         week_start : {"monday", ..., "sunday"}
             The day on which a hop in weeks begins, unless `offset` says it.
         """
-        return self._unary(operators.hopping_window, size, hop, offset=offset, label=label, timezone=timezone,
-                           week_start=week_start)
+        return self._unary(operators.hopping_window, size, hop, offset=offset, label=label, closed=closed,
+                           timezone=timezone, week_start=week_start)
 
-    def sliding_window(self, size: Duration, *, timezone: str | None = None) -> Self:
+    def sliding_window(self, size: Duration, *, closed: Closed = "right", timezone: str | None = None) -> Self:
         """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`.
 
         Parameters
@@ -795,7 +803,10 @@ class Methods:
         size : str, timedelta or int, > 0
             How long an event stays active. Months, quarters and years (``"1mo"``, ``"1q"``, ``"1y"``) are spans of the
             calendar. See :class:`whimbrel.operators.CalendarSlidingWindow`.
+        closed : {"left", "right", "both", "none"}
+            Which borders belong to the window before a time. "right" has the events at that time, "left" those that are
+            `size` old instead, "both" has both and "none" neither.
         timezone : str, optional
             The clock that months follow. Default: the zone of the stream, or UTC.
         """
-        return self._unary(operators.sliding_window, size, timezone=timezone)
+        return self._unary(operators.sliding_window, size, closed=closed, timezone=timezone)

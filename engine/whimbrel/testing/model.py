@@ -50,8 +50,8 @@ class Model(LifetimeWords, JoinWords):
         return replace(self, facts=oracle.hopping_window(self.facts, size, hop, **options),
                        windows=Windows(size, hop, **options))
 
-    def sliding_window(self, size: int) -> Model:
-        return replace(self, facts=oracle.sliding_window(self.facts, size))
+    def sliding_window(self, size: int, **options: Any) -> Model:
+        return replace(self, facts=oracle.sliding_window(self.facts, size, **options))
 
     def group_by(self, *names: str, **columns: Any) -> Model:
         return replace(self, keys={name: _col(name) for name in names} | _terms(columns))
@@ -59,6 +59,8 @@ class Model(LifetimeWords, JoinWords):
     def aggregate(self, *, emit: str = "change", fill: Any = False, **results: Any) -> Model:
         columns = _terms(results)
         bounded = any(each.bounded for each in columns.values())
+        windows = self.windows
+        bounded |= windows is not None and windows.closed == "both" and windows.hop == windows.size
         answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill,
                                 by_window=bounded or emit == "close" or fill is not False)
         return Model(answer, columns=(*self.keys, *columns))
@@ -126,6 +128,10 @@ class ModelAggregate(Term):
     def where(self, condition: Term) -> ModelAggregate:
         both = condition if self.condition is None else self.condition & condition
         return ModelAggregate(self.kind, self.of, both, self.options)
+
+    def min_rows(self, rows: int) -> Term:
+        enough = ModelAggregate("count", self.of, self.condition)
+        return Term(lambda seen: self(seen) if enough(seen) >= rows else None)
 
 
 class ModelWindowBound(Term):

@@ -219,7 +219,7 @@ class GroupAggregate(Operator):
     def ordered_columns(self, schemas: Sequence[Schema], known: Sequence[Properties]) -> Ordered:
         """Keys in an order, if results start with their rows."""
         grid = self.grid or known[0].grid
-        starts = known[0].instants if grid is None else grid.tumbling
+        starts = known[0].instants if grid is None else grid.tumbling and not grid.shared
         return ordered_values(self.keys, schemas[0], known[0].ordered) if starts else ()
 
     @property
@@ -374,13 +374,15 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     measures = tuple(distinct_aggregates(list(results.values()))) if computed else plain
     reduce = GroupAggregate(keys=keys, measures=measures)
     chain: list[Operator] = [reduce]
-    cells = calendar is not None and (filling or ((bounded or emit == "close") and not calendar.tumbling))
+    shared = calendar.shared if calendar is not None else grid is not None and grid.tumbling and grid.shared
+    each = bool(bounded) or emit == "close" or filling or shared  # a row for each window
+    cells = calendar is not None and (filling or shared or (each and not calendar.tumbling))
     if calendar is not None and cells:  # counted in cells, windows follow each other at one tick
         chain.append(CalendarCells(windows=calendar))
-        grid = WindowGrid(1 if calendar.tumbling else 2, 1)
+        grid = WindowGrid(1 if calendar.tumbling and not shared else 2, 1)
     unit = None if cells else schema.unit
-    if grid is not None and (bounded or filling or emit == "close"):
-        if grid.hop < grid.size:
+    if grid is not None and each:
+        if grid.hop < grid.size or grid.shared:
             chain.append(Chop(period=grid.hop, offset=grid.offset, unit=unit))
         if filling:
             chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=unit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks, format_instant
 from whimbrel.clock.calendar_grid import CalendarGrid, CalendarWindows
 from whimbrel.clock.calendar_span import CalendarSpan
+from whimbrel.clock.window_borders import WindowBorders
 from whimbrel.errors import KernelError, PlanError, near_match
 from whimbrel.kernels import Compiled, Kernel, Stateless
 from whimbrel.kernels.primitives.windows.calendar_cells import cells_of
@@ -81,8 +82,8 @@ class CalendarWindow(Operator):
     def reach(self, *inputs: Reach) -> Reach | None:
         windows = self.windows
         if windows.label == "end":
-            return inputs[0].wider(windows.longest_step, 0, windows.longest)
-        return inputs[0].wider(0, windows.longest_step, windows.longest)
+            return inputs[0].wider(windows.longest_step + 1, 0, windows.longest)
+        return inputs[0].wider(0, windows.longest_step + 1, windows.longest)
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         windows, grid = self.windows, self.windows.grid
@@ -91,9 +92,11 @@ class CalendarWindow(Operator):
             cell = grid.number_at_or_after(start) if wanted.starting else int(
                 windows.first_active(np.array([grid.number(start)]))[0])
             start = grid.bound(cell) if windows.label == "start" else grid.bound(cell - 1) + 1
+            start -= windows.borders.late_start if wanted.starting else windows.borders.late_end
         if end != INF:
             cell = grid.number(end - 1)
             end = grid.bound(cell + 1) if windows.label == "start" else grid.bound(cell) + 1
+            end -= windows.borders.late_start
         return (wanted.starts(start, end),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
@@ -108,6 +111,7 @@ class CalendarWindow(Operator):
         parts += [f"week_start={WEEKDAYS[weekday]!r}"] if grid.step.weeks and weekday else []
         parts += [f"offset={grid.offset}"] if grid.offset else []
         parts += [f"label={windows.label!r}"] if windows.label != "start" else []
+        parts += [] if windows.borders.usual else [f"closed={windows.borders.closed!r}"]
         return f"{'tumbling' if windows.tumbling else 'hopping'}_window({', '.join(parts)})"
 
 
@@ -121,9 +125,13 @@ class CalendarKernel(Stateless):
         batch = starts_only(batch)
         if not len(batch):
             return batch
-        cells = numbered(self.windows, batch.sync, self.window.show())
-        return batch.having(sync=self.windows.times(cells), ends=self.windows.times(self.windows.ends(cells)), ids=None,
+        windows, borders, where = self.windows, self.windows.borders, self.window.show()
+        cells = numbered(windows, batch.sync + borders.late_start, where)
+        same = borders.late_start == borders.late_end
+        ends = windows.ends(cells if same else numbered(windows, batch.sync + borders.late_end, where))
+        rows = batch.having(sync=windows.times(cells), ends=windows.times(ends), ids=None,
                             began=batch.first_start if self.window.remembers else None)
+        return rows.take(np.flatnonzero(cells < ends)) if borders.closed == "none" else rows
 
     def output_watermark(self, watermark: int) -> int:
         if watermark in (INF, MIN_TIME):
@@ -132,7 +140,7 @@ class CalendarKernel(Stateless):
 
 
 def numbered(windows: CalendarWindows, times: Ticks, where: str) -> Ticks:
-    """The cell with which the event of each time starts."""
+    """The cell of each time, rounded as the starts of windows are."""
     low, high = int(times.min()), int(times.max())
     grid = windows.grid
     first_tick, last_tick = grid.range
@@ -153,7 +161,7 @@ def numbered(windows: CalendarWindows, times: Ticks, where: str) -> Ticks:
 
 
 def calendar_windows(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration | None,
-                     label: Literal["start", "end"], timezone: str | None, week_start: str) -> CalendarWindows | None:
+                     borders: WindowBorders, timezone: str | None, week_start: str) -> CalendarWindows | None:
     """The windows, if the calendar has to say when they begin; None where all are equally long.
 
     Raises
@@ -180,12 +188,12 @@ def calendar_windows(where: str, schema: Schema, size: Duration, hop: Duration, 
     if shorter:
         raise PlanError(f"The hop of a calendar window must not be longer than its size, got {step.show()!r} for "
                         f"{long.show()!r}.", where=where, hint="Use a longer size or a shorter hop.")
-    if label not in ("start", "end"):
-        raise PlanError(f"label must be 'start' or 'end', got {label!r}.", where=where,
+    if borders.label not in ("start", "end"):
+        raise PlanError(f"label must be 'start' or 'end', got {borders.label!r}.", where=where,
                         hint="Use 'end' for the time at which the result is settled.")
     ticks = 0 if offset is None else duration_ticks(offset, schema.unit, where=where)
     first = weekday_of(week_start, where) + _MONDAY if step.weeks and offset is None else 0
-    return CalendarWindows(CalendarGrid(step, zone, schema.unit, first, ticks), long, label)
+    return CalendarWindows(CalendarGrid(step, zone, schema.unit, first, ticks), long, borders)
 
 
 def weekday_of(name: Any, where: str) -> int:

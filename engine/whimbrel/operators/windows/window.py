@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from whimbrel.clock import (
     show_grid,
 )
 from whimbrel.clock.calendar_span import CalendarSpan
+from whimbrel.clock.window_borders import Closed, Label, WindowBorders
 from whimbrel.errors import PlanError
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.windows.calendar_sliding_window import CalendarSlidingWindow
 from whimbrel.operators.windows.calendar_window import CalendarWindow, calendar_windows, check_zone, weekday_of
+from whimbrel.operators.windows.closed_window import ClosedWindow, check_closed
+from whimbrel.operators.windows.sliding_borders import SlidingBorders
 from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import (
     KnownInput,
@@ -43,11 +46,9 @@ from whimbrel.plan import (
 )
 from whimbrel.temporal.bounds import HERE
 
-__all__ = ["Label"]
+__all__ = ["Closed", "Label"]
 
 _SOME = 'Use a duration such as "5m", or 5 if time is an integer.'
-
-Label = Literal["start", "end"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,7 +154,7 @@ class HoppingWindow(Operator):
 
 @fluent
 def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None = None, label: Label = "start",
-                    timezone: str | None = None, week_start: str = "monday") -> HoppingWindow | CalendarWindow:
+                    closed: Closed | None = None, timezone: str | None = None, week_start: str = "monday") -> Operator:
     """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
 
     Parameters
@@ -165,18 +166,21 @@ def tumbling_window(schema: Schema, size: Duration, *, offset: Duration | None =
         Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
         ``"7d"``) on `week_start`.
     label : {"start", "end"}
+    closed : {"left", "right", "both", "none"}, optional
+        Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
+        "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
     timezone : str, optional
         Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
     week_start : {"monday", ..., "sunday"}
         The day on which windows in weeks begin, unless `offset` says it.
     """
-    return _window(f"tumbling_window({size!r})", schema, size, size, offset, label, timezone, week_start)
+    return _window(f"tumbling_window({size!r})", schema, size, size, offset, label, closed, timezone, week_start)
 
 
 @fluent
 def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Duration | None = None,
-                   label: Label = "start", timezone: str | None = None,
-                   week_start: str = "monday") -> HoppingWindow | CalendarWindow:
+                   label: Label = "start", closed: Closed | None = None, timezone: str | None = None,
+                   week_start: str = "monday") -> Operator:
     """Round lifetimes to windows of `size`, one every `hop`. See :class:`whimbrel.operators.HoppingWindow`.
 
     Parameters
@@ -190,19 +194,24 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
         Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
         ``"7d"``) on `week_start`.
     label : {"start", "end"}
+    closed : {"left", "right", "both", "none"}, optional
+        Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
+        "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
     timezone : str, optional
         Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
     week_start : {"monday", ..., "sunday"}
         The day on which a hop in weeks begins, unless `offset` says it.
     """
-    return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label, timezone, week_start)
+    return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label, closed, timezone, week_start)
 
 
 def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration | None, label: Label,
-            timezone: str | None, week_start: str) -> HoppingWindow | CalendarWindow:
+            closed: Closed | None, timezone: str | None, week_start: str) -> Operator:
     check_zone(timezone, where)
+    check_closed(closed, where)
     weekday = weekday_of(week_start, where)
-    windows = calendar_windows(where, schema, size, hop, offset, label, timezone, week_start)
+    borders = WindowBorders(label, closed)
+    windows = calendar_windows(where, schema, size, hop, offset, borders, timezone, week_start)
     if windows is not None:
         return CalendarWindow(windows=windows)
     begin = grid_offset(hop, schema.unit, offset, where=where)
@@ -210,7 +219,9 @@ def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: D
                       for span in (size, hop, "1d" if weekday else None))
     if offset is None and begin:  # weeks
         begin = (begin + weekday * day) % hop
-    return HoppingWindow(size=size, hop=hop, offset=begin, label=label, unit=schema.unit)
+    if closed is None or borders.usual:
+        return HoppingWindow(size=size, hop=hop, offset=begin, label=label, unit=schema.unit)
+    return ClosedWindow(size=size, hop=hop, offset=begin, label=label, closed=closed, unit=schema.unit)
 
 
 class HoppingKernel(Stateless):
@@ -318,8 +329,8 @@ class SlidingWindow(Operator):
 
 
 @fluent
-def sliding_window(schema: Schema, size: Duration, *,
-                   timezone: str | None = None) -> SlidingWindow | CalendarSlidingWindow:
+def sliding_window(schema: Schema, size: Duration, *, closed: Closed = "right",
+                   timezone: str | None = None) -> Sequence[Operator]:
     """Set the duration of each event to `size`. See :class:`whimbrel.operators.SlidingWindow`.
 
     Parameters
@@ -327,15 +338,22 @@ def sliding_window(schema: Schema, size: Duration, *,
     size : str, timedelta or int, > 0
         How long an event stays active. Months, quarters and years (``"1mo"``, ``"1q"``, ``"1y"``) are spans of the
         calendar. See :class:`whimbrel.operators.CalendarSlidingWindow`.
+    closed : {"left", "right", "both", "none"}
+        Which borders belong to the window before a time. "right" has the events at that time, "left" those that are
+        `size` old instead, "both" has both and "none" neither.
     timezone : str, optional
         The clock that months follow. Default: the zone of the stream, or UTC.
     """
-    check_zone(timezone, f"sliding_window({size!r})")
+    where = f"sliding_window({size!r})"
+    check_zone(timezone, where)
+    check_closed(closed, where)
     span = CalendarSpan.of(size)
+    window: Operator
     if span is not None and span.unit == "mo" and span.count > 0 and schema.unit is not None:
-        return CalendarSlidingWindow(size=span, zone=timezone or schema.zone or "UTC", unit=schema.unit)
-    ticks = duration_ticks(size, schema.unit, where=f"sliding_window({size!r})")
-    return SlidingWindow(size=ticks, unit=schema.unit)
+        window = CalendarSlidingWindow(size=span, zone=timezone or schema.zone or "UTC", unit=schema.unit)
+    else:
+        window = SlidingWindow(size=duration_ticks(size, schema.unit, where=where), unit=schema.unit)
+    return [window] if closed == "right" else [window, SlidingBorders(closed=closed)]
 
 
 class SlidingKernel(Stateless):

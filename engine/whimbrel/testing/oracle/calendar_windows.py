@@ -8,7 +8,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from whimbrel.testing.oracle.events import Event
-from whimbrel.testing.oracle.lifetimes import Label
+from whimbrel.testing.oracle.lifetimes import Closed, Label
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Span = tuple[int, str]
@@ -56,12 +56,25 @@ def later(day: date, span: Span) -> date:
 
 
 def calendar_window(facts: Iterable[Event], size: Span, hop: Span, *, zone: str = "UTC",
-                    anchor: date = date(1970, 1, 1), label: Label = "start") -> list[Event]:
+                    anchor: date = date(1970, 1, 1), label: Label = "start",
+                    closed: Closed | None = None) -> list[Event]:
     """An event of a cell is active until the cell that has the day `size` after the cell's first day.
 
-    Label "end": an event between two bounds is one of the later bound.
+    Label "end": an event between two bounds is one of the later bound. An event on a bound is taken for one a second
+    earlier if it belongs to what is before, and for one a second later if it belongs to what follows. With both it
+    lasts from the start of the one to the end of the other, with none only where both are active.
     """
-    return [_window(event, size, hop, zone, anchor, label) for event in facts]
+    usual = "right" if label == "end" else "left"
+    before = {usual: 0, "left" if usual == "right" else "right": 1 if label == "end" else -1}
+    out = []
+    for time, _, payload in facts:
+        sides = sorted([(time + before[side], time, payload) for side in ("left", "right")
+                        if closed in (None, side, "both", "none") and (closed is not None or side == usual)],
+                       key=lambda event: event[0])
+        found = [_window(side, size, hop, zone, anchor, label) for side in sides]
+        start, end = ((found[-1][0], found[0][1]) if closed == "none" else (found[0][0], found[-1][1]))
+        out += [(start, end, payload)] if start < end else []
+    return out
 
 
 def _window(event: Event, size: Span, hop: Span, zone: str, anchor: date, label: Label) -> Event:

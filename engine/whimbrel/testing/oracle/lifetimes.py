@@ -12,6 +12,7 @@ from whimbrel.testing.oracle.events import INF, Event, Payload, Time
 from whimbrel.testing.oracle.stateless import Function
 
 Label = Literal["start", "end"]
+Closed = Literal["left", "right", "both", "none"]
 
 
 def floor_to(time: Time, hop: int, offset: int) -> Time:
@@ -24,13 +25,14 @@ def ceil_to(time: Time, hop: int, offset: int) -> Time:
     return time + (offset - time) % hop
 
 
-def tumbling_window(facts: Iterable[Event], size: int, *, offset: int = 0, label: Label = "start") -> list[Event]:
+def tumbling_window(facts: Iterable[Event], size: int, *, offset: int = 0, label: Label = "start",
+                    closed: Closed | None = None) -> list[Event]:
     """Hopping with hop = size."""
-    return hopping_window(facts, size, size, offset=offset, label=label)
+    return hopping_window(facts, size, size, offset=offset, label=label, closed=closed)
 
 
-def hopping_window(facts: Iterable[Event], size: int, hop: int, *, offset: int = 0,
-                   label: Label = "start") -> list[Event]:
+def hopping_window(facts: Iterable[Event], size: int, hop: int, *, offset: int = 0, label: Label = "start",
+                   closed: Closed | None = None) -> list[Event]:
     """The window table, row by row.
 
     "label start: start := floor(start, hop), end := start + size. label end: start := ceil(start, hop). Size not a
@@ -38,6 +40,8 @@ def hopping_window(facts: Iterable[Event], size: int, hop: int, *, offset: int =
     equals the first rule when size is a multiple. "hop > size: events in the gaps are dropped": those `size` ticks or
     more away from the grid point that they snap to; the others last `size`. "Incoming duration is ignored."
     """
+    if closed not in (None, "right" if label == "end" else "left"):
+        return [event for fact in facts for event in _closed_window(fact, size, hop, offset, label, closed)]
     snap = floor_to if label == "start" else ceil_to
     if hop > size:
         near = [(snap(start, hop, offset), start, payload) for start, _, payload in facts]
@@ -46,9 +50,32 @@ def hopping_window(facts: Iterable[Event], size: int, hop: int, *, offset: int =
     return [event for event in moved if event[0] < event[1]]
 
 
-def sliding_window(facts: Iterable[Event], size: int) -> list[Event]:
-    """The start stays; end := start + size."""
-    return [(start, start + size, payload) for start, _, payload in facts]
+def _closed_window(fact: Event, size: int, hop: int, offset: int, label: Label, closed: str) -> list[Event]:
+    """An event is active at the grid points of the windows that it is in, one window after the other.
+
+    A window ends (label "end": is shown) at a grid point, or with gaps begins at one. It has what lies strictly between
+    its borders, and what lies on those that `closed` names.
+    """
+    start, _, payload = fact
+    shown = []
+    around = 2 * (size + hop)
+    for point in range(int(floor_to(start, hop, offset)) - around // hop * hop, int(start) + around, hop):
+        if label == "end":
+            begin, end = point - size, point
+        else:
+            begin = point if hop > size else point + hop - size
+            end = begin + size
+        if begin < start < end or (start == begin and closed in ("left", "both")) or (
+                start == end and closed in ("right", "both")):
+            shown.append(point)
+    return [(shown[0], shown[-1] + min(hop, size), payload)] if shown else []
+
+
+def sliding_window(facts: Iterable[Event], size: int, *, closed: Closed = "right") -> list[Event]:
+    """An event is active at the times whose window, the `size` ticks before them, has it."""
+    first, last = closed in ("left", "none"), closed in ("left", "both")
+    moved = [(start + first, start + size + last, payload) for start, _, payload in facts]
+    return [event for event in moved if event[0] < event[1]]
 
 
 def set_duration(facts: Iterable[Event], duration: int | Function | None) -> list[Event]:

@@ -25,6 +25,7 @@ class Windows:
     hop: int
     offset: int = 0
     label: Literal["start", "end"] = "start"
+    closed: Literal["left", "right", "both", "none"] | None = None
 
     def bounds(self, start: Any) -> tuple[Any, Any]:
         """The window of a result that begins at `start`.
