@@ -10,7 +10,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel.errors import WhimbrelError, near_match
+from whimbrel.plan import LOOKAHEAD_HINT
 from whimbrel.sql.positions import SqlText, plain_hint
+from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation, relation_of
 from whimbrel.sql.tables import as_table, reads_tables_only, table_stream
 from whimbrel.stream import Stream
@@ -80,6 +82,9 @@ class Binder:
         except WhimbrelError as error:
             if error.where.startswith("line "):
                 raise
+            if error.hint == LOOKAHEAD_HINT:
+                what, hint = refusal("lookahead")
+                raise self.text.error(what, node, hint) from None
             raise self.text.error(error.what, node, plain_hint(error.hint)) from None
 
 

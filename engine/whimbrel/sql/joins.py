@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from sqlglot import exp
 
 from whimbrel.expr import Col, Expr, end_time, lit, start_time
+from whimbrel.plan.lookahead import early_input
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.epochs import retimed
 from whimbrel.sql.join_conditions import JoinConditions, conjuncts, same_columns, sort_conditions
@@ -194,15 +195,30 @@ def related(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: 
                          size_ticks=left.size_ticks)
     residual = _residual(result, found, left, right, names, join, binder)
     on, how = _on(dict(found.keys) or None), kind.how
+    options = lookahead_option(left, right, found)
     if on is None:
-        stream = binder.step(join, lambda: left.stream.cross_join(right.stream, how=how, where=residual, suffix=suffix))
+        stream = binder.step(join, lambda: left.stream.cross_join(right.stream, how=how, where=residual, suffix=suffix,
+                                                                  **options))
     else:
         stream = binder.step(join, lambda: left.stream.join(right.stream, on, how=how, where=residual, suffix=suffix,
-                                                            nulls_equal=found.nulls_equal))
+                                                            nulls_equal=found.nulls_equal, **options))
     if keep[2]:
         before = stream
         stream = binder.step(join, lambda: before.set_duration(1))
     return replace(result, stream=stream)
+
+
+def lookahead_option(left: SqlRelation, right: SqlRelation, found: JoinConditions | None = None) -> dict[str, Any]:
+    """The option of a join of results of windows with a table, which never changes, or with rows of equal windows."""
+    windows = left.lives == right.lives == "window" and found is not None and any(
+        mine in {*left.bounds, *left.times} and theirs in {*right.bounds, *right.times} for mine, theirs in found.keys)
+    known = (left.table or right.table or windows) and _is_early(left, right)
+    return {"allow_lookahead": True} if known else {}
+
+
+def _is_early(left: SqlRelation, right: SqlRelation) -> bool:
+    """Whether one side could see results of the other before their window has closed."""
+    return early_input((left.stream.node.properties, right.stream.node.properties)) is not None
 
 
 def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: JoinKind, join: Any,
@@ -218,8 +234,13 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
             return "instant", 0, (left, right, False)
         sides = tuple(_in_epoch(side, size, found.epochs[0][number].size, join, binder)
                       for number, side in enumerate((left, right)))
-        step = max(size, *(side.step_ticks for side in sides))
-        return "window", step, (sides[0], sides[1], False)
+        if sides[0].step_ticks != sides[1].step_ticks:
+            what, hint = refusal("windows of two sizes")
+            raise binder.text.error(what, join, hint)
+        if size == 1 and _is_early(*sides):  # lifetimes of windows on two grids overlap, too
+            found.keys += [(NameScope(binder, left).find(first.column).column,
+                            NameScope(binder, right).find(second.column).column) for first, second in found.epochs]
+        return "window", sides[0].step_ticks, (sides[0], sides[1], False)
     if found.lower is not None and found.upper is not None and left.lives == right.lives == "instant":
         if found.lower == found.upper == 0:
             return "instant", 0, (left, right, False)
@@ -310,8 +331,9 @@ def _existing(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind
         theirs = binder.step(join, lambda: right.stream.with_columns(_one=lit(1)))
         keys = {"_one": "_one"}
     make: Callable[..., Stream] = mine.semi_join if kind.exists == "SEMI" else mine.anti_join
+    options = lookahead_option(left, right, found)
     stream = binder.step(join, lambda: make(theirs, _on(keys), where=residual, suffix=suffix,
-                                                nulls_equal=found.nulls_equal))
+                                            nulls_equal=found.nulls_equal, **options))
     if not found.keys:
         before = stream
         stream = binder.step(join, lambda: before.select(**{name: Col(name) for name in left.stream.schema.names}))

@@ -36,6 +36,9 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "join without times": (
         "This join relates no times, so each row would wait for its partner without end.",
         "Relate the times, such as {left} = {right} or BETWEEN, or use ASOF JOIN, a table or HOLD(t)."),
+    "lookahead": ("Results of a window would be used before the window has closed.",
+                  "Give both sides windows of one size, or join with a table."),
+    "windows of two sizes": ("Rows of windows of two sizes do not meet.", "Give both sides windows of one size."),
     "rows frame": ("ROWS counts rows before the current row, and rows without an order have none.",
                    "Add ORDER BY with the event time."),
     "following": ("A frame that ends after the current row looks ahead.", "End the frame at CURRENT ROW."),

@@ -16,6 +16,7 @@ from whimbrel.sql.binder import Binder
 from whimbrel.sql.common_types import common_type
 from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.join_conditions import conjuncts
+from whimbrel.sql.joins import lookahead_option
 from whimbrel.sql.quantified_predicates import OUTER, counts_of, is_quantified
 from whimbrel.sql.relation import SqlColumn, SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
@@ -102,7 +103,8 @@ def _value(node: Any, relation: SqlRelation, binder: Binder, query: Query) -> tu
         _check_lasting(value, node, binder)
         columns: dict[str, Expr] = {name: Col(value.columns[0].column)} | ({} if value.table else {mark: Lit(True)})
         one = binder.step(node, lambda: value.stream.select(**columns))
-        stream = binder.step(node, lambda: relation.stream.cross_join(one, how="left"))
+        stream = binder.step(node, lambda: relation.stream.cross_join(
+            one, how="left", **lookahead_option(relation, value)))
         widened = replace(relation, stream=stream, columns=(*relation.columns, SqlColumn(name, VALUES, name), *(
             () if value.table else (SqlColumn(mark, VALUES, mark),))))
         return widened, _column(name) if value.table else _or_of_nothing(select, name, mark, relation, binder)
@@ -321,6 +323,7 @@ def _looked_up(relation: SqlRelation, value: SqlRelation, keys: list[Expr], name
     right = binder.step(node, lambda: value.stream.select(
         **theirs, **{names[0]: Col(inside[-1]), names[1]: Lit(True)}))
     left = binder.step(node, lambda: own.with_columns(**mine))
-    joined = binder.step(node, partial(left.join, right, list(on), how="left", nulls_equal=nulls_equal))
+    joined = binder.step(node, partial(left.join, right, list(on), how="left", nulls_equal=nulls_equal,
+                                       **lookahead_option(relation, value)))
     kept: dict[str, Expr] = {name: Col(name) for name in (*own.schema.names, *names)}
     return binder.step(node, lambda: joined.select(**kept))

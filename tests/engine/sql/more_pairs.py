@@ -285,7 +285,23 @@ def _numbered_by_time() -> wb.Stream:
         *TCP.schema.names, n=col._rank)
 
 
+def _counts_of_two() -> wb.Stream:
+    counts = TCP.tumbling_window(60).group_by("srcIP").aggregate(
+        window_start=wb.window_start(), window_end=wb.window_end(), n=wb.count()).select(
+            "window_start", "window_end", "srcIP", "n")
+    bytes_ = TCP.tumbling_window(60).group_by("destIP").aggregate(
+        window_start=wb.window_start(), window_end=wb.window_end(), s=wb.max(col.len)).select(
+            "window_start", "window_end", "destIP", "s")
+    return counts.join(bytes_, {"srcIP": "destIP", "window_end": "window_end"}).select("srcIP", "n", "s")
+
+
 NUMBERS: dict[str, Pair] = {
+    "windows that meet": (
+        ("SELECT a.srcIP, a.n, b.s FROM (SELECT window_start, window_end, srcIP, count(*) AS n FROM TUMBLE(TCP, time, 60) "
+         "GROUP BY window_start, window_end, srcIP) a JOIN (SELECT window_start, window_end, destIP, max(len) AS s FROM "
+         "TUMBLE(TCP, time, 60) GROUP BY window_start, window_end, destIP) b ON a.srcIP = b.destIP AND "
+         "a.window_start = b.window_start AND a.window_end = b.window_end"),
+        _counts_of_two),
     "the largest rows of each window": (
         ("SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY len DESC) AS rn "
          "FROM TABLE(TUMBLE(TABLE TCP, DESCRIPTOR(time), 60))) WHERE rn <= 3"),

@@ -75,6 +75,22 @@ The window 'w' has this part already.
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Leave it out of OVER.
 """),
+    'lookahead': (
+        ('SELECT n FROM bids b ASOF JOIN (SELECT k, window_start AS ts, count(*) AS n FROM '
+         "TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k, window_start) w USING (k, ts)"), """
+Results of a window would be used before the window has closed.
+  where: line 1: SELECT n FROM bids b ASOF JOIN (SELECT k, window_start AS ts, count(*) AS n FROM TUMBLE(bids, ts, IN
+                                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Give both sides windows of one size, or join with a table.
+"""),
+    'windows of two sizes': (
+        ("WITH minutes AS (SELECT window_start AS m, count(*) AS n FROM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY "
+         "window_start)\nSELECT price, n FROM bids JOIN minutes ON ts = m"), """
+Rows of windows of two sizes do not meet.
+  where: line 2: SELECT price, n FROM bids JOIN minutes ON ts = m
+                                                ^^^^^^^^^^^^^^^^^
+  hint:  Give both sides windows of one size.
+"""),
     'value of a group': ('SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip', """
 'rank' must stand in GROUP BY or in an aggregate.
   where: line 1: SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip
