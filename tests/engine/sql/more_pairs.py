@@ -297,8 +297,9 @@ def _counts_of_two() -> wb.Stream:
 
 NUMBERS: dict[str, Pair] = {
     "windows that meet": (
-        ("SELECT a.srcIP, a.n, b.s FROM (SELECT window_start, window_end, srcIP, count(*) AS n FROM TUMBLE(TCP, time, 60) "
-         "GROUP BY window_start, window_end, srcIP) a JOIN (SELECT window_start, window_end, destIP, max(len) AS s FROM "
+        ("SELECT a.srcIP, a.n, b.s FROM (SELECT window_start, window_end, srcIP, count(*) AS n "
+         "FROM TUMBLE(TCP, time, 60) GROUP BY window_start, window_end, srcIP) a "
+         "JOIN (SELECT window_start, window_end, destIP, max(len) AS s FROM "
          "TUMBLE(TCP, time, 60) GROUP BY window_start, window_end, destIP) b ON a.srcIP = b.destIP AND "
          "a.window_start = b.window_start AND a.window_end = b.window_end"),
         _counts_of_two),

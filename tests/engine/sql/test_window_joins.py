@@ -34,7 +34,8 @@ TEXTS = [
     *(f"SELECT a.k, a.x, b.x AS y, a.window_end FROM {BIDS} a {how}JOIN {ASKS} b ON {MEET}" for how in ("", "LEFT ")),
     *(f"SELECT x, window_end FROM (SELECT * FROM {BIDS}) a WHERE {word}EXISTS (SELECT * FROM (SELECT * FROM {ASKS}) b "
       f"WHERE {MEET})" for word in ("", "NOT ")),
-    *(f"SELECT a.k, a.s, name, window_start FROM {SUMS[BIDS]} a {how}JOIN names n ON a.k = n.k" for how in ("", "LEFT ")),
+    *(f"SELECT a.k, a.s, name, window_start FROM {SUMS[BIDS]} a {how}JOIN names n ON a.k = n.k"
+      for how in ("", "LEFT ")),
     f"SELECT x, name, window_start FROM {BIDS} a LEFT JOIN names USING (k)",
     (f"SELECT name, window_start, window_end, sum(x) AS s FROM {BIDS} b JOIN names n ON b.k = n.k "
      "GROUP BY name, window_start, window_end"),
@@ -61,5 +62,5 @@ def test_the_answer_is_duckdbs(text: str) -> None:
 def test_windows_of_two_grids_meet_only_where_they_are_equal() -> None:
     """Their lifetimes overlap where their bounds differ."""
     other = BIDS.replace("'1' MINUTE", "'1' MINUTE, INTERVAL '10' SECOND")
-    found = wb.sql(f"SELECT a.x FROM {BIDS} a JOIN {other} b ON a.k = b.k AND a.window_start = b.window_start", **STREAMS)
+    found = wb.sql(f"SELECT a.x FROM {BIDS} a JOIN {other} b USING (k, window_start)", **STREAMS)
     assert found.collect().num_rows == 0
