@@ -109,7 +109,8 @@ def same_columns(names: list[str], left: SqlRelation, right: SqlRelation, join: 
             if divisors == (1, 1):
                 found.bound(None, 0)
         elif divisors[0] is not None and divisors[0] == divisors[1]:
-            epoch = Epoch(None, divisors[0], divisors[0], divisor=divisors[0])
+            column = exp.Column(this=exp.to_identifier(name, quoted=True))
+            epoch = Epoch(column, divisors[0], divisors[0], divisor=divisors[0])
             found.epochs.append((epoch, epoch))
         else:
             found.keys.append((mine, theirs))
