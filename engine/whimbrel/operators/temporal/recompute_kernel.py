@@ -126,14 +126,18 @@ class RecomputeKernel(Kernel):
 
     def _grow(self) -> None:
         """Extend the changed range by late rows near its end: to begin again costs more than a few rows."""
-        for late in self.late[np.searchsorted(self.late, earlier(self.changing, self.changes.back)):].tolist():
-            begin = earlier(late, self.changes.forward)
-            if begin > self.changing and self._rows_between(self.changing, begin) > _NEAR_ROWS:
-                break
-            self.changing = max(self.changing, self._after(late))
-
-    def _rows_between(self, since: int, until: int) -> int:
-        return sum(int(np.subtract(*np.searchsorted(batch.sync, (until, since)))) for batch in self.rows)
+        late = self.late[np.searchsorted(self.late, earlier(self.changing, self.changes.back)):]
+        if not len(late):
+            return
+        back, forward = self.changes.back + 1, self.changes.forward
+        begins = np.maximum(late, MIN_TIME + forward) - forward
+        ends = np.maximum.accumulate(np.append(self.changing, np.minimum(late, INF - back) + back))
+        apart = np.flatnonzero(begins > ends[:-1])
+        between = np.zeros(len(apart), np.int64)
+        for batch in self.rows:
+            between += np.searchsorted(batch.sync, begins[apart]) - np.searchsorted(batch.sync, ends[apart])
+        far = apart[between > _NEAR_ROWS]
+        self.changing = int(ends[far[0] if len(far) else -1])
 
     def _feed(self, since: int, until: int) -> None:
         """Let the operator read rows of a range of time."""
