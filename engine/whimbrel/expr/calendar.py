@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
-from whimbrel.expr.types import floor_months, floor_ticks
+from whimbrel.expr.types import ROUNDED_TIMES, floor_months, floor_ticks
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow
 
 _PARTS: dict[str, Callable[[Any], Any]] = {
@@ -29,11 +29,22 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
 
 def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     """The functions of ``.dt``."""
-    if expr.function != "dt.floor":
+    if expr.function not in ROUNDED_TIMES:
         return from_arrow(_PARTS[expr.function](x.arrow()).cast(pa.int64()))
+    if x.valid is not None:  # a null may hold any number
+        x = Value(x.type, np.where(x.valid, x.data, np.int64(0)), x.valid)
     months = floor_months(expr)
-    if months is not None:
-        return _floored_to_months(expr, x, months)
+    below = _floor(expr, x, scope) if months is None else _at_month(expr, x, months, "right", -1)
+    if expr.function == "dt.floor":
+        return below
+    above = _ceil(expr, x, below, scope) if months is None else _at_month(expr, x, months, "left", 0)
+    if expr.function == "dt.ceil":
+        return above
+    return Value(x.type, np.where(x.data - below.data < above.data - x.data, below.data, above.data), x.valid)
+
+
+def _floor(expr: Call, x: Value, scope: Scope) -> Value:
+    """The last point of the grid that is not after each time."""
     step, begin = (np.int64(ticks) for ticks in floor_ticks(expr, x.type))
     if x.type.tz in (None, "UTC"):
         return _floored(expr, x, step, begin, scope)
@@ -47,6 +58,27 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     near = Value(x.type, floored.data - (wall.data - x.data), x.valid)
     same_offset = from_arrow(pc.local_timestamp(near.arrow())).data == floored.data
     return Value(x.type, np.where(twice & same_offset, near.data, first), x.valid)
+
+
+def _ceil(expr: Call, x: Value, below: Value, scope: Scope) -> Value:
+    """The first point of the grid that is not before each time, where `below` are the last ones not after it."""
+    step, begin = (np.int64(ticks) for ticks in floor_ticks(expr, x.type))
+    zoned = x.type.tz not in (None, "UTC")
+    start = _floored(expr, from_arrow(pc.local_timestamp(x.arrow())), step, begin, scope) if zoned else below
+    data, bad = ints.add(start.data, step)
+    scope.refuse(bad & (x.data != below.data), x.valid, expr, lambda row: f"integer overflow: {at_row(x.data, row)} "
+                 f"rounded up is outside the range of {x.type}", "Cast the column to a coarser unit first, such as us.")
+    if not zoned:
+        return Value(x.type, np.where(x.data == below.data, x.data, data), x.valid)
+    first, last = (_instants(Value(start.type, data, x.valid), x.type.tz, ambiguous, expr)
+                   for ambiguous in ("earliest", "latest"))
+    above = np.where(first > x.data, first, last)
+    while True:  # a point that comes again lies between
+        between = _floor(expr, Value(x.type, above - 1, x.valid), scope).data
+        nearer = between > x.data
+        if not np.any(nearer):
+            return Value(x.type, np.where(x.data == below.data, x.data, above), x.valid)
+        above = np.where(nearer, between, above)
 
 
 def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
@@ -67,20 +99,20 @@ def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
     return np.repeat(found(each.arrow()), np.diff(np.append(begins, len(wall.data))))
 
 
-def _floored_to_months(expr: Call, x: Value, span: CalendarSpan) -> Value:
-    """The first moment of the month, quarter or year that each time is in."""
+def _at_month(expr: Call, x: Value, span: CalendarSpan, side: Literal["left", "right"], step: int) -> Value:
+    """The first moment of the month, quarter or year that each time is in, or of the next one."""
     grid = CalendarGrid(span, x.type.tz or "UTC", x.type.unit)
-    times = np.where(x.valid, x.data, 0) if x.valid is not None else np.asarray(x.data)
+    times = np.asarray(x.data)
     if not times.size:
         return Value(x.type, times, x.valid)
     low, high = int(times.min()), int(times.max())
     first, last = grid.range
     if low < first or high > last:
-        raise KernelError(f"dt.floor({span.show()!r}) needs times within years 1 to 9999 and the time unit, got "
+        raise KernelError(f"{expr.function}({span.show()!r}) needs times within years 1 to 9999 and the time unit, got "
                           f"{format_instant(low if low < first else high, x.type.unit, None)}.", where=expr.show(),
                           hint="Remove such rows first with where(...).")
     _, bounds = grid.around(low, high)
-    return Value(x.type, bounds[np.searchsorted(bounds, times, "right") - 1], x.valid)
+    return Value(x.type, bounds[np.searchsorted(bounds, times, side) + step], x.valid)
 
 
 def _floored(expr: Call, x: Value, step: np.int64, begin: np.int64, scope: Scope) -> Value:

@@ -28,6 +28,7 @@ from whimbrel.expr.types import (
     BOOL,
     COMPARISONS,
     LOGIC,
+    ROUNDED_TIMES,
     binary_types,
     choices,
     in_range,
@@ -206,7 +207,7 @@ def can_fail(expr: Expr) -> bool:
             return True
         case Unary(op) if op == "-":
             return True
-        case Call(function) if function == "dt.floor":
+        case Call(function) if function in ROUNDED_TIMES:
             return True
         case Call(function) if function not in FUNCTION_TABLE and not function.startswith(_NEVER_FAIL):
             return True

@@ -253,3 +253,27 @@ class TimeFunctions:
         ``"1y"`` give the first moment of the month, the quarter or the year.
         """
         return Call("dt.floor", (self.x,), (duration,))
+
+    def ceil(self, duration: Duration) -> Expr:
+        """Round up to a time grid.
+
+        The result is the first point not before the time, of the grid of :meth:`floor`.
+
+        Examples
+        --------
+        >>> from datetime import datetime
+        >>> import whimbrel as wb
+        >>> from whimbrel import col
+        >>> log = wb.from_arrow({"at": [datetime(2024, 2, 10, 9, 50)]}, time="at")
+        >>> row, = log.select(hour=col.at.dt.ceil("1h"), month=col.at.dt.ceil("1mo")).collect().to_pylist()
+        >>> print(row["hour"], row["month"])
+        2024-02-10 10:00:00 2024-03-01 00:00:00
+        """
+        return Call("dt.ceil", (self.x,), (duration,))
+
+    def round(self, duration: Duration) -> Expr:
+        """Round to the nearest point of a time grid.
+
+        The grid is that of :meth:`floor`. A time in the middle between two points is rounded up.
+        """
+        return Call("dt.round", (self.x,), (duration,))

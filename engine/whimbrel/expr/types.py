@@ -378,8 +378,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "dt.hour" | "dt.minute" | "dt.second" | "dt.millisecond" | "dt.microsecond":
             require(expr, t.is_timestamp(x) or t.is_time(x), f"{expr.function} takes a time", x)
             return INT
-        case "dt.floor":
-            require(expr, t.is_timestamp(x), "dt.floor takes a time", x)
+        case function if function in ROUNDED_TIMES:
+            require(expr, t.is_timestamp(x), f"{function} takes a time", x)
             if floor_months(expr) is None:
                 floor_ticks(expr, x)
             return x
@@ -461,20 +461,24 @@ def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
     return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other), compared=True), types, x)
 
 
+ROUNDED_TIMES = ("dt.floor", "dt.ceil", "dt.round")
+"""Functions that round times to a grid."""
+
+
 def floor_months(expr: Call) -> CalendarSpan | None:
-    """The step of ``dt.floor`` where it is in months, quarters or years."""
+    """The step of a rounded time where it is in months, quarters or years."""
     span = CalendarSpan.of(expr.options[0])
     return span if span is not None and span.unit == "mo" and span.count > 0 else None
 
 
 def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:
-    """The step of ``dt.floor`` in ticks of the column, and where its grid begins."""
+    """The step of a rounded time in ticks of the column, and where its grid begins."""
     try:
         ticks = duration_ticks(expr.options[0], x.unit)
     except WhimbrelError as error:
         raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if ticks <= 0:
-        raise ExpressionError("dt.floor needs a positive duration.", where=expr.show())
+        raise ExpressionError(f"{expr.function} needs a positive duration.", where=expr.show())
     return ticks, grid_offset(expr.options[0], x.unit)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from whimbrel.operators import Between
-from whimbrel.optimize.absorb_calendar import absorb_calendar, cancel_cells
+from whimbrel.optimize.absorb_calendar import absorb_calendar, cancel_cells, split_calendar
 from whimbrel.optimize.absorb_panes import absorb_panes
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_session import absorb_session
@@ -64,7 +64,7 @@ def notes_on_loops(node: Node) -> list[str]:
 
 
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
-    plans = recompute_late(fuse_periodic(_before_loops(roots)))
+    plans = rewrite(recompute_late(fuse_periodic(_before_loops(roots))), split_calendar)
     return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
 
 

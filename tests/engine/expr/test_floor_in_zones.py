@@ -25,9 +25,9 @@ CHANGES = {
 CASES = [(zone, change) for zone, changes in CHANGES.items() for change in changes]
 
 
-def floored(times: np.ndarray, zone: str, step: str) -> list[datetime]:
+def floored(times: np.ndarray, zone: str, step: str, function: str = "floor") -> list[datetime]:
     at = pa.array(times).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("s", zone))
-    log = wb.from_arrow(pa.table({"t": at}), time="t").select(f=col.t.dt.floor(step))
+    log = wb.from_arrow(pa.table({"t": at}), time="t").select(f=getattr(col.t.dt, function)(step))
     return [each.astimezone(UTC) for each in log.collect()["f"].to_pylist()]
 
 
@@ -52,6 +52,19 @@ def test_floors_never_go_back(zone: str, change: int, step: str) -> None:
     again = np.array([int(floor.timestamp()) for floor in found])
     assert (again <= times).all()
     assert floored(again, zone, step) == found, "a floor is its own floor"
+
+
+@pytest.mark.parametrize(("zone", "change"), CASES)
+@pytest.mark.parametrize("step", ["1mo", "1w", "1d", "6h", "1h", "15m"])
+def test_ceil_and_round_are_the_next_floor_and_the_nearest(zone: str, change: int, step: str) -> None:
+    times = np.arange(change - 30 * 3600, change + 30 * 3600, 450)
+    wide = np.arange(change - 35 * 86_400, change + 65 * 86_400, 450)
+    points = np.unique([int(floor.timestamp()) for floor in floored(wide, zone, step)])
+    low, high = points[np.searchsorted(points, times, "right") - 1], points[np.searchsorted(points, times, "left")]
+    expected = {"ceil": high, "round": np.where(times - low < high - times, low, high)}
+    for name, seconds in expected.items():
+        found = floored(times, zone, step, name)
+        assert [int(each.timestamp()) for each in found] == seconds.tolist(), name
 
 
 @pytest.mark.parametrize(("step", "starts"), [

@@ -54,6 +54,21 @@ def test_floor_to_a_grid():
         evaluate(col.t.dt.floor("5ms"), batch(t=times(NOON, unit="s")))
 
 
+def test_ceil_and_round():
+    of = batch(t=times(NOON, NOON.replace(hour=23, minute=29, second=59), None))
+    assert values(col.t.dt.ceil("1h"), of)[1:] == [(NOON + timedelta(days=1)).replace(hour=0, minute=0, second=0), None]
+    assert values(col.t.dt.round("1h"), of)[1].hour == 23
+    on_grid = batch(t=times(NOON.replace(minute=0, second=0, microsecond=0)))
+    assert values(col.t.dt.ceil("1h"), on_grid) == values(col.t, on_grid) == values(col.t.dt.round("1h"), on_grid)
+    half = batch(t=times(NOON.replace(minute=30, second=0, microsecond=0)))
+    assert values(col.t.dt.round("1h"), half) == values(col.t.dt.ceil("1h"), half), "half is rounded up"
+    far = batch(t=pa.array([2**63 - 5], pa.timestamp("ns")))
+    with pytest.raises(KernelError, match="rounded up is outside"):
+        evaluate(col.t.dt.ceil("1h"), far)
+    with pytest.raises(ExpressionError, match=r"dt\.ceil needs a positive"):
+        evaluate(col.t.dt.ceil("-1h"), of)
+
+
 @given(st.datetimes(datetime(2013, 1, 1), datetime(2014, 1, 1)))
 def test_floor_follows_the_clock_on_the_wall(moment):
     local = moment.replace(microsecond=0, tzinfo=UTC).astimezone(NEW_YORK)

@@ -96,6 +96,8 @@ class GroupAggregate(Operator):
         With a grid: whether results are labelled so that none is known before its start.
     unit : {"s", "ms", "us", "ns"} or None
         With a grid: what a tick is, for printing.
+    cell : str
+        With a grid in cells of a calendar: the cell, for printing.
     part : AggregatePhase
         Whether rows become values; or states, which are merged, and of which :class:`~whimbrel.operators.Finish` makes
         the same values: the first step may be done in several places.
@@ -129,6 +131,7 @@ class GroupAggregate(Operator):
     lead: int = 0
     causal: bool = True
     unit: TickUnit = None
+    cell: str = ""
     part: AggregatePhase = AggregatePhase.WHOLE
     removable: bool | None = None
     rows: Schema | None = None
@@ -325,7 +328,9 @@ class GroupAggregate(Operator):
             text = f"group_by({keys}).{text}"
         if self.condition is not None:
             text += f" where {self.condition.show()}"
-        return text if self.grid is None else f"{text} in windows of {show_ticks(self.grid.size, self.unit)}"
+        if self.grid is None:
+            return text
+        return f"{text} in windows of {self.cell or show_ticks(self.grid.size, self.unit)}"
 
 
 _known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] = WeakKeyDictionary()

@@ -122,6 +122,8 @@ class CalendarTimes(Operator):
     Parameters
     ----------
     windows : CalendarWindows
+    lasting : bool
+        Rows are panes, one for each hop. Each lasts until the last window that has it ends.
 
     Notes
     -----
@@ -142,12 +144,15 @@ class CalendarTimes(Operator):
     row_by_row: ClassVar[bool] = True
 
     windows: CalendarWindows
+    lasting: bool = False
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
         known = upstream[0]
+        if self.lasting:
+            return Properties(causal=known.causal, packed=known.packed, calendar=self.windows)
         return Properties(intervals_only=known.intervals_only, causal=known.causal, packed=known.packed,
                           apart=known.no_period())
 
@@ -158,23 +163,25 @@ class CalendarTimes(Operator):
         return by[0]
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return CalendarTimesKernel(self.windows)
+        return CalendarTimesKernel(self.windows, lasting=self.lasting)
 
     def show(self) -> str:
         zone = self.windows.grid.zone
-        return f"calendar_times({self.windows.show()[1]}{'' if zone == 'UTC' else f', {zone!r}'})"
+        lasting = f", lasting {self.windows.show()[0]}" if self.lasting else ""
+        return f"calendar_times({self.windows.show()[1]}{lasting}{'' if zone == 'UTC' else f', {zone!r}'})"
 
 
 class CalendarTimesKernel(Stateless):
     """Looks up when cells begin."""
 
-    def __init__(self, windows: CalendarWindows) -> None:
-        self.windows = windows
+    def __init__(self, windows: CalendarWindows, *, lasting: bool) -> None:
+        self.windows, self.lasting = windows, lasting
 
     def apply(self, batch: Batch) -> Batch:
         if not len(batch):
             return batch
-        start, end = self.windows.times(batch.sync), self.windows.times(batch.other)
+        ends = self.windows.ends(batch.sync) if self.lasting else batch.other
+        start, end = self.windows.times(batch.sync), self.windows.times(ends)
         rows = batch.having(sync=start, ends=end, began=None)
         if batch.ids is None and bool(np.any(start == end)):
             return rows.take(np.flatnonzero(start != end))

@@ -21,8 +21,10 @@ from whimbrel.kernels import Compiled, Stateless
 from whimbrel.operators import (
     AlterLifetime,
     AsofJoin,
+    CalendarWindow,
     Chop,
     ClipDuration,
+    ClosedWindow,
     Extend,
     Finish,
     GroupAggregate,
@@ -225,8 +227,15 @@ class SplitQuery:
 def _undivided(node: Node) -> str:
     """Why an aggregate cannot be merged from parts."""
     assert isinstance(node.op, GroupAggregate)
-    if not isinstance(node.inputs[0].op, HoppingWindow):
-        return "its aggregate is not over tumbling or hopping windows"
+    match node.inputs[0].op:
+        case HoppingWindow():
+            pass
+        case CalendarWindow():
+            return "its windows are of the calendar and not equally long"
+        case ClosedWindow():
+            return "its windows share or lack the events on their borders"
+        case _:
+            return "its aggregate is not over tumbling or hopping windows"
     unmerged = _unmerged(node.op, node.inputs[0].schema)
     return f"{', '.join(unmerged) or 'one of its aggregates'} cannot be merged from parts"
 
