@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 QUERIES: dict[str, Callable[[Stream], Stream]] = {
     "months": lambda s: s.group_by("k").tumbling_window("1mo", timezone="America/St_Johns").aggregate(
         n=wb.count(), since=wb.window_start()),
-    "weeks by day": lambda s: s.group_by("k").hopping_window("1w", "1d").aggregate(m=wb.mean(col.x), most=wb.max(col.x)),
+    "weeks by day": lambda s: s.group_by("k").hopping_window("1w", "1d").aggregate(
+        m=wb.mean(col.x), most=wb.max(col.x)),
     "both borders": lambda s: s.tumbling_window("4h", closed="both").aggregate(n=wb.count()),
     "a sliding month": lambda s: s.group_by("k").sliding_window("1mo", closed="left").aggregate(s=wb.sum(col.x)),
 }
