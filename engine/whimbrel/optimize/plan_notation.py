@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import ceil
 
 from whimbrel.batch import Schema
@@ -148,6 +149,11 @@ class _TimedPart:
             self.made[id(node)] = self._events(node)
         return self.made[id(node)]
 
+    def _columns(self, op: TemporalColumns, of: TimedEvents) -> TimedEvents:
+        """Events with more columns."""
+        self._runs("by position", op.keys)
+        return replace(of, columns={**of.columns, **{each.name: self.text.part(each, of) for each in op.parts}})
+
     def _events(self, node: Node) -> TimedEvents:
         match node.op:
             case Select() | Results(constants=()) as op:
@@ -162,16 +168,14 @@ class _TimedPart:
                 self._runs("a loop over places", op.per)
                 return self._loop(op, node)
             case TemporalColumns() as op:
-                self._runs("by position", op.keys)
-                of = self.events(node.inputs[0])
-                return replace(of, columns={**of.columns, **{each.name: self.text.part(each, of) for each in op.parts}})
+                return self._columns(op, self.events(node.inputs[0]))
             case TemporalSamples() as op:
                 self._runs("by position", op.keys)
                 of, self.every = self.events(node.inputs[1]), node.inputs[0].properties.duration
                 columns = {key: of.columns[key] for key in op.keys}
                 return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
-            case RecomputeRows(op=op):
-                of = self._events(Node(op, (node.inputs[1],)))
+            case RecomputeRows(ops=ops):
+                of = reduce(lambda events, op: self._columns(op, events), ops, self.events(node.inputs[1]))
                 self._runs("only where late rows are read", ())
                 return of
             case Recompute(op=op):

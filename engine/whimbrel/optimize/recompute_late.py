@@ -69,20 +69,25 @@ def _of_step(node: Node, changed: dict[int, _Changed], found: dict[tuple[int, tu
 
 
 def _by_row(node: Node, changed: dict[int, _Changed], found: dict[tuple[int, tuple[int, ...]], Node]) -> Node | None:
-    """The node that computes the events again which read late ones."""
-    if not isinstance(node.op, TemporalColumns) or column_bounds(node.op.parts).lookahead or _is_cheap(node.op):
+    """The node that computes the events again which read late ones: columns, and those that they read, at once."""
+    ops, rows = list[TemporalColumns](), node
+    while isinstance(rows.op, TemporalColumns | RecomputeRows):
+        below = [rows.op] if isinstance(rows.op, TemporalColumns) else rows.op.ops
+        ops, rows = [*below, *ops], rows.inputs[0 if isinstance(rows.op, TemporalColumns) else 1]
+    if not isinstance(node.op, TemporalColumns) or all(map(_is_cheap, ops)) or column_bounds(
+            part for op in ops for part in op.parts).lookahead:
         return None
-    steps = [node, *node.inputs]
-    while isinstance(steps[-1].op, Assume | Select):  # all rows, in the same order
-        steps += steps[-1].inputs
-    union = steps.pop()
+    steps, union = list[Node](), rows
+    while isinstance(union.op, Assume | Select):  # all rows, in the same order
+        steps.insert(0, union)
+        union, = union.inputs
     if not isinstance(union.op, Union) or id(union) not in changed:
         return None
     earlier: Node | None = changed[id(union)].earlier
-    for step in reversed(steps):
-        earlier = None if earlier is None else found.get((id(step.op), (id(earlier),)))
+    for op in [*(step.op for step in steps), *ops]:
+        earlier = None if earlier is None else found.get((id(op), (id(earlier),)))
     late = changed[id(union)].late
-    return None if earlier is None else Node(RecomputeRows(op=node.op), (earlier, *node.inputs, late))
+    return None if earlier is None else Node(RecomputeRows(ops=tuple(ops)), (earlier, rows, late))
 
 
 def _is_cheap(op: TemporalColumns) -> bool:

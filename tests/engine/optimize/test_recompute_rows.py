@@ -20,11 +20,10 @@ from whimbrel import col
 from whimbrel.batch import Field, Schema
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.temporal.event_positions import cut_at_round_times
-from whimbrel.operators.temporal import recompute_rows_kernel
 from whimbrel.plan import Node
 from whimbrel.run import Execution, collect_together
 from whimbrel.run.checkpoint import load, save
-from whimbrel.temporal import event_history
+from whimbrel.temporal import changed_event_kernel, event_history
 from whimbrel.testing.rows import BatchedRows
 
 LATENCIES = (0, 5, 40)
@@ -44,6 +43,9 @@ QUERIES: dict[str, Callable[[wb.Stream], wb.Stream]] = {
     "times by key": lambda log: log.group_by("k").select(s=wb.sum(col.x).past(6), a=col.x.ago(4)),
     "own function": lambda log: log.group_by("k").select(s=by_key(col.y).past(rows=3)),
     "time weighted": lambda log: log.group_by("k").select(s=wb.integral(col.x).past(rows=3)),
+    "nested": lambda log: log.group_by("k").select(m=wb.mean(col.x - col.x.previous()).past(rows=3), p=col.x.ago(5)),
+    "three stages": lambda log: log.select(d=(wb.max(col.x).past(7) - col.x).previous(),
+                                           e=wb.max(wb.mean(col.x).past(rows=3)).past(rows=5)),
     "one after the other": lambda log: log.group_by("k").select("k", s=wb.sum(col.y).past(rows=2)).group_by("k").select(
         d=col.s - col.s.previous()),
 }
@@ -73,7 +75,7 @@ def a_log(seed: int, lasting: int | Sequence[int]) -> wb.Stream:
 @pytest.fixture
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are answered a few at once, and histories forget soon."""
-    monkeypatch.setattr(recompute_rows_kernel, "_PORTION", 7)
+    monkeypatch.setattr(changed_event_kernel, "_PORTION", 7)
     monkeypatch.setattr(event_history, "_CROWDED", 9)
 
 
@@ -118,7 +120,8 @@ def test_batches_checkpoints_and_early_answers_change_nothing(name: str, tmp_pat
     (lambda log: log.group_by("k").select(p=col.x.previous()), 2),
     (lambda log: log.select(s=wb.sum(col.x).past(rows=4)), 5),
     (lambda log: log.group_by("k").select(s=wb.sum(col.x).past(rows=4).previous()), 6),
-    (lambda log: log.group_by("k").select(s=wb.sum(col.x).past(20)), 3)])
+    (lambda log: log.group_by("k").select(s=wb.sum(col.x).past(20)), 3),
+    (lambda log: log.group_by("k").select(s=wb.sum(col.x - col.x.previous()).past(rows=2)), 2 + 4)])
 def test_one_late_row_computes_those_again_that_read_it(query: Callable[[wb.Stream], wb.Stream], again: int) -> None:
     """Itself, the next events of its key that its window has, and one more at most."""
     at = [*range(5_000), *range(5_001, 10_000), 5_000]
@@ -147,7 +150,7 @@ def test_columns_that_are_slices_are_computed_by_each_band() -> None:
 
 
 def test_rows_are_put_aside_only_while_a_late_one_may_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recompute_rows_kernel, "_PORTION", 10)
+    monkeypatch.setattr(changed_event_kernel, "_PORTION", 10)
     at = [*range(350), *range(351, 400), 350]
     log = wb.from_arrow({"at": at, "seen": range(400), "x": at, "k": [0] * 400}, time="at", arrival="seen")
     bands = log.group_by("k").select(s=wb.sum(col.x).past(25)).at_latencies(0, 1_000)

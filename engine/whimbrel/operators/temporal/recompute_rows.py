@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import ClassVar
 
 from whimbrel.batch import Schema
@@ -28,16 +29,17 @@ class RecomputeRows(Operator):
 
     Parameters
     ----------
-    op : TemporalColumns
-        Makes the result of the rows.
+    ops : tuple of TemporalColumns
+        Make the result of the rows, one after the other.
 
     Notes
     -----
     A late row changes the rows of its key until it is too old for them: in ticks, and in events of the key that came
-    after it. Only these are computed again. A window of rows is cut at a time, so its value has the same bits wherever
-    late rows come before it. Shapes: the rows of the second input. State: that of `op`, for each key how long a late
-    row is still read, and rows that wait for the other inputs. Source: Jayarajan et al., TiLT (ASPLOS 2023), section 5:
-    boundary resolution, used for bands of Chandramouli et al., Impatience (ICDE 2018), section V.
+    after it. Only these are computed again. For the next operator they are changed rows, which count as late ones. A
+    window of rows is cut at a time, so its value has the same bits wherever late rows come before it. Shapes: the rows
+    of the second input. State: that of `ops`, for each key how long a late row is still read, and rows that wait for
+    the other inputs. Source: Jayarajan et al., TiLT (ASPLOS 2023), section 5: boundary resolution, used for bands of
+    Chandramouli et al., Impatience (ICDE 2018), section V.
 
     Examples
     --------
@@ -54,22 +56,30 @@ class RecomputeRows(Operator):
     arity: ClassVar[int] = 3
     relates_inputs: ClassVar[bool] = False
 
-    op: TemporalColumns
+    ops: tuple[TemporalColumns, ...]
 
     def schema(self, *upstream: Schema) -> Schema:
-        return self.op.schema(upstream[1])
+        return reduce(lambda schema, op: op.schema(schema), self.ops, upstream[1])
 
     def properties(self, *upstream: Properties) -> Properties:
-        return replace(self.op.properties(upstream[1]), intervals_only=True)
+        return replace(reduce(lambda known, op: op.properties(known), self.ops, upstream[1]), intervals_only=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        return self.op.parts.only(wanted).names, *self.op.requires(wanted, upstream[1]), frozenset()
+        added = frozenset[str]()
+        for op in reversed(self.narrowed(wanted).ops):
+            added |= op.parts.names
+            wanted, = op.requires(wanted)
+        return added, wanted, frozenset()
 
     def narrowed(self, wanted: frozenset[str]) -> RecomputeRows:
-        return replace(self, op=self.op.narrowed(wanted))
+        ops = list[TemporalColumns]()
+        for op in reversed(self.ops):
+            ops.insert(0, op.narrowed(wanted))
+            wanted, = op.requires(wanted)
+        return replace(self, ops=tuple(ops))
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return RecomputeRowsKernel(self.op.parts, self.op.keys, upstream[1], self.schema(*upstream))
+        return RecomputeRowsKernel(self.ops, upstream[1])
 
     def show(self) -> str:
-        return f"recompute_rows({self.op.show()})"
+        return f"recompute_rows({', '.join(op.show() for op in self.ops)})"
