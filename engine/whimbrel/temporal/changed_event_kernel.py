@@ -1,4 +1,4 @@
-"""Columns of an earlier result, evaluated again for events that read changed ones."""
+"""Kernel of temporal columns that evaluates only events that read changed ones."""
 
 from __future__ import annotations
 
