@@ -32,6 +32,7 @@ from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json
+from whimbrel.stream.read_packets import read_pcap
 from whimbrel.stream.read_signals import from_samples, read_audio, read_edf, read_wfdb
 from whimbrel.stream.recurrences import ema, iir
 from whimbrel.stream.restore import restore
@@ -84,6 +85,7 @@ __all__ = [
     "read_ipc",
     "read_json",
     "read_parquet",
+    "read_pcap",
     "read_wfdb",
     "replay",
     "restore",

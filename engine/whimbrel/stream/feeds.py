@@ -31,6 +31,7 @@ from whimbrel.connect.feeds.signals.waves import WavesFeed
 from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
+from whimbrel.connect.packets.packet_feed import PacketFeed
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import FEEDS, absent
 from whimbrel.operators import BlockSamples
@@ -109,6 +110,7 @@ redis = _stream_of(RedisFeed)
 socket = _stream_of(SocketFeed)
 synthetic = _stream_of(SyntheticFeed)
 tail = _stream_of(TailFeed)
+pcap = _stream_of(PacketFeed)
 udp = _stream_of(UdpFeed)
 waves = _stream_of(WavesFeed)
 websocket = _stream_of(WebSocketFeed)
@@ -150,8 +152,8 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
            "audio", "dead_letters", "directory", "flight", "http", "iterator", "kafka", "lsl", "mqtt", "nats",
-           "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse", "synthetic", "tail", "udp", "waves",
-           "websocket"]
+           "pcap", "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse", "synthetic", "tail", "udp",
+           "waves", "websocket"]
 
 
 if not TYPE_CHECKING:  # type checkers know the names

@@ -1,0 +1,1 @@
+"""Packets of captures: records of files, layers, fields and names."""
