@@ -151,7 +151,6 @@ class _TimedPart:
 
     def _columns(self, op: TemporalColumns, of: TimedEvents) -> TimedEvents:
         """Events with more columns."""
-        self._runs("by position", op.keys)
         return replace(of, columns={**of.columns, **{each.name: self.text.part(each, of) for each in op.parts}})
 
     def _events(self, node: Node) -> TimedEvents:
@@ -168,6 +167,7 @@ class _TimedPart:
                 self._runs("a loop over places", op.per)
                 return self._loop(op, node)
             case TemporalColumns() as op:
+                self._runs("by position", op.keys)
                 return self._columns(op, self.events(node.inputs[0]))
             case TemporalSamples() as op:
                 self._runs("by position", op.keys)
@@ -175,9 +175,8 @@ class _TimedPart:
                 columns = {key: of.columns[key] for key in op.keys}
                 return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
             case RecomputeRows(ops=ops):
-                of = reduce(lambda events, op: self._columns(op, events), ops, self.events(node.inputs[1]))
-                self._runs("only where late rows are read", ())
-                return of
+                self._runs("only where late rows are read", ops[-1].keys)
+                return reduce(lambda events, op: self._columns(op, events), ops, self.events(node.inputs[1]))
             case Recompute(op=op):
                 of = self._events(Node(op, (node.inputs[1],)))
                 self._runs("only within reach of late rows", ())
