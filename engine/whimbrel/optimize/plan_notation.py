@@ -175,7 +175,8 @@ class _TimedPart:
                 columns = {key: of.columns[key] for key in op.keys}
                 return TimedEvents(columns | {each.name: self.text.part(each, of) for each in op.parts}, (), of.whole)
             case RecomputeRows(ops=ops):
-                self._runs("only where late rows are read", ops[-1].keys)
+                self._runs("by position", ops[-1].keys)
+                self._runs("only where late rows are read", ())
                 return reduce(lambda events, op: self._columns(op, events), ops, self.events(node.inputs[1]))
             case Recompute(op=op):
                 of = self._events(Node(op, (node.inputs[1],)))
