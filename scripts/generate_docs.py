@@ -23,11 +23,12 @@ from whimbrel.stream.time_functions import FunctionsOfTime
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 TOPICS = {
-    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Between", "Assume", "AlignSamples"),
+    "Rows": ("Where", "SampleKeys", "Select", "Explode", "Union", "Unpivot", "Between", "DistinctWithin",
+             "Assume", "AlignSamples"),
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "Retime", "ClipDuration", "PointAtEnd", "Chop",
                   "Stitch", "Edges", "Resample"),
     "Windows": ("HoppingWindow", "ClosedWindow", "CalendarWindow", "SlidingWindow", "SlidingBorders",
-                "CalendarSlidingWindow", "SessionWindow", "LastRows", "Quantize"),
+                "CalendarSlidingWindow", "SessionWindow", "WholeWindow", "LastRows", "Quantize"),
     "Groups": ("GroupAggregate", "EpochAggregate", "TopK", "Pivot"),
     "Signals": ("Rewindow", "SegmentSamples", "Sync", "Zip", "OnClock", "FirFilter", "PolyphaseResample",
                 "DetectRanges", "ProcessBlocks"),

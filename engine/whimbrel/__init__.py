@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whimbrel import display
+from whimbrel.clock import WHOLE
 from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, PartitionWatermarks, ReplayClock
 from whimbrel.errors import SqlError, WhimbrelError
 from whimbrel.expr import (
@@ -98,6 +99,7 @@ __all__ = [
     "FILE_ORDER",
     "SEQUENCE",
     "WALL_CLOCK",
+    "WHOLE",
     "Checkpoints",
     "Comparison",
     "Estimate",

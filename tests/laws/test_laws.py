@@ -34,6 +34,7 @@ from whimbrel.operators import (
     RecomputeRows,
     SessionAggregate,
     Sort,
+    WholeWindow,
 )
 from whimbrel.plan import Operator, OrderingSpec
 from whimbrel.testing import BatchedRows, Query, check_operator, laws, oracle, strategies
@@ -105,6 +106,7 @@ MADE_BY_THE_PLANNER = {
     LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
     SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, RecomputeRows, CalendarCells,
     CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
+    WholeWindow,  # of logs only; in test_lifetimes.py
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.test_laws import INPUTS
+from whimbrel import optimize
 from whimbrel.testing import Query, check_operator, laws
 
 QUERIES = {
@@ -79,6 +80,8 @@ QUERIES = {
                                ".session_window(3, 9, emit='close').aggregate(s=wb.sum(col.n), z=wb.max(col.n))",
     "session_of_edges": ".group_by('key').aggregate(n=wb.count()).session_window(3)",
     "last_rows": ".last_rows(3)",
+    "distinct_within": ".distinct_within(5, by='key')",
+    "distinct_within_groups": ".group_by('key').distinct_within(3, by='k2').aggregate(n=wb.count(), s=wb.sum(col.x))",
     "last_row": ".group_by('key').last_rows(1)",
     "last_rows_by_key": ".group_by('key', third=col.x % 3).last_rows(2).aggregate(n=wb.count(), s=wb.sum(col.x))",
     "last_rows_of_edges": ".group_by('key').aggregate(n=wb.count()).group_by('key').last_rows(2)"
@@ -102,3 +105,19 @@ QUERIES = {
 def test_law(name: str, law: laws.Law) -> None:
     query = Query((QUERIES[name],))
     check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
+
+
+WHOLE_LOGS = {
+    "whole": ".tumbling_window(wb.WHOLE)",
+    "whole_by_key": ".group_by('key').tumbling_window(wb.WHOLE).aggregate(n=wb.count(), s=wb.sum(col.x),"
+                    " a=wb.first(col.x), hi=wb.max(col.y))",
+}
+
+
+@pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", WHOLE_LOGS)
+def test_a_whole_log(name: str, law: laws.Law, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Feeds are refused because they do not end; those of the laws do."""
+    monkeypatch.setattr(optimize, "check_limits", lambda _: None)
+    query = Query((WHOLE_LOGS[name],))
+    check_operator(query.build, INPUTS[0], reference=query.reference, laws=[law])

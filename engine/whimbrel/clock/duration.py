@@ -15,6 +15,9 @@ import pyarrow as pa
 from whimbrel.clock.ticks import TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
 
+WHOLE: Final = None
+"""The size of the window that has a whole log: ``tumbling_window(wb.WHOLE)``."""
+
 Duration = str | int | timedelta | np.timedelta64
 """What users may write wherever a span of time is asked for; pandas' and Arrow's durations, too."""
 

@@ -37,6 +37,7 @@ from whimbrel.operators.rows.assume_order import AssumeOrder
 from whimbrel.operators.rows.between import Between
 from whimbrel.operators.rows.block_samples import BlockSamples
 from whimbrel.operators.rows.changelog import Changelog
+from whimbrel.operators.rows.distinct_within import DistinctWithin, distinct_within
 from whimbrel.operators.rows.drop import drop
 from whimbrel.operators.rows.explode import Explode, ItemType, explode
 from whimbrel.operators.rows.finer_unit import FinerUnit
@@ -74,6 +75,7 @@ from whimbrel.operators.windows.last_rows import LastRows, last_rows
 from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.windows.sliding_borders import SlidingBorders
+from whimbrel.operators.windows.whole_window import WholeWindow
 from whimbrel.operators.windows.window import (
     Closed,
     HoppingWindow,
@@ -87,19 +89,19 @@ from whimbrel.operators.windows.window import (
 __all__ = [
     "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "AssumeOrder", "Beginning", "Between",
     "BlockSamples", "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog", "Chop",
-    "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction", "Edges",
-    "Emit", "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish", "FirFilter", "GapRule",
-    "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join", "Label", "LastRows",
-    "LateRows", "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot",
-    "PointAtEnd", "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "RecomputeRows",
-    "Resample", "Results", "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys", "SampleMethod",
-    "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule",
-    "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TemporalColumns",
-    "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WindowBound", "WindowLabel", "Zip", "above", "aggregate",
-    "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop", "clip_at", "clip_duration", "cross_join",
-    "detect", "distinct", "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join",
-    "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime",
-    "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
-    "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot", "where",
-    "with_columns", "zip",
+    "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction",
+    "DistinctWithin", "Edges", "Emit", "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish",
+    "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join",
+    "Label", "LastRows", "LateRows", "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern",
+    "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute",
+    "RecomputeRows", "Resample", "Results", "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys",
+    "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift",
+    "ShortRule", "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync",
+    "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound",
+    "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop",
+    "clip_at", "clip_duration", "cross_join", "detect", "distinct", "distinct_within", "drop", "edges",
+    "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot",
+    "point_at_end", "process", "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples",
+    "select", "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window",
+    "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
 ]

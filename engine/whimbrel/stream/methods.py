@@ -432,6 +432,18 @@ class Methods:
                            increasing=increasing, decreasing=decreasing, band=band, unit=unit,
                            known=self.node.properties)
 
+    def distinct_within(self, span: Duration, *, by: str | Expr | Sequence[str | Expr] = ()) -> Self:
+        """Keep the first event of each id within a span. See :class:`whimbrel.operators.DistinctWithin`.
+
+        Parameters
+        ----------
+        span : str, timedelta or int, > 0
+            An event is dropped if one of its id that was kept started less than this before it.
+        by : str, Expr or sequence of them
+            The id, in addition to the keys of ``group_by``.
+        """
+        return self._unary(operators.distinct_within, span, by=by, keys=self.keys)
+
     def drop(self, *names: str) -> Self:
         """Drop columns, and keep all others. See :class:`whimbrel.operators.Select`.
 
@@ -744,16 +756,17 @@ class Methods:
         """
         return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
-    def tumbling_window(self, size: Duration, *, offset: Duration | None = None, label: Label = "start",
+    def tumbling_window(self, size: Duration | None, *, offset: Duration | None = None, label: Label = "start",
                         closed: Closed | None = None, timezone: str | None = None,
                         week_start: str = "monday") -> Self:
         """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
 
         Parameters
         ----------
-        size : str, timedelta or int, > 0
-            Length of a window. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of the calendar. See
-            :class:`whimbrel.operators.CalendarWindow`.
+        size : str, timedelta, int or None, > 0
+            Length of a window. None, or ``wb.WHOLE``, is one window for the whole log: see
+            :class:`whimbrel.operators.WholeWindow`. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of
+            the calendar: see :class:`whimbrel.operators.CalendarWindow`.
         offset : str, timedelta or int
             Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
             ``"7d"``) on `week_start`.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, Self
 
-from whimbrel.testing.oracle import Event, Payload, Term, lifetimes, stateless, temporal
+from whimbrel.testing.oracle import Event, OracleColumns, Payload, Term, lifetimes, stateless, temporal
 
 
 class LifetimeWords:
@@ -73,6 +73,10 @@ class LifetimeWords:
 
     def session_window(self, timeout: int, max_duration: int | None = None, **options: Any) -> Self:
         return self._now(lifetimes.session_window(self.facts, timeout, max_duration, keys=self.keys, **options))
+
+    def distinct_within(self, span: int, *, by: str = "") -> Self:
+        keys = dict(self.keys) | ({by: OracleColumns()(by)} if by else {})
+        return self._now(lifetimes.distinct_within(self.facts, span, keys=keys))
 
     def last_rows(self, rows: int) -> Self:
         return self._now(lifetimes.last_rows(self.facts, rows, keys=self.keys))

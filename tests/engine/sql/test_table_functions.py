@@ -34,6 +34,8 @@ CALLS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "clip_duration": ("CLIP_DURATION(SET_DURATION(TCP, 9), 5)", lambda: TCP.set_duration(9).clip_duration(5)),
     "cross_join": ("CROSS_JOIN(TCP, SYN, how => 'left')", lambda: TCP.cross_join(SYN, how="left")),
     "distinct": ('"distinct"(TCP, srcIP, destIP)', lambda: TCP.distinct("srcIP", "destIP")),
+    "distinct_within": ("DISTINCT_WITHIN(TABLE TCP PARTITION BY srcIP, 30, by => 'destIP')",
+                        lambda: TCP.group_by("srcIP").distinct_within(30, by="destIP")),
     "drop": ('"drop"(TCP, len)', lambda: TCP.drop("len")),
     "edges": ("EDGES(TCP)", TCP.edges),
     "explode": ("EXPLODE(TCP, x, ARRAY[len, protocol])", lambda: TCP.explode("x", [col.len, col.protocol])),

@@ -253,6 +253,28 @@ def session_window(facts: Iterable[Event], timeout: int, max_duration: int | Non
     return answer
 
 
+def whole_window(facts: Iterable[Event]) -> list[Event]:
+    """All events last from the first one on."""
+    facts = list(facts)
+    first = min((start for start, _, _ in facts), default=0)
+    return [(first, INF, payload) for _, _, payload in facts]
+
+
+def distinct_within(facts: Iterable[Event], span: int, *, keys: Mapping[str, Function]) -> list[Event]:
+    """An event stays if none of its key that stayed started less than `span` before it; of one time the smallest."""
+    def rank(event: Event) -> list[object]:
+        return [event[0], *((value is None, 0 if value is None else value) for value in event[2].values()), event[1]]
+
+    stayed: dict[tuple[object, ...], Time] = {}
+    answer: list[Event] = []
+    for event in sorted(facts, key=rank):
+        key = tuple(of(event[2]) for of in keys.values())
+        if key not in stayed or event[0] - stayed[key] >= span:
+            stayed[key] = event[0]
+            answer.append(event)
+    return answer
+
+
 def last_rows(facts: Iterable[Event], rows: int, *, keys: Mapping[str, Function] | None = None) -> list[Event]:
     """An event ends where the `rows`-th of the events of its key that start strictly later starts."""
     groups: dict[tuple[object, ...], list[Event]] = {}
