@@ -27,8 +27,29 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def in_zone(expr: Call, x: Value, zone: str) -> Value:
+    """What the clock of a zone shows; of a time without a zone, when the clock of this zone shows it.
+
+    Of a time that the clock shows twice it is the later one. One that it skips has the offset from before.
+    """
+    times = x.arrow()
+    try:
+        if x.type.tz is not None:
+            return from_arrow(pc.local_timestamp(times.cast(pa.timestamp(x.type.unit, zone))))
+        found = from_arrow(pc.assume_timezone(times, zone, ambiguous="latest", nonexistent="latest"))
+    except pa.ArrowInvalid as error:
+        raise KernelError(str(error).splitlines()[0], where=expr.show()) from None
+    skipped = x.valid & (from_arrow(pc.local_timestamp(found.arrow())).data != x.data)
+    if not np.any(skipped):
+        return found
+    before = from_arrow(pc.local_timestamp(Value(found.type, found.data - 1, found.valid).arrow())).data
+    return Value(found.type, np.where(skipped, found.data + (x.data - before - 1), found.data), found.valid)
+
+
 def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     """The functions of ``.dt``."""
+    if expr.function == "dt.at_time_zone":
+        return in_zone(expr, x, expr.options[0])
     if expr.function not in ROUNDED_TIMES:
         return from_arrow(_PARTS[expr.function](x.arrow()).cast(pa.int64()))
     if x.valid is not None:  # a null may hold any number

@@ -13,11 +13,11 @@ from whimbrel.batch import Column, numpy_type
 from whimbrel.clock import format_instant, show_ticks, ticks_per_second
 from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
+from whimbrel.expr.cast_types import cast_type
 from whimbrel.expr.decimals import decimal_from, from_decimal
 from whimbrel.expr.nodes import Expr
 from whimbrel.expr.strings import per_distinct
 from whimbrel.expr.type_predicates import is_plain
-from whimbrel.expr.types import cast_type
 from whimbrel.expr.uuid_text import uuid_text
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers
 

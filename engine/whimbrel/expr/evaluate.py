@@ -26,6 +26,7 @@ from whimbrel.expr.numeric_functions import extreme, float_power, function_of_on
 from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.segment_values import segment_value
 from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
+from whimbrel.expr.try_cast import try_cast
 from whimbrel.expr.type_predicates import is_text
 from whimbrel.expr.types import (
     BOOL,
@@ -314,6 +315,8 @@ def _call(expr: Call, scope: Scope) -> Value:
             return function_of_one(expr.function, as_type(x, result, scope, expr))
         case "sign":
             return sign(x)
+        case "try_cast":
+            return try_cast(x, result, scope, expr)
         case function if function.startswith("str."):
             return string_function(expr, x)
         case _:

@@ -277,3 +277,19 @@ class TimeFunctions:
         The grid is that of :meth:`floor`. A time in the middle between two points is rounded up.
         """
         return Call("dt.round", (self.x,), (duration,))
+
+    def at_time_zone(self, zone: str) -> Expr:
+        """What a clock of a time zone shows, as a time without a zone.
+
+        Of a time without a zone it is the moment at which that clock shows it, with this zone: of two such moments the
+        later one. A time that the clock skips has the offset from before.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": pa.array([0], pa.timestamp("s", "UTC"))}, time="at")
+        >>> str(log.select(t=wb.col.at.dt.at_time_zone("Europe/Berlin")).collect()["t"][0])
+        '1970-01-01 01:00:00'
+        """
+        return Call("dt.at_time_zone", (self.x,), (zone,))

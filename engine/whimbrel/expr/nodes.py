@@ -202,7 +202,11 @@ class Expr(NumericMethods, TemporalMethods):
         The type is an Arrow type, its name (``"float32"``) or one of int, float, str, bool. A fraction is cut off; a
         value that does not fit is an error when it is met.
         """
-        return Cast(self, _data_type(type_, self))
+        return Cast(self, data_type(type_, self))
+
+    def try_cast(self, type_: pa.DataType | type | Text) -> Expr:
+        """Cast to another type, with null where `cast` is an error."""
+        return Call("try_cast", (self,), (str(data_type(type_, self)),))
 
     def field(self, name: Text) -> Expr:
         """Select a field of a struct, such as ``col.top.field("value")``."""
@@ -439,7 +443,8 @@ def _not_none(expr: Expr, op: Text, other: object) -> Expr:
     return lift(other)
 
 
-def _data_type(type_: Any, x: Expr) -> pa.DataType:
+def data_type(type_: Any, x: Expr) -> pa.DataType:
+    """The Arrow type of a type of Arrow or Python, or of a name."""
     if isinstance(type_, pa.DataType):
         return logical_type(type_)
     try:

@@ -14,6 +14,7 @@ from whimbrel.batch import Schema, SegmentType, logical_type
 from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
+from whimbrel.expr.cast_types import cast_type, type_in_zone
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.infer_return_type import row_function_type
@@ -30,11 +31,12 @@ from whimbrel.expr.nodes import (
     Scalar,
     Unary,
     When,
+    data_type,
     node,
 )
 from whimbrel.expr.segment_types import segment_call_type
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern
-from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_plain, is_text
+from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
@@ -383,6 +385,10 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             if floor_months(expr) is None:
                 floor_ticks(expr, x)
             return x
+        case "dt.at_time_zone":
+            return type_in_zone(expr, x)
+        case "try_cast":
+            return cast_type(expr, x, data_type(expr.options[0], expr))
         case function if function in FUNCTION_TABLE:
             if function == "str.count_matches" and expr.options[1]:
                 check_pattern(expr.options[0], 0, expr.show())
@@ -480,21 +486,3 @@ def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:
     if ticks <= 0:
         raise ExpressionError(f"{expr.function} needs a positive duration.", where=expr.show())
     return ticks, grid_offset(expr.options[0], x.unit)
-
-
-def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
-    """`target`, if Arrow knows how to cast to it."""
-    if x == target or (is_number(x) and t.is_boolean(target)):
-        return target
-    if (t.is_decimal(target) and (is_plain(x) or t.is_decimal(x))) or (t.is_decimal(x) and is_plain(target)):
-        return target
-    if isinstance(x, pa.UuidType) and target == pa.string():
-        return target
-    if isinstance(x, pa.BaseExtensionType) and target != x.storage_type:
-        raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show(),
-                              hint=f"Cast it to its storage type first: .cast(pa.{x.storage_type}).")
-    try:
-        pa.nulls(0, x).cast(target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # Arrow says so only when it is asked to cast
-        raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show()) from None
-    return target

@@ -32,6 +32,7 @@ from whimbrel.aggregates import (
     Var,
 )
 from whimbrel.expr import SQL_FUNCTIONS, Binary, Call, Cast, Col, Expr, Lit, Unary, When
+from whimbrel.expr.nodes import data_type
 from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 from whimbrel.sql.dialect import Whimbrel
@@ -226,6 +227,10 @@ class ScalarTexts:
                 return f"round({arguments[0]})" if digits == 0 else f"round({arguments[0]}, {digits})"
             case "str.contains", (text, regex):
                 return f"{'regexp_matches' if regex else 'contains'}({arguments[0]}, {self._literal(text, expr)})"
+            case "try_cast", (name,):
+                return f"TRY_{self.text(Cast(expr.args[0], data_type(name, expr)))}"
+            case "dt.at_time_zone", (zone,):
+                return f"({self._operand(expr.args[0], _ATOM)} AT TIME ZONE {self._literal(zone, expr)})"
             case "dt.floor", (step,) if step in _GRIDS:
                 return f"date_trunc('{_GRIDS[step]}', {arguments[0]})"
             case "dt.floor", (timedelta() as step,):

@@ -128,6 +128,8 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             return when(_compared("==", first, part("expression"))).then(Lit(None)).otherwise(first)
         case exp.Cast() if type(node) in (exp.Cast, exp.TsOrDsToDate):
             return _cast(node, scope)
+        case exp.TryCast() | exp.AtTimeZone():
+            return _converted(node, part(), scope)
         case exp.DPipe():
             return _text(node.this, scope) + _text(node.expression, scope)
         case exp.Concat():  # null counts as nothing here
@@ -314,3 +316,7 @@ def _cast(node: Any, scope: NameScope) -> Expr:
     return x.cast(type_)
 
 
+def _converted(node: Any, x: Expr, scope: NameScope) -> Expr:
+    if isinstance(node, exp.AtTimeZone):
+        return x.dt.at_time_zone(literal_text(node.args["zone"], scope, scalar))
+    return x.try_cast(arrow_type(node.args["to"], scope.binder.text))

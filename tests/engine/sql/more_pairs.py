@@ -48,6 +48,12 @@ EXPRESSIONS: dict[str, Pair] = {
                "FROM bids"),
               lambda: BIDS.select(first=col.ts.cast("date32") == date(1970, 1, 1), y=col.ts.dt.year, m=col.ts.dt.month,
                                   d=col.ts.dt.day)),
+    "casts that may fail": ("SELECT TRY_CAST(srcIP AS BIGINT) AS n, TRY_CAST(len AS DECIMAL(10, 2)) AS d FROM TCP",
+                            lambda: TCP.select(n=col.srcIP.try_cast("int64"), d=col.len.try_cast("decimal(10, 2)"))),
+    "clocks of time zones": (
+        ("SELECT ts AT TIME ZONE 'UTC' AS u, hour(ts AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo') + 1 AS h FROM bids"),
+        lambda: BIDS.select(u=col.ts.dt.at_time_zone("UTC"),
+                            h=col.ts.dt.at_time_zone("UTC").dt.at_time_zone("Asia/Tokyo").dt.hour + 1)),
     "decimals": ("SELECT CAST(len AS DECIMAL(10, 2)) AS x FROM TCP",
                  lambda: TCP.select(x=col.len.cast("decimal(10, 2)"))),
     "lifetimes as columns": ("SELECT start_time() AS since, end_time() AS until FROM SLIDE(TCP, 60)",

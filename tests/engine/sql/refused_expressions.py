@@ -209,6 +209,30 @@ row_number of rows of several windows is never final.
                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Add window_start to PARTITION BY, or the epoch.
 """),
+    'unknown time zone': ("SELECT ts AT TIME ZONE 'Mars' AS t FROM bids", """
+There is no time zone 'Mars'.
+  where: line 1: SELECT ts AT TIME ZONE 'Mars' AS t FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use a name such as 'Europe/Berlin'.
+"""),
+    'zone of a number': ("SELECT price AT TIME ZONE 'UTC' AS t FROM bids", """
+A clock shows times, got double.
+  where: line 1: SELECT price AT TIME ZONE 'UTC' AS t FROM bids
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side, such as CAST(x AS DOUBLE).
+"""),
+    'zone of a column': ("SELECT ts AT TIME ZONE k AS t FROM bids", """
+This function needs a literal text.
+  where: line 1: SELECT ts AT TIME ZONE k AS t FROM bids
+                                        ^
+  hint:  Write the text in quotes.
+"""),
+    'cast that no value has': ("SELECT TRY_CAST(ts AS BOOLEAN) AS t FROM bids", """
+Cannot cast timestamp[s] to bool.
+  where: line 1: SELECT TRY_CAST(ts AS BOOLEAN) AS t FROM bids
+                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast one side, such as CAST(x AS DOUBLE).
+"""),
     'over a stream': ('SELECT sum(price) OVER (PARTITION BY k) FROM bids', """
 The aggregate of a stream has no end.
   where: line 1: SELECT sum(price) OVER (PARTITION BY k) FROM bids
