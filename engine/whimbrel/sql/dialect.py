@@ -27,7 +27,7 @@ class TableArgument(exp.Expression):  # type: ignore[misc]
 class MergeStreams(exp.Expression):  # type: ignore[misc]
     """``MERGE a.t : b.t FROM a, b``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "tables": True}
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "tables": True, "with_": False}
 
 
 class MatchRows(exp.Expression):  # type: ignore[misc]

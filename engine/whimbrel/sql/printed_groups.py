@@ -147,6 +147,8 @@ def _windows(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys, result
                 call = f"HOP({block.source}, {ticks_text(hop, op.unit)}, {ticks_text(size, op.unit)}{shift})"
             else:
                 return
+        case CalendarWindow(windows=windows) if windows.tumbling and windows.size.unit == "mo":
+            call = f"TUMBLE({block.source}, INTERVAL '{windows.size.count}' MONTH)"
         case SessionWindow(timeout=timeout, max_duration=None, emit="close"):
             by = f" PARTITION BY {', '.join(name_text(name) for name, _ in op.keys)}" if op.keys else ""
             table = f"TABLE {block.source}{by}" if block.source.isidentifier() or by else block.source

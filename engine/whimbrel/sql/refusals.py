@@ -47,7 +47,6 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "lateral value": ("A value of LATERAL is of the rows inside.", "Compute it in the outer SELECT list."),
     "subquery in on": ("A subquery in ON of an outer join must choose rows of the side that may be missing.",
                        "Put the condition into WHERE, or into a subquery of that side."),
-    "copies of rows": ("{name} ALL counts copies of a row, and equal rows cannot be told apart.", "Use {name}."),
     "distinct on": ("DISTINCT ON needs ORDER BY with one more expression, which chooses the row of each key.",
                     "Use SELECT DISTINCT ON (k) ... ORDER BY k, x."),
     "distinct on and qualify": ("DISTINCT ON and QUALIFY are not part of one query.",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import Col, Lit, type_of, when
+from whimbrel.expr import Col, Lit, lit, type_of, when
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
@@ -19,6 +19,9 @@ from whimbrel.sql.scope import matching
 from whimbrel.stream import Stream
 
 Query = Callable[[Any, Binder], SqlRelation]
+
+COPY: Final = "_copy"
+"""The column of the number of a copy."""
 
 
 def set_operation(node: Any, binder: Binder, query: Query) -> SqlRelation:
@@ -36,24 +39,33 @@ def set_operation(node: Any, binder: Binder, query: Query) -> SqlRelation:
     if isinstance(node, exp.Union):
         both = united([left, right], node, binder)
         return both if every else distinct(both, node, binder)
-    if every:
-        what, hint = refusal("copies of rows", name=name)
-        raise binder.text.error(what, node, hint)
-    first = distinct(left, node, binder)
     names = list(left.stream.schema.names)
-    if isinstance(node, exp.Intersect):
-        stream = binder.step(node, lambda: first.stream.semi_join(right.stream, names, nulls_equal=True))
-    else:
-        stream = binder.step(node, lambda: first.stream.anti_join(right.stream, names, nulls_equal=True))
-    return first.after(stream)
+    first, second = (copies(left, node, binder), copies(right, node, binder)) if every else (
+        distinct(left, node, binder), right)
+    on = [*names, COPY] if every else names
+    keep = first.stream.semi_join if isinstance(node, exp.Intersect) else first.stream.anti_join
+    kept = binder.step(node, lambda: keep(second.stream, on, nulls_equal=True))
+    return left.after(binder.step(node, lambda: kept.select(*names)) if every else kept)
+
+
+def copies(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
+    """The rows with a number for each copy of a row, from 1."""
+    _check_complete(relation, node, binder)
+    stream = binder.step(node, lambda: relation.stream.group_by(*relation.stream.schema.names).top_k(
+        2**63 - 1, lit(1), ties=False, rank=COPY))
+    return relation.after(stream.ungroup())
 
 
 def distinct(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
     """Each row once, if the rows are known to be complete."""
+    _check_complete(relation, node, binder)
+    return relation.after(binder.step(node, relation.stream.distinct))
+
+
+def _check_complete(relation: SqlRelation, node: Any, binder: Binder) -> None:
     if relation.needs_epoch and not set(relation.times) & {each.column for each in relation.columns}:
         what, hint = refusal("endless distinct")
         raise binder.text.error(what, node, hint)
-    return relation.after(binder.step(node, relation.stream.distinct))
 
 
 def in_order_of(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder, name: str) -> SqlRelation:

@@ -99,7 +99,7 @@ def _result(statement: Statement, binder: Binder) -> Any:
     if statement.explained:
         return stream.explain()
     if order is not None or limit is not None or offset is not None:
-        return ordered(relation, tree, binder)
+        return ordered(relation, tree, binder, lambda wide: query(wide, binder))
     if statement.latencies:
         return stream.at_latencies(*statement.latencies)
     return stream

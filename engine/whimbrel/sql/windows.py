@@ -11,6 +11,7 @@ import numpy as np
 from sqlglot import exp
 
 from whimbrel.clock import duration_ticks
+from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import WhimbrelError
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import TableArgument
@@ -28,6 +29,8 @@ WINDOWS: Final[dict[str, tuple[str, ...]]] = {
     "HOLD": ("data",),
 }
 """Names of the arguments, in their order."""
+
+_SPANS: Final = {"MONTH": "mo", "QUARTER": "q", "YEAR": "y"}
 
 _DURATIONS: Final[tuple[str, ...]] = ("size", "slide", "gap", "step", "offset")
 _REQUIRED: Final = {"TUMBLE": ("size",), "HOP": ("slide", "size"), "SESSION": ("gap",), "CUMULATE": ("step", "size"),
@@ -57,6 +60,8 @@ def window_call(name: str, node: Any, binder: Binder, source: Callable[[Any], Sq
         raise binder.text.error(f"{name} needs a stream, and the rows of a table hold at all times.", node,
                                 'Pass a stream: wb.from_arrow(table, time="...").')
     _check_time(given.get("timecol"), relation, binder)
+    if name == "TUMBLE" and "offset" not in given and (span := _span(given["size"], relation)) is not None:
+        return _windowed(name, relation, {}, keys, node, binder, span)
     ticks: dict[str, int] = {key: _ticks(given[key], relation, binder) for key in _DURATIONS if key in given}
     for key, value in ticks.items():
         if value <= 0 and key != "offset":
@@ -65,8 +70,8 @@ def window_call(name: str, node: Any, binder: Binder, source: Callable[[Any], Sq
 
 
 def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: list[Any], node: Any,
-              binder: Binder) -> SqlRelation:
-    """The relation with the window of a call."""
+              binder: Binder, span: CalendarSpan | None = None) -> SqlRelation:
+    """The relation with the window of a call; ticks of months are nominal."""
     source, offset = relation.sources[0] if relation.sources else "", ticks.get("offset")
     match name:
         case "SLIDE":
@@ -75,6 +80,9 @@ def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: lis
         case "HOLD":
             stream = binder.step(node, lambda: relation.stream.set_duration(None))
             return replace(relation, stream=stream, lives="lasting")
+        case "TUMBLE" if span is not None:
+            nominal = int(duration_ticks("30d", relation.stream.schema.unit)) * span.count
+            window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(span.show()), nominal, nominal)
         case "TUMBLE":
             window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(ticks["size"], offset=offset),
                                ticks["size"], ticks["size"])
@@ -184,6 +192,16 @@ def _ticks(node: Any, relation: SqlRelation, binder: Binder) -> int:
             raise binder.text.error("Times of this stream are integers, so durations are integers too.", node,
                                     "Write the number of ticks.") from None
         raise binder.text.error(error.what, node, "Use a coarser duration.") from None
+
+
+def _span(node: Any, relation: SqlRelation) -> CalendarSpan | None:
+    """The months, quarters or years of an interval."""
+    count, unit = (node.this, node.args.get("unit")) if isinstance(node, exp.Interval) else (None, None)
+    word = "" if unit is None else unit.name.upper().removesuffix("S")
+    whole = isinstance(count, exp.Literal) and count.this.strip().isdigit() and int(count.this) > 0
+    if word not in _SPANS or not whole or relation.stream.schema.unit is None:
+        return None
+    return CalendarSpan.of(f"{count.this.strip()}{_SPANS[word]}")
 
 
 def windowed_stream(relation: SqlRelation) -> Stream:

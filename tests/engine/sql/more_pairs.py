@@ -123,6 +123,10 @@ GROUPS: dict[str, Pair] = {
                                                      m=wb.max(col.price))),
 }
 
+def _copies(stream: wb.Stream) -> wb.Stream:
+    return stream.group_by("srcIP").top_k(2**63 - 1, wb.lit(1), ties=False, rank="_copy").ungroup()
+
+
 JOINS: dict[str, Pair] = {
     "using": ("SELECT * FROM TCP a JOIN TCP b USING (srcIP, time)",
               lambda: TCP.join(TCP, "srcIP")),
@@ -156,6 +160,22 @@ JOINS: dict[str, Pair] = {
                                      lambda: TCP.sliding_window(60).select("srcIP").distinct().semi_join(
                                          TCP.sliding_window(60).select("destIP").select(srcIP=col.destIP), ["srcIP"],
                                          nulls_equal=True)),
+    "copies of one set without another": (
+        "SELECT srcIP FROM SLIDE(TCP, 60) EXCEPT ALL SELECT destIP FROM SLIDE(TCP, 60)",
+        lambda: _copies(TCP.sliding_window(60).select("srcIP")).anti_join(
+            _copies(TCP.sliding_window(60).select("destIP").select(srcIP=col.destIP)), ["srcIP", "_copy"],
+            nulls_equal=True).select("srcIP")),
+    "windows of months": (
+        ("SELECT window_start, window_end, k, count(*) AS n FROM TUMBLE(bids, ts, INTERVAL '3' MONTH) "
+         "GROUP BY window_start, window_end, k"),
+        lambda: BIDS.tumbling_window("3mo").group_by("k").aggregate(
+            window_start=wb.window_start(), window_end=wb.window_end(), n=wb.count()).select(
+                "window_start", "window_end", "k", "n")),
+    "merge after with": (
+        ("WITH long AS (SELECT time, len FROM TCP WHERE len > 10), all_ AS (SELECT time, protocol FROM TCP) "
+         "MERGE long.time : all_.time FROM long, all_"),
+        lambda: TCP.where(col.len > 10).select("time", "len").union(
+            TCP.select("time", "protocol").select(time=col.time, len=col.protocol))),
     "one set without another": ("SELECT srcIP FROM SLIDE(TCP, 60) EXCEPT SELECT destIP FROM SLIDE(TCP, 60)",
                                 lambda: TCP.sliding_window(60).select("srcIP").distinct().anti_join(
                                     TCP.sliding_window(60).select("destIP").select(srcIP=col.destIP), ["srcIP"],

@@ -123,11 +123,23 @@ EMIT must name latencies, or FINAL.
                                    ^^^^^^^^^^^^
   hint:  Use EMIT AT '1s', '1m'.
 """),
-    'order by': ('SELECT ip FROM hosts ORDER BY rank', """
+    'order by': ('SELECT DISTINCT ip FROM hosts ORDER BY rank', """
 ORDER BY needs a column of the result.
-  where: line 1: SELECT ip FROM hosts ORDER BY rank
-                                               ^^^^
+  where: line 1: SELECT DISTINCT ip FROM hosts ORDER BY rank
+                                                        ^^^^
   hint:  Put it in the SELECT list.
+"""),
+    'order of a union': ('SELECT ip FROM hosts UNION SELECT ip FROM hosts ORDER BY rank', """
+ORDER BY needs a column of the result.
+  where: line 1: ip FROM hosts UNION SELECT ip FROM hosts ORDER BY rank
+                                                                   ^^^^
+  hint:  Put it in the SELECT list.
+"""),
+    'order by nothing': ('SELECT ip FROM hosts ORDER BY rnk', """
+There is no column 'rnk'.
+  where: line 1: SELECT ip FROM hosts ORDER BY rnk
+                                               ^^^
+  hint:  Use 'rank'; the columns are ip, rank.
 """),
     'values': ("SELECT * FROM (VALUES (1), ('a')) AS v(x)", """
 A column of VALUES must have one type.
@@ -219,7 +231,7 @@ There is no time zone 'Mars'.
 A clock shows times, got double.
   where: line 1: SELECT price AT TIME ZONE 'UTC' AS t FROM bids
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Cast one side, such as CAST(x AS DOUBLE).
+  hint:  Cast it to a time first.
 """),
     'zone of a column': ("SELECT ts AT TIME ZONE k AS t FROM bids", """
 This function needs a literal text.

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 REFUSED = {
-    'copies of rows': ('SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts', """
-EXCEPT ALL counts copies of a row, and equal rows cannot be told apart.
-  where: line 1: SELECT ip FROM hosts EXCEPT ALL SELECT ip FROM hosts
-                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use EXCEPT.
-"""),
     'natural join': ('SELECT * FROM (SELECT rank AS r FROM hosts) NATURAL JOIN hosts', """
 NATURAL JOIN needs columns of the same names.
   where: line 1: * FROM (SELECT rank AS r FROM hosts) NATURAL JOIN hosts

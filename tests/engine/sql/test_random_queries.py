@@ -53,9 +53,9 @@ class Writer:
 
     def a_int(self, depth: int) -> str:
         x, y = self.any("int", depth), self.any("int", depth)
-        return self.draw.choice([f"({x} + {y})", f"({x} - {y})", f"({x} * {self.literal('int')})", f"(-{x})",
+        return self.draw.choice([f"({x} + {y})", f"({x} - {y})", f"({x} * {self.literal('int')})", f"(- {x})",
                                  f"abs({x})", f"({x} % 3)", f"length({self.any('text', depth)})", f"sign({x})",
-                                 self.common("int", depth)])
+                                 f"TRY_CAST({self.any('text', depth)} AS BIGINT)", self.common("int", depth)])
 
     def a_float(self, depth: int) -> str:
         x, n = self.any("float", depth), self.any("int", depth)
@@ -121,7 +121,7 @@ def query(draw: random.Random) -> str:
         case "set":
             other = Writer(draw, ["b"])
             second = ", ".join(f"{other.any(kind, 2)} AS c{number}" for number, kind in enumerate(kinds))
-            word = draw.choice(["UNION", "UNION ALL", "INTERSECT", "EXCEPT"])
+            word = draw.choice(["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
             return f"SELECT {values} FROM {tables}{where} {word} SELECT {second} FROM b"
         case "subquery":
             inner = Writer(draw, ["c"]).any("bool", 1)
@@ -132,7 +132,9 @@ def query(draw: random.Random) -> str:
                 f"a.x > (SELECT avg(c.x) FROM b AS c WHERE {inner})"])
             return f"SELECT {values} FROM a WHERE {test}".replace("b.", "a.")
         case "over":
-            return f"SELECT a.k, a.x, sum(a.x) OVER (PARTITION BY a.k) AS s, count(*) OVER () AS n FROM {tables}{where}"
+            ranked = f"rank() OVER (PARTITION BY a.k ORDER BY a.x{draw.choice(['', ' DESC'])}) AS r"
+            more = draw.choice(["count(*) OVER () AS n", ranked])
+            return f"SELECT a.k, a.x, sum(a.x) OVER (PARTITION BY a.k) AS s, {more} FROM {tables}{where}"
     return f"SELECT {values} FROM {tables}{where}"
 
 

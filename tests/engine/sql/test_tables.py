@@ -73,6 +73,10 @@ QUERIES = [
     "SELECT k FROM a UNION ALL SELECT k FROM b",
     "SELECT k FROM a INTERSECT SELECT k FROM b",
     "SELECT k FROM a EXCEPT SELECT k FROM b",
+    "SELECT k FROM a INTERSECT ALL SELECT k FROM b",
+    "SELECT k FROM a EXCEPT ALL SELECT k FROM b",
+    "SELECT k, x > 1 AS p FROM a EXCEPT ALL SELECT k, y > 10 FROM b",
+    "SELECT x, row_number() OVER (PARTITION BY k ORDER BY x DESC) AS n FROM a WHERE x IS NOT NULL",
     "SELECT x FROM a UNION SELECT 1.5",
     "SELECT n, s FROM (VALUES (1, 'x'), (2, 'y'), (NULL, 'z')) AS v(n, s) WHERE n > 1 OR n IS NULL",
     "SELECT 1 AS one, 'x' AS s",
@@ -134,10 +138,20 @@ def test_the_answer_is_duckdbs(text: str) -> None:
     "SELECT k, x FROM a ORDER BY k NULLS FIRST, 2",
     "SELECT x FROM a ORDER BY x DESC LIMIT 2", "SELECT x FROM a ORDER BY x LIMIT 2 OFFSET 1",
     "SELECT k, count(*) AS n FROM a GROUP BY k ORDER BY count(*), k",
+    "SELECT f FROM a ORDER BY k DESC, x, f", "SELECT x AS y FROM a ORDER BY f, y LIMIT 3",
+    "SELECT k FROM a GROUP BY k ORDER BY sum(x) DESC, k", "SELECT x AS n, k FROM a ORDER BY -n, a.k, f",
+    "WITH c AS (SELECT k, x FROM a) SELECT k FROM c ORDER BY x * x DESC, k",
 ])
 def test_the_order_of_the_outermost_query(text: str) -> None:
     ours = wb.sql(text, **TABLES).collect().drop(["start", "end"]).to_pylist()
     assert ours == duck(text, TABLES)
+
+
+def test_columns_of_the_order_alone_are_no_columns_of_the_stream() -> None:
+    stream = wb.sql("SELECT k FROM a ORDER BY x DESC LIMIT 2", **TABLES)
+    assert stream.schema.names == ("k",)
+    assert stream.collect().column_names == ["start", "end", "k"]
+    assert stream.where(wb.col.k == "a").collect().column_names == ["start", "end", "k"]
 
 
 def test_tables_of_pandas_and_polars() -> None:

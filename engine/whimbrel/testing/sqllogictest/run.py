@@ -132,7 +132,8 @@ def run_records(records: Sequence[LogicRecord], name: str = "", *,
 
 def rows_at(stream: Stream, now: int) -> list[tuple[Any, ...]]:
     """The rows of an answer that hold at a time, in the order of the query if it has one."""
-    found: pa.Table = Stream(stream.node, stream.keys, stream.group).collect()
+    rows = stream.rows if isinstance(stream, SortedStream) else stream
+    found: pa.Table = rows.collect()
     kept = found.filter(pc.and_(pc.less_equal(found["start"], now),
                                 pc.fill_null(pc.greater(found["end"], now), True)))
     if isinstance(stream, SortedStream):
