@@ -279,9 +279,9 @@ class TimeFunctions:
         return Call("dt.round", (self.x,), (duration,))
 
     def at_time_zone(self, zone: str) -> Expr:
-        """What a clock of a time zone shows, as a time without a zone.
+        """Read the clock of a time zone.
 
-        Of a time without a zone it is the moment at which that clock shows it, with this zone: of two such moments the
+        The result is a time without a zone. Of a time without a zone it is the moment at which that clock shows it, with this zone: of two such moments the
         later one. A time that the clock skips has the offset from before.
 
         Examples
