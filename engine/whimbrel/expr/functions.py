@@ -281,8 +281,8 @@ class TimeFunctions:
     def at_time_zone(self, zone: str) -> Expr:
         """Read the clock of a time zone.
 
-        The result is a time without a zone. Of a time without a zone it is the moment at which that clock shows it, with this zone: of two such moments the
-        later one. A time that the clock skips has the offset from before.
+        The result is a time without a zone. Of a time without a zone it is the moment at which that clock shows it: of
+        two such moments the later one. A time that the clock skips has the offset from before.
 
         Examples
         --------
