@@ -196,7 +196,10 @@ def _ticks(node: Any, relation: SqlRelation, binder: Binder) -> int:
 
 def _span(node: Any, relation: SqlRelation) -> CalendarSpan | None:
     """The months, quarters or years of an interval."""
-    count, unit = (node.this, node.args.get("unit")) if isinstance(node, exp.Interval) else (None, None)
+    if not isinstance(node, exp.Interval):
+        return None
+    count: Any = node.this
+    unit = node.args.get("unit")
     word = "" if unit is None else unit.name.upper().removesuffix("S")
     whole = isinstance(count, exp.Literal) and count.this.strip().isdigit() and int(count.this) > 0
     if word not in _SPANS or not whole or relation.stream.schema.unit is None:
