@@ -202,5 +202,5 @@ def _sortable(column: Column) -> pa.Array:
     try:
         pc.sort_indices(values.slice(0, 0))
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        return pa.array(map(repr, values.to_pylist()), pa.string())
+        return pa.array([None if value is None else repr(value) for value in values.to_pylist()], pa.string())
     return values
