@@ -276,7 +276,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
     "fill unknown": (lambda: log().tumbling_window(5).aggregate(a=wb.count(), fill={"b": 0}),
         PlanError, "fill names an unknown result 'b'.", "aggregate(fill={'b': 0})"),
     "fill word": (lambda: log().tumbling_window(5).aggregate(a=wb.count(), fill="zero"),
-        PlanError, "fill must be True, False or a dict of values, got 'zero'.", "aggregate(fill='zero')"),
+        PlanError, "fill must be True, False, 'previous' or a dict of values, got 'zero'.", "aggregate(fill='zero')"),
     "fill nowindow": (lambda: log().aggregate(a=wb.count(), fill=True),
         PlanError, "fill=True needs a tumbling or hopping window directly before aggregate().", "aggregate(...)"),
     "fill type": (lambda: log().tumbling_window(5).aggregate(a=wb.count(), fill={"a": "x"}),

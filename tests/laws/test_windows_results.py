@@ -30,6 +30,10 @@ QUERIES = {
     "close_uneven": ".group_by('key').hopping_window(7, 3, offset=1).aggregate(n=wb.count(), s=wb.sum(col.x),"
                     " since=wb.window_start(), until=wb.window_end(), emit='close')",
     "close_uneven_at_end": ".hopping_window(10, 4, label='end').aggregate(n=wb.count(), m=wb.min(col.y), emit='close')",
+    "fill_previous": ".group_by('key').tumbling_window(2).aggregate(n=wb.count(), m=wb.mean(col.x),"
+                     " a=wb.window_start(), fill='previous')",
+    "fill_previous_limit": ".group_by('key', 'k2').tumbling_window(2).aggregate(n=wb.count(), hi=wb.max(col.key),"
+                           " fill='previous', fill_limit=3)",
     "fill_uneven": ".group_by('key').hopping_window(5, 3).aggregate(n=wb.count(), a=wb.window_start(), fill=True)",
     "fill": ".group_by('key').tumbling_window(4).aggregate(n=wb.count(), s=wb.sum(col.x), lo=wb.min(col.y),"
             " name=wb.max(col.key), names=wb.count_distinct(col.k2), fill=True)",

@@ -51,8 +51,9 @@ class Methods:
     def _nary(self, build: Callable[..., Operators], *others: Self) -> Self:
         raise TypeError(type(self))
 
-    def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change", fill: bool | Mapping[str,
-                  Any] = False, **results: Expr) -> Self:
+    def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change",
+                  fill: bool | Literal["previous"] | Mapping[str, Any] = False, fill_limit: int | None = None,
+                  **results: Expr) -> Self:
         """Reduce the events of each group to one row per snapshot.
 
         See :class:`whimbrel.operators.GroupAggregate`.
@@ -66,12 +67,16 @@ class Methods:
         emit : {"change", "close"}
             "close" gives exactly one row for each window on a grid that is not empty, also if nothing changed from one
             window to the next. Sessions have their own option.
-        fill : bool or mapping of str to value
+        fill : bool, "previous" or mapping of str to value
             Add rows for empty windows, from the first window of a group to the last window of the stream with a row.
-            True uses the result of no rows (a count of 0, a null mean). A mapping gives other values for some columns.
+            True uses the result of no rows (a count of 0, a null mean). "previous" uses the result of the group's last
+            window with rows. A mapping gives other values for some columns.
+        fill_limit : int, optional
+            With "previous": fill so many windows after the last one with rows, at most. Later ones have the result of
+            no rows.
         """
         return self._unary(operators.aggregate, self.keys, self.node.properties, *unnamed, emit=emit, fill=fill,
-                           **results)
+                           fill_limit=fill_limit, **results)
 
     def distinct(self, *columns: str | Expr) -> Self:
         """Keep each distinct payload once per snapshot.

@@ -59,12 +59,13 @@ class Model(LifetimeWords, JoinWords):
     def group_by(self, *names: str, **columns: Any) -> Model:
         return replace(self, keys={name: _col(name) for name in names} | _terms(columns))
 
-    def aggregate(self, *, emit: str = "change", fill: Any = False, **results: Any) -> Model:
+    def aggregate(self, *, emit: str = "change", fill: Any = False, fill_limit: int | None = None,
+                  **results: Any) -> Model:
         columns = _terms(results)
         bounded = any(each.bounded for each in columns.values())
         windows = self.windows
         bounded |= windows is not None and windows.closed == "both" and windows.hop == windows.size
-        answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill,
+        answer = oracle_results(self.facts, columns, self.keys, self.windows, fill=fill, fill_limit=fill_limit,
                                 by_window=bounded or emit == "close" or fill is not False)
         return Model(answer, columns=(*self.keys, *columns))
 

@@ -44,6 +44,8 @@ BEFORE_ANY_ROW: dict[str, tuple[Callable[[], Any], str, str]] = {
                          "known when the log ends, but the feed 'iterator' does not end", 'tumbling_window("1h")'),
     "borders of the whole log": (lambda: log().tumbling_window(None, closed="both"), "has no borders", "Leave them"),
     "distinct within of no id": (lambda: log().distinct_within("1s"), "needs an id", 'by="id"'),
+    "a limit of no filling": (lambda: log().tumbling_window("1s").aggregate(n=wb.count(), fill=True, fill_limit=2),
+                              'needs fill="previous", got 2', "fill_limit=3"),
     "no min_rows": (lambda: wb.mean(col.x).min_rows(0), "must be an integer of at least 1, got 0", "min_rows(3)"),
     "no such borders": (lambda: log().sliding_window("1s", closed="neither"), "closed must be 'left'", "'both'"),
     "no a[0]": (lambda: log().select(z=wb.iir(col.x, b=[1], a=[0, 1])), "first coefficient of a must not be 0, got 0",

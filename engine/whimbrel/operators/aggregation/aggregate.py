@@ -339,8 +339,8 @@ _known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] 
 
 @fluent
 def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *unnamed: Expr,
-              emit: Literal["change", "close"] = "change", fill: bool | Mapping[str, Any] = False,
-              **results: Expr) -> Sequence[Operator]:
+              emit: Literal["change", "close"] = "change", fill: bool | Literal["previous"] | Mapping[str, Any] = False,
+              fill_limit: int | None = None, **results: Expr) -> Sequence[Operator]:
     """Reduce the events of each group to one row per snapshot.
 
     See :class:`whimbrel.operators.GroupAggregate`.
@@ -354,14 +354,19 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     emit : {"change", "close"}
         "close" gives exactly one row for each window on a grid that is not empty, also if nothing changed from one
         window to the next. Sessions have their own option.
-    fill : bool or mapping of str to value
+    fill : bool, "previous" or mapping of str to value
         Add rows for empty windows, from the first window of a group to the last window of the stream with a row.
-        True uses the result of no rows (a count of 0, a null mean). A mapping gives other values for some columns.
+        True uses the result of no rows (a count of 0, a null mean). "previous" uses the result of the group's last
+        window with rows. A mapping gives other values for some columns.
+    fill_limit : int, optional
+        With "previous": fill so many windows after the last one with rows, at most. Later ones have the result of
+        no rows.
     """
     if unnamed:
         given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
         raise PlanError("Each result of aggregate() must have a name.", where=f"aggregate({given})",
                         hint="Name each result, such as aggregate(n=wb.count()).")
+    _check_limit(fill, fill_limit)
     _check(emit, fill, results, [name for name, _ in keys], schema)
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]
@@ -391,13 +396,23 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
             chain.append(Chop(period=grid.hop, offset=grid.offset, unit=unit))
         if filling:
             chain.append(Fill(keys=len(keys), nothing=reduce.of_nothing(schema), grid=grid, unit=unit,
-                              marked=FILLED if constants else None))
+                              previous=fill == "previous", limit=fill_limit, marked=FILLED if constants else None))
     if calendar is not None and cells:
         chain.append(CalendarTimes(windows=calendar))
     if computed:
         chain.append(Results(keys=tuple(name for name, _ in keys), columns=tuple(results.items()),
                              bounds=calendar or ((0, 0) if grid is None else grid.bounds), constants=constants))
     return chain
+
+
+def _check_limit(fill: Any, limit: Any) -> None:
+    """Refuse a limit that is not one."""
+    if limit is None:
+        return
+    if fill != "previous" or isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise PlanError(f'fill_limit must be an integer of at least 1 and needs fill="previous", got {limit!r}.',
+                        where=f"aggregate(fill={fill!r}, fill_limit={limit!r})",
+                        hint='Use fill="previous", fill_limit=3 for three windows.')
 
 
 def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str], schema: Schema) -> None:
@@ -409,8 +424,8 @@ def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str]
     if emit not in ("change", "close"):
         raise PlanError(f"emit must be 'change' or 'close', got {emit!r}.",
                         where=f"aggregate(emit={emit!r})", hint='Use "close" for one row per window.')
-    if not isinstance(fill, bool | Mapping):
-        raise PlanError(f"fill must be True, False or a dict of values, got {fill!r}.",
+    if not isinstance(fill, bool | Mapping) and fill != "previous":
+        raise PlanError(f"fill must be True, False, 'previous' or a dict of values, got {fill!r}.",
                         where=f"aggregate(fill={fill!r})",
                         hint='Use fill=True, or a value for each result: fill={"n": 0}.')
     check_results(results, keys, schema)

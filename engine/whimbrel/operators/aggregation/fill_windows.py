@@ -36,6 +36,7 @@ class Fill(Operator):
         time     0    5    10   15   20
         in       2────          1────         (count per 5: a row of one group)
         out      2────0────0────1────         (fill=True)
+        out      2────2────2────1────         (fill="previous")
 
     A group begins with its first row. An empty window gets a row only when that window or a later one has a row of any
     group, never because time passed. All groups end with the last window of the stream that has a row.
@@ -48,6 +49,10 @@ class Fill(Operator):
         One value for each of the other columns.
     grid : WindowGrid
         The windows.
+    previous : bool
+        Rows have the values of the last row of their group instead.
+    limit : int, optional
+        So many windows after it, at most.
     marked : str, optional
         A column to add that is true for the rows that are made.
     unit : {"s", "ms", "us", "ns"} or None
@@ -56,7 +61,8 @@ class Fill(Operator):
     Notes
     -----
     The result needs look-ahead with either label: whether an empty window is shown depends on later rows.
-    Shapes: a row for each group and window. State: one entry for each group that was ever seen.
+    Shapes: a row for each group and window. State: one entry for each group that was ever seen; with `previous` its
+    last row.
     Source: gap filling on the window grid, SEMANTICS 5.
 
     Examples
@@ -70,6 +76,8 @@ class Fill(Operator):
     keys: int
     nothing: tuple[Column, ...]
     grid: WindowGrid
+    previous: bool = False
+    limit: int | None = None
     marked: str | None = None
     unit: TickUnit = None
 
@@ -104,6 +112,9 @@ class FillKernel(QueuedKernel):
         self.state = np.zeros(4, np.int64)
         self.state[NOW] = MIN_TIME
         self.groups = np.full(64, UNKNOWN, np.int8)
+        self.last, self.since = np.full(64, -1, np.int64), np.zeros(64, np.int64)
+        self.values = Batch.empty(schema)
+        """With previous: the last row of each group before the batch at hand, by the numbers of the groups."""
         self.open = False
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -113,6 +124,7 @@ class FillKernel(QueuedKernel):
         groups = self.keys.ids(batch.columns[: self.fill.keys], len(batch))
         if len(self.keys) > len(self.groups):
             self.groups = extend(self.groups, 2 * len(self.keys), UNKNOWN)
+            self.last, self.since = extend(self.last, 2 * len(self.keys), -1), extend(self.since, 2 * len(self.keys), 0)
         return self.enqueue(batch, frozen(groups))
 
     @property
@@ -134,6 +146,7 @@ class FillKernel(QueuedKernel):
             self.todo[0][2] = row
             if row > len(batch):
                 self.todo.pop(0)
+                self._remember(batch)
         self.open = True
         return self.after_portion(out)
 
@@ -167,24 +180,46 @@ class FillKernel(QueuedKernel):
              remaining: int = MAX_ROWS) -> tuple[list[Batch], int]:
         """Rows as they are and rows that are made, at most about `remaining` of them, and the row that is next."""
         out: list[Batch] = []
-        time, source = np.empty(CAPACITY_ROWS, np.int64), np.empty(CAPACITY_ROWS, np.int64)
+        time, source, last, age = (np.empty(CAPACITY_ROWS, np.int64) for _ in range(4))
         while row <= len(batch) and remaining > 0:
             self.state[USED] = 0
-            row = int(_fill(row, batch.sync, groups, until, self.fill.grid.hop, self.state, self.groups, time, source))
+            row = int(_fill(row, batch.sync, groups, until, self.fill.grid.hop, self.state, self.groups, self.last,
+                            self.since, time, source, last, age))
             if rows := int(self.state[USED]):
-                out.append(self._batch(batch, time[:rows].copy(), source[:rows]))
+                out.append(self._batch(batch, time[:rows].copy(), source[:rows], last[:rows], age[:rows]))
                 remaining -= rows
         return out, row
 
-    def _batch(self, batch: Batch, time: Array, source: Array) -> Batch:
+    def _batch(self, batch: Batch, time: Array, source: Array, last: Array, age: Array) -> Batch:
         made = source < 0
         groups, given = -1 - source[made], source[~made]
         none = np.zeros(len(groups), np.int64)
         columns = [*self.keys.values(groups), *(value.take(none) for value in self.fill.nothing)]
         index = np.empty(len(source), np.int64)
         index[~made], index[made] = np.arange(len(given)), len(given) + np.arange(len(groups))
-        both = [Column.concat([old.take(given), new]).take(index)
-                for old, new in zip(batch.columns, columns, strict=True)]
+        before = np.where(last[made] >= 0, last[made], len(batch) + groups)
+        early = np.full(len(groups), self.fill.previous) if self.fill.limit is None else age[made] <= self.fill.limit
+        both = []
+        for number, (old, new) in enumerate(zip(batch.columns, columns, strict=True)):
+            if self.fill.previous and number >= self.fill.keys and early.any():
+                known = Column.concat([old, self.values.columns[number], new])
+                later = len(batch) + len(self.values) + np.arange(len(groups))
+                rows = np.empty(len(source), np.int64)
+                rows[~made], rows[made] = given, np.where(early, before, later)
+                both.append(known.take(rows))
+            else:
+                both.append(Column.concat([old.take(given), new]).take(index))
         if self.fill.marked is not None:
             both.append(Column(pa.bool_(), made))
         return Batch(self.out_schema, time, self.fill.grid.step, tuple(both))
+
+    def _remember(self, batch: Batch) -> None:
+        """Store the last row of each group of a batch that is done."""
+        known = len(self.keys)
+        here = np.flatnonzero(self.last[:known] >= 0)
+        if self.fill.previous and len(here):
+            rows = np.minimum(np.arange(known), max(len(self.values) - 1, 0))  # groups of later batches have no row yet
+            both = Batch.concat([self.values, batch.having(ends=1, ids=None, began=None)])
+            rows[here] = len(self.values) + self.last[here]
+            self.values = both.take(rows)
+        self.last[:known] = -1

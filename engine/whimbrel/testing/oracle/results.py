@@ -71,13 +71,28 @@ def fill_windows(facts: Sequence[Event], keys: Sequence[str], windows: Windows) 
                       for start in range(min(starts), int(last) + 1, windows.hop) if start not in starts)]
 
 
+def carried(rows: Sequence[Event], keys: Sequence[str], windows: Windows, limit: int | None) -> list[Event]:
+    """Rows of empty windows are about the rows of the last window with rows, up to `limit` windows before."""
+    answer: list[Event] = []
+    last: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    for start, end, payload in sorted(rows, key=lambda row: row[0]):
+        key, here = tuple(payload[name] for name in keys), payload[ROWS]
+        if here:
+            last[key] = start, here
+        elif limit is None or start - last[key][0] <= limit * windows.hop:
+            here = last[key][1]
+        answer.append((start, end, payload | {ROWS: here}))
+    return answer
+
+
 def results(facts: Iterable[Event], columns: Mapping[str, Function], keys: Mapping[str, Function],
-            windows: Windows | None, *, by_window: bool, fill: bool | Mapping[str, Any]) -> list[Event]:
+            windows: Windows | None, *, by_window: bool, fill: Any, fill_limit: int | None = None) -> list[Event]:
     """One row per snapshot, or `by_window` per window; each column is a function of its rows, keys and window."""
     rows = snapshots(facts, keys)
     if windows is not None and by_window:
         rows = chop(rows, windows.hop, offset=windows.offset)
         rows = fill_windows(rows, list(keys), windows) if fill is not False else rows
+        rows = carried(rows, list(keys), windows, fill_limit) if fill == "previous" else rows
     constants = fill if isinstance(fill, Mapping) else {}
     return [(start, end, _computed(payload | {BOUNDS: windows.bounds(start) if windows else None}, columns, keys,
                                    {} if payload[ROWS] else constants)) for start, end, payload in rows]

@@ -16,11 +16,13 @@ UNKNOWN, MISSING, PRESENT = range(3)
 
 
 def fill_windows(row: int, sync: Array, group: Array, until: int, hop: int, state: Array, groups: Array,
-                 out_time: Array, out_source: Array) -> int:
+                 last: Array, since: Array, out_time: Array, out_source: Array, out_last: Array, out_age: Array) -> int:
     """Write the rows, and before a row of a later window one for each group that is missing in the windows before it.
 
     A source is the position of a row, or -1 - group for a row that is made. All windows before `until` are filled when
-    the rows are used up. Returns the row to resume with when the buffers are free, or one more than there are.
+    the rows are used up. `last` is the last row of each group among these, or -1, and `since` the time of its last row.
+    A row that is made has that row and how many windows it is after it. Returns the row to resume with when the buffers
+    are free, or one more than there are.
     """
     rows = len(sync)
     while row <= rows:
@@ -36,6 +38,8 @@ def fill_windows(row: int, sync: Array, group: Array, until: int, hop: int, stat
                         return row
                     out_time[state[USED]] = state[NOW]
                     out_source[state[USED]] = -1 - here
+                    out_last[state[USED]] = last[here]
+                    out_age[state[USED]] = (state[NOW] - since[here]) // hop
                     state[USED] += 1
                 elif groups[here] == PRESENT:
                     groups[here] = MISSING
@@ -49,6 +53,7 @@ def fill_windows(row: int, sync: Array, group: Array, until: int, hop: int, stat
             out_source[state[USED]] = row
             state[USED] += 1
             groups[group[row]] = PRESENT
+            last[group[row]], since[group[row]] = row, time
             state[SEEN] = max(state[SEEN], group[row] + 1)
         row += 1
     return row
